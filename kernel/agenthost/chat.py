@@ -1,0 +1,193 @@
+"""What is said to a model and what comes back, in no vendor's dialect.
+
+A conversation is a tuple of :class:`Message`; a provider answers with a stream of
+:data:`Delta` that ends with exactly one :class:`Completion`. A stream that ends
+without one has failed, whatever it said before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+Json = Any  # reason: any JSON value; mypy has no recursive alias that pydantic reads
+JsonObject = Mapping[str, Any]
+
+
+class Role(StrEnum):
+    """Who speaks. Tool results are user-side messages of role ``tool``."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture by value; ``data`` is base64 without a prefix."""
+
+    media_type: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """What a model thought.
+
+    ``opaque`` holds the vendor's fields (signatures, encrypted blocks), keyed by the
+    dialect's name, which go back unchanged inside a tool loop.
+    """
+
+    text: str
+    opaque: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A call that the model wants; ``arguments`` is a JSON object."""
+
+    id: str
+    name: str
+    arguments: JsonObject
+    opaque: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """The outcome of the call ``id``, as the model reads it."""
+
+    id: str
+    name: str
+    text: str
+    is_error: bool = False
+
+
+Part = Text | Image | Reasoning | ToolUse | ToolOutput
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One entry of a conversation.
+
+    ``USER`` holds Text and Image, ``ASSISTANT`` Text, Reasoning and ToolUse,
+    ``TOOL`` only ToolOutput (all results of one step together).
+    """
+
+    role: Role
+    parts: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        """The words of all text parts."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def tool_uses(self) -> tuple[ToolUse, ...]:
+        """The calls it asks for, in order."""
+        return tuple(part for part in self.parts if isinstance(part, ToolUse))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """A tool as a model sees it; ``parameters`` is a JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One call of a model.
+
+    ``model`` is the id on the provider's wire. ``thinking_budget`` is None for the
+    model's default, 0 for off, else the tokens a model may think.
+    """
+
+    model: str
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolDefinition, ...] = ()
+    max_tokens: int | None = None
+    temperature: float | None = None
+    thinking_budget: int | None = None
+    stream: bool = True
+
+
+class Finish(StrEnum):
+    """Why a model stopped."""
+
+    STOP = "stop"
+    TOOL_USE = "tool_use"
+    LENGTH = "length"
+    CONTENT_BLOCKED = "content_blocked"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one or more calls.
+
+    ``input_tokens`` counts the whole prompt, cached part included; ``cached_tokens``
+    is the part of it read from a cache, ``cache_write_tokens`` the part written to
+    one. ``output_tokens`` includes ``reasoning_tokens``. ``cost_micro_usd`` is set
+    when the provider reports the price itself.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_micro_usd: int | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        costs = [
+            c for c in (self.cost_micro_usd, other.cost_micro_usd) if c is not None
+        ]
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            sum(costs) if costs else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TextChunk:
+    """More of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningChunk:
+    """More of what the model thinks; for display only."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The whole answer of one call, as it is stored and sent back.
+
+    Tool calls stand in it only when ``finish`` is TOOL_USE: a call that was cut off
+    is never parsed.
+    """
+
+    message: Message
+    finish: Finish
+    usage: Usage
+
+
+Delta = TextChunk | ReasoningChunk | Completion

@@ -1,0 +1,100 @@
+"""Who acts, and on whose behalf: handed explicitly to everything with an effect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .clock import Clock
+    from .daemon import Daemon
+    from .manifest import Manifest
+
+
+class PrincipalKind(StrEnum):
+    """The kinds of actor."""
+
+    OPERATOR = "operator"
+    API_KEY = "api_key"
+    LOOPBACK = "loopback"
+    AGENT = "agent"
+    PLUGIN = "plugin"
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """Rights by action: glob patterns of the resources an action may touch.
+
+    ``Grants({"tool": ("file_*",), "memory_read": ("*",)})``; an action that is not
+    named is refused.
+    """
+
+    patterns: Mapping[str, tuple[str, ...]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+
+    def allow(self, action: str, resource: str) -> bool:
+        """Tell whether one of the action's patterns matches the resource."""
+        return any(
+            fnmatchcase(resource, pattern) for pattern in self.patterns.get(action, ())
+        )
+
+
+ALL_RIGHTS = None
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who acts. ``grants`` None means every right (operator, key, loopback)."""
+
+    kind: PrincipalKind
+    name: str
+    grants: Grants | None = ALL_RIGHTS
+
+
+OPERATOR = Principal(PrincipalKind.OPERATOR, "operator")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentView:
+    """The agent a turn runs for: what tools and guards may know of it."""
+
+    id: str
+    name: str
+    manifest: Manifest
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One chain of causes: the principal, the agent and turn, and who called whom.
+
+    ``chain`` holds the session ids of the calling turns, oldest first. ``log`` fields
+    go into log lines only and decide nothing.
+    """
+
+    daemon: Daemon
+    principal: Principal
+    agent: AgentView | None = None
+    turn_id: str | None = None
+    chain: tuple[str, ...] = ()
+    log: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def clock(self) -> Clock:
+        """The daemon's clock."""
+        return self.daemon.clock
+
+    def for_agent(self, agent: AgentView, principal: Principal, turn: str) -> Context:
+        """The context of a turn of this agent, called from here."""
+        return replace(
+            self,
+            agent=agent,
+            principal=principal,
+            turn_id=turn,
+            chain=(*self.chain, agent.session_id),
+        )

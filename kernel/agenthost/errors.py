@@ -1,0 +1,187 @@
+"""The one error tree: raised early, mapped to HTTP in ``agenthost.web.answers``.
+
+``message`` is meant for the person at the other end: it names the field or the thing
+and the remedy, and never holds a path, SQL or a stack.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar
+
+
+class AgentHostError(Exception):
+    """Anything agenthost refuses or fails at, with its HTTP status and code."""
+
+    status: ClassVar[int] = 500
+    code: ClassVar[str] = "internal"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class InvalidInput(AgentHostError):
+    """The caller sent something wrong; ``field`` says where."""
+
+    status = 400
+    code = "invalid_input"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}" if field else problem)
+        self.field = field
+
+
+class Unauthenticated(AgentHostError):
+    """No credential, or a wrong one."""
+
+    status = 401
+    code = "unauthenticated"
+
+
+class Denied(AgentHostError):
+    """The principal may not do this, or a guard refused it."""
+
+    status = 403
+    code = "denied"
+
+
+class NotFound(AgentHostError):
+    """The thing does not exist."""
+
+    status = 404
+    code = "not_found"
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"{kind} not found: {name}")
+        self.kind = kind
+        self.name = name
+
+
+class Conflict(AgentHostError):
+    """The request contradicts the present state."""
+
+    status = 409
+    code = "conflict"
+
+
+class Cancelled(Conflict):
+    """The turn was stopped before it had an answer."""
+
+    code = "cancelled"
+
+
+class TooLarge(AgentHostError):
+    """A body, message or value is over its limit."""
+
+    status = 413
+    code = "too_large"
+
+
+class RateLimited(AgentHostError):
+    """Too many units were spent in the window."""
+
+    status = 429
+    code = "rate_limited"
+
+
+class QuotaExceeded(AgentHostError):
+    """The token quota or the budget has no room for this call."""
+
+    status = 429
+    code = "quota_exceeded"
+
+
+class UpstreamUnreachable(AgentHostError):
+    """A service that we asked did not answer."""
+
+    status = 502
+    code = "upstream_unreachable"
+
+
+class Unavailable(AgentHostError):
+    """The daemon is draining, or its store cannot be reached."""
+
+    status = 503
+    code = "unavailable"
+
+
+class StorageFull(AgentHostError):
+    """The disk has no room for the write."""
+
+    status = 507
+    code = "storage_full"
+
+
+class ConfigError(AgentHostError):
+    """The configuration cannot be used; the daemon does not start."""
+
+    code = "config"
+
+
+class PluginError(AgentHostError):
+    """A plugin cannot be loaded or broke its contract."""
+
+    code = "plugin"
+
+
+class ProviderFault(StrEnum):
+    """What went wrong at a provider."""
+
+    RATE_LIMITED = "rate_limited"
+    OVERLOADED = "overloaded"
+    TIMEOUT = "timeout"
+    UNREACHABLE = "unreachable"
+    BILLING = "billing"
+    AUTH = "auth"
+    CONTEXT_OVERFLOW = "context_overflow"
+    BAD_REQUEST = "bad_request"
+    MODEL_NOT_FOUND = "model_not_found"
+    CONTENT_BLOCKED = "content_blocked"
+    MALFORMED = "malformed_answer"
+    SERVER = "server_error"
+
+
+class ProviderError(AgentHostError):
+    """A model call failed; ``fault`` decides whether a retry can help.
+
+    Args:
+        fault: The kind of failure.
+        provider: The provider's slug.
+        detail: What the provider said, without keys; shown to the caller.
+        retry_after: Seconds the provider asked us to wait, when it did.
+    """
+
+    code = "provider_error"
+
+    def __init__(
+        self,
+        fault: ProviderFault,
+        provider: str,
+        detail: str,
+        *,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(f"{provider}: {detail}")
+        self.fault = fault
+        self.provider = provider
+        self.detail = detail
+        self.retry_after = retry_after
+
+
+class Blocked(Denied):
+    """An outbound address or a path was refused by a guard."""
+
+    code = "blocked"
+
+
+class NotSent(UpstreamUnreachable):
+    """The request never left: repeating it is safe."""
+
+    code = "not_sent"
+
+
+class OutcomeUnknown(UpstreamUnreachable):
+    """The request was sent and its outcome is not known: do not repeat blindly."""
+
+    code = "outcome_unknown"

@@ -1,0 +1,1 @@
+"""Finding, selecting and isolating plugins; what they may offer, what they guard."""

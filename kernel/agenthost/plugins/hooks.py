@@ -1,0 +1,222 @@
+"""The hooks: what a plugin may offer, and when it is asked.
+
+Hooks are synchronous functions of a module. The loader calls each implementation on
+its own, so one that raises never hides another's answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pluggy
+
+from .guards import SecuritySystem
+from .specs import CommandSpec, Event, SchemaSpec, ServiceSpec, ToolSpec
+
+if TYPE_CHECKING:
+    from quart import Quart
+
+    from ..providers import DialectSpec, ProviderSpec
+    from ..web.routes import RouteGroup
+
+PROJECT = "agenthost"
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+class Hooks:
+    """What a plugin may offer. Implement any of these as functions of a module."""
+
+    @hookspec
+    def register_routes(self, app: Quart) -> Iterable[RouteGroup]:
+        """Offer HTTP routes and WebSockets.
+
+        Called once at boot, off the event loop. Every route names its required scope
+        and rate cost; access is decided before the handler runs. A path that another
+        plugin has taken marks this plugin failed. An exception does the same;
+        everything else goes on.
+
+        Args:
+            app: The Quart application, for what a route group cannot say.
+
+        Returns:
+            The groups to mount.
+
+        Example:
+            ::
+
+                routes = RouteGroup("greetings")
+
+                @routes.get("/api/greeting", scope="system:read")
+                async def greeting(call: Call) -> Answer:
+                    return {"greeting": "hello"}
+
+                @hookimpl
+                def register_routes(app: Quart) -> Iterable[RouteGroup]:
+                    yield routes
+        """
+        return ()
+
+    @hookspec
+    def register_tool(self) -> Iterable[ToolSpec]:
+        """Offer tools to agents.
+
+        Called when the plugin is enabled and again after a reload, off the event
+        loop. A name that another plugin has already taken is refused, naming both
+        plugins. An exception marks this plugin failed; everything else goes on.
+
+        Returns:
+            The tools, in any order; agents see them sorted by name.
+
+        Example:
+            ::
+
+                @hookimpl
+                def register_tool() -> Iterable[ToolSpec]:
+                    yield ToolSpec(
+                        name="system_time",
+                        description="Tell the current time.",
+                        input=SystemTime,
+                        effect=Effect.READ,
+                        call=system_time,
+                    )
+        """
+        return ()
+
+    @hookspec
+    def register_provider(self) -> Iterable[ProviderSpec]:
+        """Offer model providers.
+
+        Called when the plugin is enabled and again after a reload, off the event
+        loop. A slug that another plugin has already taken is refused, naming both
+        plugins. An exception marks this plugin failed; everything else goes on.
+
+        Returns:
+            The providers, each with its facts and its dialect or driver.
+
+        Example:
+            ::
+
+                @hookimpl
+                def register_provider() -> Iterable[ProviderSpec]:
+                    yield ProviderSpec(facts=FACTS, dialect=MyDialect())
+        """
+        return ()
+
+    @hookspec
+    def register_dialect(self) -> Iterable[DialectSpec]:
+        """Offer wire dialects to providers that are declared in the configuration.
+
+        Called when the plugin is enabled, off the event loop. A name that another
+        plugin has already taken is refused. An exception marks this plugin failed.
+
+        Returns:
+            The dialects by name, each with a function that makes one from quirks.
+
+        Example:
+            ::
+
+                @hookimpl
+                def register_dialect() -> Iterable[DialectSpec]:
+                    yield DialectSpec("openai-chat", OpenAIChat.from_quirks)
+        """
+        return ()
+
+    @hookspec
+    def on_event(self, event: Event) -> None:
+        """Hear of something that happened.
+
+        Called for each event after its cause was committed, in a worker thread, one
+        event at a time for each plugin. An implementation that raises or takes longer
+        than its time budget is logged and, when it goes on, no longer called.
+
+        Args:
+            event: Its kind, subject, time and JSON data.
+
+        Example:
+            ::
+
+                @hookimpl
+                def on_event(event: Event) -> None:
+                    if event.kind == "agent_spawned":
+                        print(event.subject)
+        """
+
+    @hookspec
+    def security_system(self) -> SecuritySystem | None:
+        """Offer one protection and the guard points it fills.
+
+        Called once at boot, off the event loop, before any other hook. Its self-test
+        runs at once; guards of a system whose self-test fails are not used, and the
+        points that need one refuse everything. An exception marks this plugin failed.
+
+        Returns:
+            The system, or None when the platform has no use for it.
+
+        Example:
+            ::
+
+                @hookimpl
+                def security_system() -> SecuritySystem:
+                    return SecuritySystem("no_shouting", {Guard.TOOL_CALL: quiet}, test)
+        """
+        return None
+
+    @hookspec
+    def register_schema(self) -> SchemaSpec | None:
+        """Offer the plugin's own tables.
+
+        Called once at boot before the store opens for others. A step that fails stops
+        the boot, leaving the database as it was. A disabled plugin's tables stay.
+
+        Returns:
+            The tables and the steps that lead to them, or None.
+
+        Example:
+            ::
+
+                @hookimpl
+                def register_schema() -> SchemaSpec:
+                    return SchemaSpec("greetings", metadata, steps=(create_greetings,))
+        """
+        return None
+
+    @hookspec
+    def register_service(self) -> Iterable[ServiceSpec]:
+        """Offer something that runs as long as the daemon.
+
+        Called once at boot, off the event loop. An exception here or in ``start``
+        marks this plugin failed; everything else goes on.
+
+        Returns:
+            The services; they start in any order and stop before the store closes.
+
+        Example:
+            ::
+
+                @hookimpl
+                def register_service() -> Iterable[ServiceSpec]:
+                    yield ServiceSpec("watcher", start=watch, stop=unwatch)
+        """
+        return ()
+
+    @hookspec
+    def register_command(self) -> Iterable[CommandSpec]:
+        """Offer commands of ``agenthost``.
+
+        Called by the command line, never by the daemon. An exception is reported and
+        the other commands stay usable.
+
+        Returns:
+            The click commands or groups.
+
+        Example:
+            ::
+
+                @hookimpl
+                def register_command() -> Iterable[CommandSpec]:
+                    yield CommandSpec(greet)
+        """
+        return ()

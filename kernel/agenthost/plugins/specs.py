@@ -1,0 +1,112 @@
+"""What plugins hand to the kernel: frozen dataclasses that carry async functions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from ..context import Context
+
+if TYPE_CHECKING:
+    import click
+    from sqlalchemy import MetaData
+
+    from ..daemon import Daemon
+
+
+class Effect(StrEnum):
+    """What a tool does to the world: nothing, something here, something outside."""
+
+    READ = "read"
+    WRITE = "write"
+    EXTERNAL = "external"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What the model reads; ``is_error`` marks a failure it should know of."""
+
+    text: str
+    is_error: bool = False
+
+
+ToolFunction = Callable[[Context, Any], Awaitable[ToolResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool on offer.
+
+    Args:
+        name: As models and manifests name it.
+        description: One or two sentences for the model.
+        input: The pydantic model of its arguments.
+        effect: READ tools of one step run concurrently; others run in order.
+        call: ``async (context, arguments) -> ToolResult``; an AgentHostError that it
+            raises becomes an error result with that message.
+        idempotent: Whether running it twice is the same as once; otherwise it is
+            never repeated after a crash.
+        timeout: Seconds a call may take.
+        aliases: Other names that manifests and models may use.
+    """
+
+    name: str
+    description: str
+    input: type[BaseModel]
+    effect: Effect
+    call: ToolFunction
+    idempotent: bool = False
+    timeout: float = 120.0
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaSpec:
+    """The plugin's own tables: ``steps`` bring any older version to ``metadata``.
+
+    Each step is ``step(op)`` over alembic's operations, run once, in order, in one
+    transaction; a fresh database gets ``metadata`` as it stands. Tables must be named
+    after the plugin.
+    """
+
+    name: str
+    metadata: MetaData
+    steps: tuple[Callable[[Any], None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSpec:
+    """Something that runs as long as the daemon.
+
+    ``start`` is awaited after the store is open and before the first request;
+    ``stop`` when turns have ended.
+    """
+
+    name: str
+    start: Callable[[Daemon], Awaitable[None]]
+    stop: Callable[[Daemon], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """A command of ``agenthost``: a click command or group."""
+
+    command: click.Command
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened, told after it was committed.
+
+    ``kind`` is a snake_case past participle such as ``agent_spawned``; ``data`` holds
+    JSON values only.
+    """
+
+    kind: str
+    subject: str
+    at: float
+    data: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""The front: one ASGI layer, Quart behind it, one error map."""

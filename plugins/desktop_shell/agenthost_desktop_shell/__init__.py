@@ -1,0 +1,1 @@
+"""Desktop capability files: parse, validate, resolve, decide."""

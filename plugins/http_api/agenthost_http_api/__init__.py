@@ -1,0 +1,1 @@
+"""The native REST, SSE and WebSocket surface of agenthost."""

@@ -1,0 +1,1 @@
+"""Model providers: one module each, over shared wire dialects."""

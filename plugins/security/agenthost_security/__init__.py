@@ -1,0 +1,1 @@
+"""Security systems: one module each."""
