@@ -1,0 +1,121 @@
+"""Tool calls: checked, guarded, run; every failure becomes a result the model reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+import structlog
+from pydantic import BaseModel, ValidationError
+
+from ..authorize import authorize
+from ..chat import ToolOutput, ToolUse
+from ..context import Context
+from ..errors import AgentHostError, InvalidInput
+from ..plugins.guards import Guard, Guards, ToolCallCase, ToolResultCase
+from ..plugins.specs import Effect, ToolSpec
+from ..suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from ..plugins.registry import Registry
+
+log = structlog.get_logger(__name__)
+
+RESULT_CHARACTERS = 100_000
+BeforeEffect = Callable[[ToolUse], Awaitable[None]]
+
+
+class Toolbox:
+    """Runs the calls of one step."""
+
+    def __init__(self, registry: Registry, guards: Guards) -> None:
+        self._registry = registry
+        self._guards = guards
+
+    async def run(
+        self, context: Context, calls: Sequence[ToolUse], before_effect: BeforeEffect
+    ) -> AsyncIterator[ToolOutput]:
+        """Run the calls of a step in order; neighbouring reads run together.
+
+        ``before_effect`` is awaited before a call that changes something, so that the
+        journal knows of it first.
+        """
+        for group in self._groups(calls):
+            outputs = await asyncio.gather(
+                *(self._one(context, call, before_effect) for call in group)
+            )
+            for output in outputs:
+                yield output
+
+    def _groups(self, calls: Sequence[ToolUse]) -> list[list[ToolUse]]:
+        groups: list[list[ToolUse]] = []
+        reading = False
+        for call in calls:
+            spec = self._registry.tool(call.name)
+            reads = spec is None or spec.effect is Effect.READ
+            if reads and reading:
+                groups[-1].append(call)
+            else:
+                groups.append([call])
+            reading = reads
+        return groups
+
+    async def _one(
+        self, context: Context, call: ToolUse, before_effect: BeforeEffect
+    ) -> ToolOutput:
+        try:
+            text, is_error = await self._call(context, call, before_effect)
+            text = _capped(text)
+            if self._guards.filled(Guard.TOOL_RESULT):
+                case = ToolResultCase(context, call.name, text)
+                text = self._guards.replace(Guard.TOOL_RESULT, case, text)
+        except AgentHostError as error:
+            text, is_error = f"{call.name} failed: {error.message}", True
+        except TimeoutError:
+            text, is_error = f"{call.name} failed: it took too long", True
+        except Exception:
+            log.exception("tool failed", tool=call.name, turn=context.turn_id)
+            text, is_error = f"{call.name} failed: an internal error, see the log", True
+        return ToolOutput(call.id, call.name, text, is_error)
+
+    async def _call(
+        self, context: Context, call: ToolUse, before_effect: BeforeEffect
+    ) -> tuple[str, bool]:
+        spec = self._registry.tool(call.name)
+        if spec is None:
+            hint = did_you_mean(call.name, self._registry.tools)
+            raise InvalidInput("tool", f"there is no tool {call.name!r}{hint}")
+        authorize(context.principal, "tool", spec.name)
+        arguments = validated(spec, call)
+        if self._guards.filled(Guard.TOOL_CALL):
+            case = ToolCallCase(context, spec.name, spec.effect.value, call.arguments)
+            self._guards.check(Guard.TOOL_CALL, case)
+        if spec.effect is not Effect.READ:
+            await before_effect(call)
+        async with asyncio.timeout(spec.timeout):
+            result = await spec.call(context, arguments)
+        return result.text, result.is_error
+
+
+def validated(spec: ToolSpec, call: ToolUse) -> BaseModel:
+    """Read the call's arguments into the tool's model.
+
+    Raises:
+        InvalidInput: Naming every argument that is wrong.
+    """
+    try:
+        return spec.input.model_validate(dict(call.arguments))
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}"
+            for item in error.errors(include_url=False, include_input=False)
+        )
+        raise InvalidInput("", f"wrong arguments: {problems}") from error
+
+
+def _capped(text: str) -> str:
+    if len(text) <= RESULT_CHARACTERS:
+        return text
+    left_out = len(text) - RESULT_CHARACTERS
+    return f"{text[:RESULT_CHARACTERS]}\n[{left_out} characters left out]"
