@@ -103,7 +103,10 @@ class Decoder(Protocol):
 class Dialect(Protocol):
     """A wire format. Instances are immutable and shared between calls."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What configuration calls it, and the key of its opaque fields."""
+        ...
 
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request; ``request.stream`` decides streaming."""
@@ -133,7 +136,10 @@ class ModelCall:
 class Driver(Protocol):
     """A provider that is more than one HTTP exchange, or none."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        ...
 
     def stream(self, call: ModelCall) -> AsyncIterator[Delta]:
         """Yield deltas, a Completion last; raise ProviderError."""
