@@ -91,6 +91,8 @@ from .providers import (
     ProviderSpec,
 )
 from .secrets import Secret
+from .suggest import did_you_mean
+from .version import __version__
 from .web.routes import (
     Answer,
     Call,
@@ -101,9 +103,6 @@ from .web.routes import (
     Socket,
     SocketRoute,
 )
-
-from .suggest import did_you_mean
-from .version import VERSION as __version__
 
 if TYPE_CHECKING:
     from .agents import Agent, AgentMode
@@ -124,7 +123,7 @@ if TYPE_CHECKING:
         TurnEvent,
         TurnResult,
     )
-    from .turns.turn import Turn
+    from .turns.turn import Turn, TurnOptions
 
 _LATER = {
     "Agent": "agents",
@@ -146,6 +145,7 @@ _LATER = {
     "TurnEvent": "turns.events",
     "TurnResult": "turns.events",
     "Turn": "turns.turn",
+    "TurnOptions": "turns.turn",
 }
 
 
@@ -160,6 +160,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "ALLOW",
+    "OPERATOR",
     "AddressCase",
     "Agent",
     "AgentHostError",
@@ -205,7 +206,6 @@ __all__ = [
     "ModelFacts",
     "NotFound",
     "NotSent",
-    "OPERATOR",
     "OutcomeUnknown",
     "Part",
     "PathCase",
@@ -251,6 +251,7 @@ __all__ = [
     "ToolUse",
     "Turn",
     "TurnEvent",
+    "TurnOptions",
     "TurnResult",
     "Unauthenticated",
     "Unavailable",

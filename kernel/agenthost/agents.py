@@ -191,7 +191,9 @@ class Agents:
         row = _row(agent)
         row.pop("id")
         statement = update(table).where(table.c.id == agent.id).values(**row)
-        await self._store.write(lambda connection: connection.execute(statement).rowcount)
+        await self._store.write(
+            lambda connection: connection.execute(statement).rowcount
+        )
         self._keep(agent)
         return agent
 
@@ -207,7 +209,7 @@ def _row(agent: Agent) -> dict[str, object]:
         "state": agent.state.value,
         "mode": agent.mode.value,
         "session_id": agent.session_id,
-        "manifest": dump_json(agent.manifest.model_json()),
+        "manifest": agent.manifest.model_json(),
         "pinned_model": dump_json(agent.pinned_model) if agent.pinned_model else None,
         "created_at": agent.created_at,
         "updated_at": agent.updated_at,
@@ -222,7 +224,7 @@ def _agent(row: Row) -> Agent:
         state=AgentState(row["state"]),
         mode=AgentMode(row["mode"]),
         session_id=row["session_id"],
-        manifest=Manifest.from_json(json.loads(row["manifest"])),
+        manifest=Manifest.from_json(row["manifest"]),
         pinned_model=(pinned[0], pinned[1]) if pinned else None,
         created_at=row["created_at"],
         updated_at=row["updated_at"],

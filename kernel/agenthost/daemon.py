@@ -17,6 +17,7 @@ from .agents import Agents
 from .clock import Clock, SystemClock
 from .config import LoadedConfig, load_config
 from .egress import Egress
+from .errors import ConfigError
 from .events import EventBus
 from .files import Files
 from .kv import KeyValues
@@ -32,12 +33,12 @@ from .turns.engine import Turns
 from .turns.journal import interrupt_all
 from .turns.tools import Toolbox
 from .usage import UsageLedger
-from .version import VERSION
+from .version import __version__
 from .web.front import Front, FrontSettings
 
 if TYPE_CHECKING:
-    from .config import Config
-    from .plugins.loader import EntryPoint
+    from .config_model import Config
+    from .plugins.discovery import Entry
 
 log = structlog.get_logger(__name__)
 
@@ -75,7 +76,7 @@ class Daemon:
     supervisor: Supervisor
     front: Front
 
-    version = VERSION
+    version = __version__
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class Daemon:
         *,
         environ: Mapping[str, str] | None = None,
         clock: Clock | None = None,
-        entry_points: Sequence[EntryPoint] | None = None,
+        entry_points: Sequence[Entry] | None = None,
     ) -> None:
         self.home = home
         self.environ = os.environ if environ is None else environ
@@ -145,10 +146,10 @@ class Daemon:
         self.config = loaded.config
         self.warnings.extend(loaded.warnings)
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _check_storage(self.config)
         self.plugins = Plugins(self._entry_points)
-        await self.plugins.load(self.config.plugins)
+        self.warnings.extend(await self.plugins.load(self.config))
         self.registry = await Registry.collect(self.plugins)
-        self.warnings.extend(self.plugins.warnings)
         self.guards.compile(self.registry.healthy_systems)
         schemas = (tables.SCHEMA, kv.SCHEMA, jobs.SCHEMA, *self.registry.schemas)
         self.store = await Store.open(self.data_dir / DATABASE, schemas)
@@ -193,10 +194,9 @@ class Daemon:
     async def _serve(self) -> None:
         groups = await self.plugins.route_groups(self.registry)
         self.front = Front(self, FrontSettings.of(self.config), groups)
-        host, port = self.config.listen_host_port
         self._on_stop("front", self.front.stop)
         self._on_stop("turns", lambda: self.turns.drain(TURN_PATIENCE))
-        self.address = await self.front.start(host, port)
+        self.address = await self.front.start(self.config.host, self.config.port)
         self._on_stop("requests", self.front.drain)
         self._announce()
         self._on_stop("announcement", self._withdraw)
@@ -228,6 +228,14 @@ class Daemon:
 
     def _on_stop(self, name: str, close: _Close) -> None:
         self._closing.append((name, close))
+
+
+def _check_storage(config: Config) -> None:
+    url = config.storage.url
+    if url is not None and not url.startswith("sqlite:"):
+        raise ConfigError(
+            "storage.url: this version stores in SQLite alone; remove the key"
+        )
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

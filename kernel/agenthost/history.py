@@ -77,7 +77,7 @@ def safe_cut(history: Sequence[Message], keep: int) -> int:
 
 
 def estimate_tokens(history: Iterable[Message]) -> int:
-    """Estimate the tokens of a conversation: four characters each, every part counted."""
+    """Estimate a conversation's tokens: four characters each, every part counted."""
     return sum(_PER_MESSAGE + sum(map(_part_tokens, m.parts)) for m in history)
 
 

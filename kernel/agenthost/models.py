@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from .chat import ChatRequest, Delta
-from .config import Config
+from .config_model import Config, ProviderSection
 from .egress import Egress, EgressPolicy
-from .errors import InvalidInput, ProviderError, ProviderFault
+from .errors import ConfigError, InvalidInput, ProviderError, ProviderFault
 from .providers import (
     Endpoint,
     ModelCall,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ANSWER_TIMEOUT = 120.0
 OFFLINE = "offline"
 LOCAL_FIRST = "ollama"
+DEFAULT_DIALECT = "openai-chat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Models:
     async def probe_local(self) -> None:
         """Find out whether a local Ollama answers, to prefer it as the default."""
         spec = self._providers.get(LOCAL_FIRST)
-        if spec is None or self._config.default_model is not None:
+        if spec is None or self._config.default_model.provider:
             return
         parts = urlsplit(spec.facts.base_url)
         try:
@@ -82,7 +83,7 @@ class Models:
     def default(self) -> Target:
         """The daemon's default model: configured, local, first with a key, offline."""
         chosen = self._config.default_model
-        if chosen is not None and chosen.provider:
+        if chosen.provider:
             return self.resolve(chosen.provider, chosen.model)
         for slug, spec in self._providers.items():
             usable = self._local_answers if slug == LOCAL_FIRST else self._has_key(spec)
@@ -172,7 +173,9 @@ class Models:
                 f"no API key; set {facts.env_var} in the daemon's environment",
             )
 
-    def stream(self, target: Target, request: ChatRequest) -> AsyncIterator[Delta]:
+    def stream(
+        self, target: Target, request: ChatRequest
+    ) -> AsyncGenerator[Delta, None]:
         """Call the model.
 
         Raises:
@@ -214,33 +217,51 @@ def _unlisted(spec: ProviderSpec, name: str) -> ModelFacts:
 
 def _with_configured(
     registry: Registry, config: Config
-) -> list[tuple[str, ProviderSpec]]:
-    specs = dict(registry.providers)
-    for slug, settings in config.providers.items():
-        known = specs.get(slug)
-        if known is not None and settings.dialect is None:
-            facts, dialect = known.facts, known.dialect
-        else:
-            name = settings.dialect or "openai-chat"
-            offer = registry.dialects.get(name)
-            if offer is None:
-                hint = did_you_mean(name, registry.dialects)
-                raise InvalidInput(
-                    f"providers.{slug}.dialect", f"unknown dialect {name!r}{hint}"
-                )
-            facts = ProviderFacts(slug, slug, settings.base_url or "", key_required=False)
-            dialect = offer.make(settings.quirks)
-        if not (settings.base_url or facts.base_url):
-            raise InvalidInput(f"providers.{slug}.base_url", "is needed")
-        models = tuple(
-            ModelFacts(model.id, slug, model.id, model.id) for model in settings.models
+) -> Iterator[tuple[str, ProviderSpec]]:
+    yield from registry.providers.items()
+    for slug, section in config.providers.items():
+        known = registry.providers.get(slug)
+        if known is None or section.dialect is not None:
+            known = _declared(registry, slug, section)
+        yield slug, _changed(known, section)
+
+
+def _declared(registry: Registry, slug: str, section: ProviderSection) -> ProviderSpec:
+    """A provider that stands in the configuration alone."""
+    name = section.dialect or DEFAULT_DIALECT
+    offer = registry.dialects.get(name)
+    if offer is None:
+        hint = did_you_mean(name, registry.dialects)
+        raise ConfigError(f"providers.{slug}.dialect: unknown dialect {name!r}{hint}")
+    if section.base_url is None:
+        raise ConfigError(
+            f"providers.{slug}.base_url: is needed; no plugin offers {slug!r}"
         )
-        facts = replace(
-            facts,
-            base_url=(settings.base_url or facts.base_url).rstrip("/"),
-            env_var=settings.api_key_env or facts.env_var,
-            key_required=bool(settings.api_key_env) or facts.key_required,
-            models=models or facts.models,
+    facts = ProviderFacts(slug, slug, section.base_url, key_required=False)
+    try:
+        return ProviderSpec(facts, offer.make(section.quirks))
+    except InvalidInput as error:
+        raise ConfigError(f"providers.{slug}.quirks.{error.message}") from error
+
+
+def _changed(spec: ProviderSpec, section: ProviderSection) -> ProviderSpec:
+    facts = spec.facts
+    models = tuple(
+        ModelFacts(
+            **{
+                **entry.model_dump(),
+                "provider": facts.slug,
+                "upstream_id": entry.upstream_id or entry.id,
+                "display_name": entry.display_name or entry.id,
+            }
         )
-        specs[slug] = ProviderSpec(facts, dialect)
-    return list(specs.items())
+        for entry in section.models
+    )
+    changed = replace(
+        facts,
+        base_url=(section.base_url or facts.base_url).rstrip("/"),
+        env_var=section.api_key_env or facts.env_var,
+        key_required=bool(section.api_key_env) or facts.key_required,
+        models=models or facts.models,
+    )
+    return replace(spec, facts=changed)

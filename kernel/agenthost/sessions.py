@@ -9,10 +9,10 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 
 from .chat import Message, Role
 from .clock import Clock
+from .codec import digest_of, dump_parts, load_message, load_parts
 from .errors import NotFound
 from .store import Store
 from .tables import agents, messages, sessions, tool_calls, turns
-from .codec import digest_of, dump_parts, load_message, load_parts
 
 _BY_ID = select(sessions).where(sessions.c.id == bindparam("id"))
 _HISTORY = (
@@ -77,7 +77,9 @@ class SessionItem:
     created_at: float
 
 
-def new_row(session_id: str, agent_id: str, now: float, *, ephemeral: bool) -> dict[str, object]:
+def new_row(
+    session_id: str, agent_id: str, now: float, *, ephemeral: bool
+) -> dict[str, object]:
     """The row of a fresh session."""
     return {
         "id": session_id,
@@ -161,7 +163,11 @@ def erase(connection: Connection, session_id: str) -> None:
 
 
 def compact(
-    connection: Connection, session_id: str, first_seq: int, summary: Message, now: float
+    connection: Connection,
+    session_id: str,
+    first_seq: int,
+    summary: Message,
+    now: float,
 ) -> None:
     """Let the summary stand for everything before ``first_seq``; nothing is deleted."""
     kept = connection.execute(
@@ -242,9 +248,11 @@ class Sessions:
     async def set_thinking(self, session_id: str, *, on: bool) -> None:
         """Switch extended thinking for the session."""
         await self._store.write(
-            lambda connection: connection.execute(
-                update(sessions)
-                .where(sessions.c.id == session_id)
-                .values(thinking=int(on))
-            ).rowcount
+            lambda connection: (
+                connection.execute(
+                    update(sessions)
+                    .where(sessions.c.id == session_id)
+                    .values(thinking=int(on))
+                ).rowcount
+            )
         )

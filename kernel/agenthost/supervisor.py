@@ -105,6 +105,7 @@ class Supervisor:
         daemon = self._daemon
         await daemon.turns.stop_and_wait(agent.id, "the agent was deleted")
         await daemon.agents.delete(agent)
+        daemon.toolbox.forget(agent.id)
         await asyncio.to_thread(daemon.files.workspace(agent.id).remove)
         self._tell("agent_terminated", agent)
 

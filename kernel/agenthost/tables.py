@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Index, Integer, MetaData, Table, Text
-from sqlalchemy import REAL as Real
+from sqlalchemy import REAL, Column, Index, Integer, MetaData, Table, Text
 
 from .plugins.specs import SchemaSpec
 
@@ -19,8 +18,8 @@ agents = Table(
     Column("session_id", Text, nullable=False),
     Column("manifest", Text, nullable=False),
     Column("pinned_model", Text),
-    Column("created_at", Real, nullable=False),
-    Column("updated_at", Real, nullable=False),
+    Column("created_at", REAL, nullable=False),
+    Column("updated_at", REAL, nullable=False),
 )
 
 sessions = Table(
@@ -34,8 +33,8 @@ sessions = Table(
     Column("first_seq", Integer, nullable=False),
     Column("next_seq", Integer, nullable=False),
     Column("summary", Text),
-    Column("created_at", Real, nullable=False),
-    Column("updated_at", Real, nullable=False),
+    Column("created_at", REAL, nullable=False),
+    Column("updated_at", REAL, nullable=False),
 )
 
 messages = Table(
@@ -48,7 +47,7 @@ messages = Table(
     Column("parts", Text, nullable=False),
     Column("digest", Text, nullable=False),
     Column("partial", Integer, nullable=False),
-    Column("created_at", Real, nullable=False),
+    Column("created_at", REAL, nullable=False),
     sqlite_with_rowid=False,
 )
 
@@ -66,8 +65,8 @@ turns = Table(
     Column("input_tokens", Integer, nullable=False),
     Column("output_tokens", Integer, nullable=False),
     Column("cost_micro_usd", Integer, nullable=False),
-    Column("started_at", Real, nullable=False),
-    Column("ended_at", Real),
+    Column("started_at", REAL, nullable=False),
+    Column("ended_at", REAL),
 )
 
 tool_calls = Table(
@@ -79,15 +78,15 @@ tool_calls = Table(
     Column("tool", Text, nullable=False),
     Column("arguments", Text, nullable=False),
     Column("state", Text, nullable=False),
-    Column("created_at", Real, nullable=False),
-    Column("ended_at", Real),
+    Column("created_at", REAL, nullable=False),
+    Column("ended_at", REAL),
 )
 
 usage = Table(
     "usage",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("at", Real, nullable=False),
+    Column("at", REAL, nullable=False),
     Column("agent_id", Text, nullable=False),
     Column("session_id", Text, nullable=False),
     Column("turn_id", Text, nullable=False),

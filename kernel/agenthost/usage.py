@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select
 
 from .chat import Usage
 from .clock import Clock
-from .config import Config
+from .config_model import Config
 from .context import AgentView
 from .errors import QuotaExceeded
 from .providers import ModelFacts

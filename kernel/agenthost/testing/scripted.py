@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -27,6 +27,7 @@ from ..providers import ModelCall, ModelFacts, ProviderFacts, ProviderSpec
 
 SLUG = "scripted"
 MODEL = "scripted-model"
+USAGE = Usage(10, 5)
 
 
 class Pause:
@@ -52,7 +53,7 @@ class Answer:
 
     pieces: tuple[str | Pause, ...] = ()
     calls: tuple[ToolUse, ...] = ()
-    usage: Usage = Usage(10, 5)
+    usage: Usage = USAGE
     finish: Finish | None = None
     fault: ProviderFault | None = None
 
@@ -71,7 +72,7 @@ class ScriptedModel:
         self._answers: deque[Answer] = deque()
         self._calls = 0
 
-    def says(self, *pieces: str | Pause, usage: Usage = Usage(10, 5)) -> None:
+    def says(self, *pieces: str | Pause, usage: Usage = USAGE) -> None:
         """Write an answer of these words, one chunk each; it waits at a pause."""
         self._answers.append(Answer(pieces, usage=usage))
 
@@ -95,7 +96,7 @@ class ScriptedModel:
         """Write an answer that reached its length limit."""
         self._answers.append(Answer(pieces, finish=Finish.LENGTH))
 
-    async def stream(self, call: ModelCall) -> AsyncIterator[Delta]:
+    async def stream(self, call: ModelCall) -> AsyncGenerator[Delta, None]:
         """Give the next answer."""
         self.requests.append(call.request)
         answer = self._answers.popleft() if self._answers else _echo(call.request)

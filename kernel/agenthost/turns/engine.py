@@ -11,7 +11,7 @@ from uuid import uuid4
 import structlog
 
 from ..chat import Message, Role, Text, Usage
-from ..context import AgentView, Context, Grants, Principal, PrincipalKind
+from ..context import AgentView, Context, Principal, PrincipalKind
 from ..errors import AgentHostError, Conflict, InvalidInput, TooLarge, Unavailable
 from ..models import Target
 from . import journal
@@ -19,7 +19,7 @@ from .compaction import Compaction, Outcome
 from .events import TurnResult
 from .mailbox import Mailboxes
 from .run import Run, TurnFailed
-from .turn import Turn, TurnOptions
+from .turn import NO_OPTIONS, Turn, TurnOptions
 
 if TYPE_CHECKING:
     from ..agents import Agent
@@ -67,10 +67,7 @@ class Turns:
         context: Context,
         agent: Agent,
         message: Message,
-        *,
-        turn_id: str | None = None,
-        session_id: str | None = None,
-        options: TurnOptions = TurnOptions(),
+        options: TurnOptions = NO_OPTIONS,
     ) -> Turn:
         """Start a turn; watch it, wait for it or stop it through what is returned.
 
@@ -78,9 +75,6 @@ class Turns:
             context: Who starts it, and the chain of calls that led here.
             agent: Who answers.
             message: What the user says.
-            turn_id: Makes the start idempotent: the same id is the same turn, running,
-                ended or interrupted by the daemon's death.
-            session_id: The session it speaks in; the agent's own by default.
             options: What this turn sets differently.
 
         Raises:
@@ -90,9 +84,8 @@ class Turns:
         if self._draining:
             raise Unavailable("draining: the daemon is shutting down")
         agent.check_accepts_messages()
-        session = session_id or agent.session_id
-        repeatable = turn_id is not None
-        turn_id = turn_id or str(uuid4())
+        session = options.session_id or agent.session_id
+        turn_id = options.turn_id or str(uuid4())
         known = self._live.get(turn_id)
         if known is not None:
             return known
@@ -101,11 +94,11 @@ class Turns:
         if len(self._live) >= limit:
             raise Unavailable(f"{limit} turns are running or waiting; try again soon")
         view = AgentView(agent.id, agent.name, agent.manifest, session)
-        principal = Principal(
-            PrincipalKind.AGENT, agent.name, Grants(agent.manifest.grants())
+        rights = self._daemon.toolbox.rights_of(agent.id, agent.manifest)
+        principal = Principal(PrincipalKind.AGENT, agent.name, rights.grants)
+        turn = Turn(
+            turn_id, context.for_agent(view, principal, turn_id), message, options
         )
-        turn = Turn(turn_id, context.for_agent(view, principal, turn_id), message, options)
-        turn.repeatable = repeatable
         self._live[turn_id] = turn
         turn.task = self._own(self._serve(turn))
         return turn
@@ -144,7 +137,7 @@ class Turns:
         """Compact the agent's session inside its mailbox, when it is long enough."""
         async with self._mailboxes.hold(agent.session_id):
             session = await self._daemon.sessions.get(agent.session_id)
-            target = self._daemon.target_of(agent)
+            target = self._daemon.supervisor.target_of(agent)
             return await self._compaction.by_count(session, target)
 
     def refuse_new(self) -> None:
@@ -175,25 +168,25 @@ class Turns:
             await self._end(turn, run, error, journal.TurnState.FAILED)
         except Exception:
             log.exception("turn failed", turn=turn.id)
-            error = TurnFailed("the turn failed for an internal reason; see the log")
-            await self._end(turn, run, error, journal.TurnState.FAILED)
+            ours = TurnFailed("the turn failed for an internal reason; see the log")
+            await self._end(turn, run, ours, journal.TurnState.FAILED)
         finally:
             self._live.pop(turn.id, None)
 
     async def _prepare(self, turn: Turn) -> Run | None:
         """Load the session and begin; None when the turn had already ended."""
         row = None
-        if turn.repeatable:
+        if turn.options.turn_id is not None:
             row = await self._daemon.store.first(journal.BY_ID, {"id": turn.id})
             if row is not None and _replayed(turn, row):
                 return None
         sessions = self._daemon.sessions
         session = await sessions.get(turn.session_id)
-        history = turn.options.history
-        if history is None:
-            said = await sessions.history(session)
+        history = [*(turn.options.history or ())]
+        if turn.options.history is None:
+            history = await sessions.history(session)
             session, history = await self._compaction.before_turn(
-                session, said, self._target(turn)
+                session, history, self._target(turn)
             )
         run = Run(self._daemon, turn, session)
         await run.begin(history, resumed=row is not None)
@@ -216,7 +209,7 @@ class Turns:
 
     def _target(self, turn: Turn) -> Target:
         agent = self._daemon.agents.get(_agent_id(turn))
-        return self._daemon.target_of(agent)
+        return self._daemon.supervisor.target_of(agent)
 
     def _own(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)

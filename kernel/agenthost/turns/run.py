@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,12 @@ from ..chat import (
     Role,
     Text,
     TextChunk,
+    ToolDefinition,
     ToolOutput,
     ToolUse,
     Usage,
 )
+from ..context import AgentView
 from ..errors import AgentHostError, ProviderError, ProviderFault
 from ..history import repaired
 from ..models import Target
@@ -49,7 +51,7 @@ class TurnFailed(AgentHostError):
 class Progress:
     """What a turn has come to so far."""
 
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     cost: int = 0
     iterations: int = 0
     said: str = ""
@@ -101,7 +103,7 @@ class Run:
         """
         agent = self.turn.context.agent
         assert agent is not None  # noqa: S101 - set by the engine
-        tools = self.daemon.tools_of(agent) if target.model.supports_tools else ()
+        tools = self._tools(agent, target)
         system = system_prompt(agent, tools)
         limit = self.daemon.config.turns.max_iterations
         self.turn.emit(Thinking())
@@ -112,7 +114,8 @@ class Run:
                 system=system,
                 messages=tuple(self._history),
                 tools=tools,
-                max_tokens=self.turn.options.max_tokens or agent.manifest.model.max_tokens,
+                max_tokens=self.turn.options.max_tokens
+                or agent.manifest.model.max_tokens,
                 temperature=self._temperature(),
                 thinking_budget=THINKING_BUDGET if self.session.thinking else None,
             )
@@ -233,6 +236,11 @@ class Run:
             usage=usage,
             cost_micro_usd=cost,
         )
+
+    def _tools(self, agent: AgentView, target: Target) -> tuple[ToolDefinition, ...]:
+        if not target.model.supports_tools:
+            return ()
+        return self.daemon.toolbox.rights_of(agent.id, agent.manifest).tools
 
     def _temperature(self) -> float | None:
         asked = self.turn.options.temperature

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 from pydantic import BaseModel, ValidationError
 
 from ..authorize import authorize
-from ..chat import ToolOutput, ToolUse
-from ..context import Context
+from ..chat import ToolDefinition, ToolOutput, ToolUse
+from ..context import Context, Grants
 from ..errors import AgentHostError, InvalidInput
 from ..plugins.guards import Guard, Guards, ToolCallCase, ToolResultCase
 from ..plugins.specs import Effect, ToolSpec
 from ..suggest import did_you_mean
 
 if TYPE_CHECKING:
+    from ..manifest import Manifest
     from ..plugins.registry import Registry
 
 log = structlog.get_logger(__name__)
@@ -26,12 +28,40 @@ RESULT_CHARACTERS = 100_000
 BeforeEffect = Callable[[ToolUse], Awaitable[None]]
 
 
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """An agent's grants, and the tools they let its model see."""
+
+    grants: Grants
+    tools: tuple[ToolDefinition, ...]
+
+
 class Toolbox:
     """Runs the calls of one step."""
 
     def __init__(self, registry: Registry, guards: Guards) -> None:
         self._registry = registry
         self._guards = guards
+        self._rights: dict[str, tuple[Manifest, Rights]] = {}
+
+    def rights_of(self, agent_id: str, manifest: Manifest) -> Rights:
+        """What an agent may do, and the tools its model is shown, sorted by name."""
+        known = self._rights.get(agent_id)
+        if known is not None and known[0] is manifest:
+            return known[1]
+        grants = Grants(manifest.grants(self._registry.tools))
+        shown = tuple(
+            definition
+            for definition in self._registry.definitions
+            if grants.allow("tool", definition.name)
+        )
+        rights = Rights(grants, shown)
+        self._rights[agent_id] = (manifest, rights)
+        return rights
+
+    def forget(self, agent_id: str) -> None:
+        """Forget a deleted agent's rights."""
+        self._rights.pop(agent_id, None)
 
     async def run(
         self, context: Context, calls: Sequence[ToolUse], before_effect: BeforeEffect

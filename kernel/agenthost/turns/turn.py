@@ -63,20 +63,28 @@ class Watcher:
 class TurnOptions:
     """What one turn may set besides its input.
 
-    ``history`` makes the turn stateless: it is the conversation so far, and nothing
-    is read from the session before it.
+    Args:
+        turn_id: Makes the start idempotent: the same id is the same turn, running,
+            ended or interrupted by the daemon's death.
+        session_id: The session it speaks in; the agent's own by default.
+        max_tokens: The longest answer, instead of the manifest's.
+        temperature: Instead of the manifest's.
+        history: Makes the turn stateless: it is the conversation so far, and nothing
+            is read from the session before it.
     """
 
+    turn_id: str | None = None
+    session_id: str | None = None
     max_tokens: int | None = None
     temperature: float | None = None
     history: tuple[Message, ...] | None = None
 
 
-class Turn:
-    """One turn: a task of its session's mailbox, not of whoever started it.
+NO_OPTIONS = TurnOptions()
 
-    ``repeatable`` says that its id was given by the caller and may be known already.
-    """
+
+class Turn:
+    """One turn: a task of its session's mailbox, not of whoever started it."""
 
     def __init__(
         self, turn_id: str, context: Context, message: Message, options: TurnOptions
@@ -85,7 +93,6 @@ class Turn:
         self.context = context
         self.message = message
         self.options = options
-        self.repeatable = False
         self.task: asyncio.Task[None] | None = None
         self.cancelled_for: str | None = None
         self._sealed = False

@@ -88,7 +88,9 @@ async def get_agent(call: Call, agent_id: UUID) -> Answer:
 )
 async def create_agent(call: Call, body: CreateAgent) -> Answer:
     """Create an agent from its manifest."""
-    agent, warnings = await call.daemon.supervisor.spawn(call.principal, body.manifest_toml)
+    agent, warnings = await call.daemon.supervisor.spawn(
+        call.principal, body.manifest_toml
+    )
     return Reply({"agent_id": agent.id, "name": agent.name, "warnings": warnings}, 201)
 
 
@@ -119,7 +121,9 @@ async def set_mode(call: Call, agent_id: UUID, body: SetMode) -> Answer:
     """Pin the agent's model (Stable), or let it follow the configuration (Normal)."""
     daemon = call.daemon
     agent = daemon.agents.get(str(agent_id))
-    await daemon.agents.set_mode(agent, AgentMode(body.mode), daemon.supervisor.model_of(agent))
+    await daemon.agents.set_mode(
+        agent, AgentMode(body.mode), daemon.supervisor.model_of(agent)
+    )
     return {"status": "updated", "mode": body.mode, "agent_id": agent.id}
 
 

@@ -22,6 +22,7 @@ from agenthost import (
     ToolStart,
     Turn,
     TurnEvent,
+    TurnOptions,
     TurnResult,
     user_message,
 )
@@ -61,9 +62,8 @@ def _turn_id(call: Call, agent_id: str) -> str | None:
 
 def _start(call: Call, agent_id: UUID, text: str) -> Turn:
     agent = call.daemon.agents.get(str(agent_id))
-    return call.daemon.turns.start(
-        call.context, agent, user_message(text), turn_id=_turn_id(call, agent.id)
-    )
+    options = TurnOptions(turn_id=_turn_id(call, agent.id))
+    return call.daemon.turns.start(call.context, agent, user_message(text), options)
 
 
 @routes.post(
@@ -100,9 +100,7 @@ def _frame(event: str, data: dict[str, Any]) -> bytes:
     return f"event: {event}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
 
 
-async def _frames(
-    turn: Turn, events: AsyncIterator[TurnEvent]
-) -> AsyncIterator[bytes]:
+async def _frames(turn: Turn, events: AsyncIterator[TurnEvent]) -> AsyncIterator[bytes]:
     try:
         async for event in events:
             for frame in _frames_of(event):
@@ -112,32 +110,35 @@ async def _frames(
 
 
 def _frames_of(event: TurnEvent) -> list[bytes]:
+    if isinstance(event, Failed):
+        error = {"error": event.error.message, "code": event.error.code}
+        usage = {"input_tokens": 0, "output_tokens": 0}
+        return [_frame("error", error), _frame("done", {"done": True, "usage": usage})]
+    if isinstance(event, Thinking):
+        return []
+    return [_frame(*_event_of(event))]
+
+
+def _event_of(
+    event: TextDelta | ToolStart | ToolEnd | Missed | Done,
+) -> tuple[str, dict[str, Any]]:
     match event:
         case TextDelta(text):
-            return [_frame("chunk", {"content": text, "done": False})]
+            return "chunk", {"content": text, "done": False}
         case ToolStart(id_, tool, _):
-            return [_frame("tool_use", {"tool": tool, "id": id_})]
+            return "tool_use", {"tool": tool, "id": id_}
         case ToolEnd(id_, tool, input_, output, is_error):
-            data = {
+            return "tool_result", {
                 "tool": tool,
                 "input": dict(input_),
                 "id": id_,
                 "result": output,
                 "is_error": is_error,
             }
-            return [_frame("tool_result", data)]
         case Missed(count):
-            return [_frame("missed", {"events": count})]
+            return "missed", {"events": count}
         case Done(result):
             totals: dict[str, Any] = dict(result_body(result))
             del totals["response"]
             usage = {key: totals.pop(key) for key in ("input_tokens", "output_tokens")}
-            return [_frame("done", {"done": True, "usage": usage, **totals})]
-        case Failed(error):
-            usage = {"input_tokens": 0, "output_tokens": 0}
-            return [
-                _frame("error", {"error": error.message, "code": error.code}),
-                _frame("done", {"done": True, "usage": usage}),
-            ]
-        case Thinking():
-            return []
+            return "done", {"done": True, "usage": usage, **totals}

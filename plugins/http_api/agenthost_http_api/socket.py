@@ -148,7 +148,9 @@ class Chat:
             await self._send({"type": "agents_updated", "agents": rows})
 
     async def _fail(self, error: AgentHostError) -> None:
-        await self._send({"type": "error", "content": error.message, "code": error.code})
+        await self._send(
+            {"type": "error", "content": error.message, "code": error.code}
+        )
         if isinstance(error, NotFound) and error.kind == "agent":
             await self._socket.close()
 
@@ -165,31 +167,28 @@ class Chat:
 def frame_of(event: TurnEvent) -> dict[str, Any]:
     """Write a turn's event as a frame."""
     match event:
-        case Thinking():
-            return {"type": "thinking"}
-        case TextDelta(text):
-            return {"type": "text_delta", "content": text}
-        case ToolStart(id_, tool, input_):
-            return {"type": "tool_start", "tool": tool, "id": id_, "input": dict(input_)}
-        case ToolEnd(id_, tool, _, output, is_error):
-            return {
-                "type": "tool_end",
-                "tool": tool,
-                "id": id_,
-                "result": output,
-                "is_error": is_error,
-            }
-        case Missed(count):
-            return {"type": "missed", "events": count}
         case Done(result):
-            body = result_body(result)
-            return {
-                "type": "response",
-                "content": body["response"],
-                "input_tokens": body["input_tokens"],
-                "output_tokens": body["output_tokens"],
-                "iterations": body["iterations"],
-                "cost_usd": body["cost_usd"],
-            }
+            totals: dict[str, Any] = dict(result_body(result))
+            return {"type": "response", "content": totals.pop("response"), **totals}
         case Failed(error):
             return {"type": "error", "content": error.message, "code": error.code}
+        case Missed(count):
+            return {"type": "missed", "events": count}
+        case ToolStart() | ToolEnd():
+            return _tool_frame(event)
+        case TextDelta(text):
+            return {"type": "text_delta", "content": text}
+        case Thinking():
+            return {"type": "thinking"}
+
+
+def _tool_frame(event: ToolStart | ToolEnd) -> dict[str, Any]:
+    frame = {"tool": event.tool, "id": event.id}
+    if isinstance(event, ToolStart):
+        return {"type": "tool_start", **frame, "input": dict(event.input)}
+    return {
+        "type": "tool_end",
+        **frame,
+        "result": event.output,
+        "is_error": event.is_error,
+    }

@@ -90,7 +90,9 @@ async def version(call: Call) -> Answer:
         "git_sha": "n/a",
         "rust_version": "n/a",
         "python_version": platform.python_version(),
-        "platform": {"Darwin": "macos"}.get(platform.system(), platform.system().lower()),
+        "platform": {"Darwin": "macos"}.get(
+            platform.system(), platform.system().lower()
+        ),
         "arch": platform.machine(),
     }
 
