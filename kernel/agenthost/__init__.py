@@ -94,6 +94,7 @@ from .web.routes import (
     Route,
     RouteGroup,
     Socket,
+    SocketClosed,
     SocketRoute,
 )
 
@@ -165,6 +166,7 @@ __all__ = [
     "SecuritySystem",
     "ServiceSpec",
     "Socket",
+    "SocketClosed",
     "SocketRoute",
     "SpawnCase",
     "StorageFull",
