@@ -101,6 +101,7 @@ from .web.routes import (
     Route,
     RouteGroup,
     Socket,
+    SocketClosed,
     SocketRoute,
 )
 
@@ -231,6 +232,7 @@ __all__ = [
     "SecuritySystem",
     "ServiceSpec",
     "Socket",
+    "SocketClosed",
     "SocketRoute",
     "SpawnCase",
     "StorageFull",
