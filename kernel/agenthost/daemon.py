@@ -17,14 +17,14 @@ from .agents import Agents
 from .clock import Clock, SystemClock
 from .config import LoadedConfig, load_config
 from .egress import Egress
-from .errors import ConfigError
+from .errors import ConfigError, PluginError
 from .events import EventBus
 from .files import Files
 from .kv import KeyValues
 from .models import Models
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
-from .plugins.registry import Registry
+from .plugins.registry import Registry, compile_registry
 from .secrets import Vault
 from .sessions import Sessions
 from .store import HomeLock, Store, lock_home
@@ -34,7 +34,8 @@ from .turns.journal import interrupt_all
 from .turns.tools import Toolbox
 from .usage import UsageLedger
 from .version import __version__
-from .web.front import Front, FrontSettings
+from .web.front import Front
+from .web.settings import FrontSettings
 
 if TYPE_CHECKING:
     from .config_model import Config
@@ -92,7 +93,6 @@ class Daemon:
         self.guards = Guards()
         self.warnings: list[str] = []
         self.address = ""
-        self.panics = 0
         self.stop_requested = asyncio.Event()
         self._entry_points = entry_points
         self._lock: HomeLock | None = None
@@ -149,8 +149,9 @@ class Daemon:
         _check_storage(self.config)
         self.plugins = Plugins(self._entry_points)
         self.warnings.extend(await self.plugins.load(self.config))
-        self.registry = await Registry.collect(self.plugins)
-        self.guards.compile(self.registry.healthy_systems)
+        self.front = Front(self, _front_settings(self.config))
+        self.registry = await compile_registry(self.plugins, self.front.app)
+        self.guards = self.registry.security.guards
         schemas = (tables.SCHEMA, kv.SCHEMA, jobs.SCHEMA, *self.registry.schemas)
         self.store = await Store.open(self.data_dir / DATABASE, schemas)
         self._on_stop("store", self.store.close)
@@ -161,7 +162,7 @@ class Daemon:
         self._on_stop("egress", self.egress.close)
         self.files = Files(self.data_dir / "workspaces", self.guards)
         self.kv = KeyValues(self.store, self.clock)
-        self.events = EventBus(self.plugins)
+        self.events = EventBus(self.plugins, self.clock)
         self._on_stop("events", self.events.stop)
         self.agents = Agents(self.store, self.clock, self.guards)
         self.sessions = Sessions(self.store, self.clock)
@@ -192,16 +193,23 @@ class Daemon:
             self._on_stop(service.name, lambda stop=service.stop: stop(self))
 
     async def _serve(self) -> None:
-        groups = await self.plugins.route_groups(self.registry)
-        self.front = Front(self, FrontSettings.of(self.config), groups)
+        for key, group in self.registry.routes:
+            try:
+                self.front.mount(group)
+            except PluginError as error:
+                self.plugins.fail(key, error.message)
         self._on_stop("front", self.front.stop)
-        self._on_stop("turns", lambda: self.turns.drain(TURN_PATIENCE))
-        self.address = await self.front.start(self.config.host, self.config.port)
-        self._on_stop("requests", self.front.drain)
+        host, port = await self.front.start(self.config.host, self.config.port)
+        self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._on_stop("turns", self._end_turns)
         self._announce()
         self._on_stop("announcement", self._withdraw)
         warm = asyncio.create_task(self._warm_up())
         self._on_stop("warm-up", lambda: _cancelled(warm))
+
+    async def _end_turns(self) -> None:
+        self.turns.refuse_new()
+        await self.front.drain(lambda: self.turns.drain(TURN_PATIENCE))
 
     def _announce(self) -> None:
         facts = {
@@ -228,6 +236,16 @@ class Daemon:
 
     def _on_stop(self, name: str, close: _Close) -> None:
         self._closing.append((name, close))
+
+
+def _front_settings(config: Config) -> FrontSettings:
+    return FrontSettings(
+        api_key=config.api_key,
+        allow_unauthenticated_network=config.allow_unauthenticated_network,
+        allowed_hosts=config.server.allowed_hosts,
+        allowed_origins=config.server.allowed_origins,
+        cors_origins=config.server.cors_origins,
+    )
 
 
 def _check_storage(config: Config) -> None:

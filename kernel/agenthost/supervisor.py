@@ -142,13 +142,15 @@ class Supervisor:
         return changed
 
     def _unknown_tools(self, manifest: Manifest) -> list[str]:
+        tools = self._daemon.registry.tools.values()
+        known = {name for tool in tools for name in tool.names}
         named = [
             name for name in manifest.capabilities.tools if not set(name) & set("*?[")
         ]
         return [
             f"capabilities.tools: there is no tool {name!r} now"
             for name in named
-            if self._daemon.registry.tool(name) is None
+            if name not in known
         ]
 
     def _tell(self, kind: str, agent: Agent) -> None:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from ..authorize import authorize
 from ..chat import ToolDefinition, ToolOutput, ToolUse
 from ..context import Context, Grants
-from ..errors import AgentHostError, InvalidInput
+from ..errors import AgentHostError, InvalidInput, NotFound
 from ..plugins.guards import Guard, Guards, ToolCallCase, ToolResultCase
 from ..plugins.specs import Effect, ToolSpec
 from ..suggest import did_you_mean
@@ -50,12 +50,8 @@ class Toolbox:
         if known is not None and known[0] is manifest:
             return known[1]
         grants = Grants(manifest.grants(self._registry.tools))
-        shown = tuple(
-            definition
-            for definition in self._registry.definitions
-            if grants.allow("tool", definition.name)
-        )
-        rights = Rights(grants, shown)
+        shown = self._registry.granted(grants)
+        rights = Rights(grants, tuple(tool.definition for tool in shown))
         self._rights[agent_id] = (manifest, rights)
         return rights
 
@@ -82,14 +78,19 @@ class Toolbox:
         groups: list[list[ToolUse]] = []
         reading = False
         for call in calls:
-            spec = self._registry.tool(call.name)
-            reads = spec is None or spec.effect is Effect.READ
+            reads = self._reads(call.name)
             if reads and reading:
                 groups[-1].append(call)
             else:
                 groups.append([call])
             reading = reads
         return groups
+
+    def _reads(self, name: str) -> bool:
+        try:
+            return self._registry.tool(name).spec.effect is Effect.READ
+        except NotFound:
+            return True
 
     async def _one(
         self, context: Context, call: ToolUse, before_effect: BeforeEffect
@@ -109,14 +110,21 @@ class Toolbox:
             text, is_error = f"{call.name} failed: an internal error, see the log", True
         return ToolOutput(call.id, call.name, text, is_error)
 
+    def _allowed(self, context: Context, name: str) -> ToolSpec:
+        try:
+            tool = self._registry.tool(name)
+        except NotFound:
+            hint = did_you_mean(name, self._registry.tools)
+            raise InvalidInput("tool", f"there is no tool {name!r}{hint}") from None
+        grants = context.principal.grants
+        granted = (n for n in tool.names if grants and grants.allow("tool", n))
+        authorize(context.principal, "tool", next(granted, tool.spec.name))
+        return tool.spec
+
     async def _call(
         self, context: Context, call: ToolUse, before_effect: BeforeEffect
     ) -> tuple[str, bool]:
-        spec = self._registry.tool(call.name)
-        if spec is None:
-            hint = did_you_mean(call.name, self._registry.tools)
-            raise InvalidInput("tool", f"there is no tool {call.name!r}{hint}")
-        authorize(context.principal, "tool", spec.name)
+        spec = self._allowed(context, call.name)
         arguments = validated(spec, call)
         if self._guards.filled(Guard.TOOL_CALL):
             case = ToolCallCase(context, spec.name, spec.effect.value, call.arguments)

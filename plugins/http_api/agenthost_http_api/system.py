@@ -25,7 +25,7 @@ def _health(daemon: Daemon) -> Health:
     return {
         "status": "ok" if daemon.store.healthy else "degraded",
         "uptime_seconds": daemon.uptime,
-        "panic_count": daemon.panics,
+        "panic_count": daemon.front.panics,
         "restart_count": 0,
     }
 
@@ -114,19 +114,19 @@ async def config(call: Call) -> Answer:
 
 
 @routes.get("/api/tools", scope="system:read", cost=1, answer=ToolList)
-async def tools(call: Call) -> Answer:
+async def list_tools(call: Call) -> Answer:
     """List every registered tool with its description and arguments."""
-    specs = call.daemon.registry.definitions
+    tools = dict(sorted(call.daemon.registry.tools.items()))
     return {
-        "tools": [spec.name for spec in specs],
-        "total": len(specs),
+        "tools": list(tools),
+        "total": len(tools),
         "definitions": [
             {
-                "name": spec.name,
-                "description": spec.description,
-                "input_schema": dict(spec.parameters),
+                "name": name,
+                "description": tool.spec.description,
+                "input_schema": dict(tool.schema),
             }
-            for spec in specs
+            for name, tool in tools.items()
         ],
     }
 
@@ -134,8 +134,11 @@ async def tools(call: Call) -> Answer:
 @routes.post("/api/ws-ticket", scope="agents:message", answer=Ticket)
 async def ws_ticket(call: Call) -> Answer:
     """Exchange the key for a short-lived ticket that opens one WebSocket."""
-    ticket, seconds = call.daemon.front.issue_ticket(call.principal)
-    return {"ticket": ticket, "expires_in": seconds}
+    tickets = call.daemon.front.tickets
+    return {
+        "ticket": tickets.issue(call.principal),
+        "expires_in": int(tickets.lifetime),
+    }
 
 
 @routes.post("/api/shutdown", scope="system:admin", answer=Status)
