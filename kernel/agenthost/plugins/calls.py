@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ..errors import AgentHostError
+
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
@@ -63,6 +65,8 @@ def _attempt(call: Callable[[], T], done: asyncio.Future[Outcome[T]]) -> Outcome
 
 def describe(error: BaseException) -> str:
     """Say what was raised, as one line."""
+    if isinstance(error, AgentHostError):
+        return error.message
     text = " ".join(_text_of(error).split())[:500]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

@@ -86,6 +86,10 @@ class Plugins:
         """Every plugin that is installed, by key."""
         return sorted(self._states.values(), key=lambda state: state.key)
 
+    def in_order(self) -> list[PluginState]:
+        """Every plugin in the order of its say: first-party ones first, then by key."""
+        return list(self._states.values())
+
     def healthy(self, key: str) -> bool:
         """Tell whether the plugin is enabled and has not failed."""
         state = self._states.get(key)
