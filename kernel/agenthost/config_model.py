@@ -50,7 +50,8 @@ def split_address(address: str) -> tuple[str, int]:
 def _checked_host(host: str) -> str:
     if host.startswith("["):
         try:
-            return str(ipaddress.IPv6Address(host[1:].removesuffix("]")))
+            inner = host[1:-1] if host.endswith("]") else ""
+            return str(ipaddress.IPv6Address(inner))
         except ValueError:
             raise ValueError('must be [address]:port, such as "[::1]:4200"') from None
     if ":" in host:

@@ -21,7 +21,8 @@ class KeyLines:
         for line, source, parsed in _statements(text):
             if source.lstrip().startswith("["):
                 prefix = self._enter(parsed, is_list=source.lstrip().startswith("[["))
-                self._lines.setdefault(prefix, line)
+                for end in range(1, len(prefix) + 1):
+                    self._lines.setdefault(prefix[:end], line)
             else:
                 self._note(prefix, parsed, line)
 
