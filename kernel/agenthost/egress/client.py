@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from http.cookiejar import CookieJar, DefaultCookiePolicy
+from http.client import HTTPResponse
+from http.cookiejar import CookieJar
+from urllib.request import Request
 
 import httpx
 
@@ -51,12 +53,19 @@ class Egress:
             await client.aclose()
 
 
+class _NoCookies(CookieJar):
+    """A jar that keeps nothing: clients are shared by callers who share no state."""
+
+    def extract_cookies(self, response: HTTPResponse, request: Request) -> None:
+        """Leave the answer's cookies to whoever asked."""
+
+
 def _client(policy: EgressPolicy, guards: Guards) -> httpx.AsyncClient:
     return httpx.AsyncClient(
         transport=EgressTransport(policy, guards),
         timeout=policy.timeout,
         headers={"Accept-Encoding": ACCEPTED, "User-Agent": "agenthost"},
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        cookies=_NoCookies(),
         follow_redirects=False,
         trust_env=False,
     )

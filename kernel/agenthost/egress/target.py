@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 import httpx
@@ -31,17 +32,22 @@ def target_of(url: httpx.URL) -> Target:
         InvalidInput: The URL has user information, another scheme, or a host that
             some parser could take for something else (``0x7f.1``, ``127.1``, ``a%2e``).
     """
-    if url.scheme not in _PORTS:
-        raise InvalidInput("url", "only http:// and https:// addresses can be fetched")
     if url.userinfo:
         raise InvalidInput("url", "user information before the host is not allowed")
-    host = url.raw_host.decode("ascii", "replace").lower()
+    return _target(url.scheme, url.raw_host, url.port)
+
+
+@lru_cache(maxsize=1024)
+def _target(scheme: str, raw_host: bytes, asked_port: int | None) -> Target:
+    if scheme not in _PORTS:
+        raise InvalidInput("url", "only http:// and https:// addresses can be fetched")
+    host = raw_host.decode("ascii", "replace").lower()
     if not (_is_literal(host) or _is_name(host)):
         raise InvalidInput("url", f"{host[:80]!r} is not a plain host name or address")
-    port = _PORTS[url.scheme] if url.port is None else url.port
+    port = _PORTS[scheme] if asked_port is None else asked_port
     if not 0 < port < 65536:
         raise InvalidInput("url", f"{port} is not a port")
-    return Target(url.scheme, host.rstrip("."), port)
+    return Target(scheme, host.rstrip("."), port)
 
 
 def _is_literal(host: str) -> bool:

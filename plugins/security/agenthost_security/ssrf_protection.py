@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 from agenthost import (
@@ -50,6 +51,7 @@ NEVER = tuple(
 )
 
 
+@lru_cache(maxsize=1024)
 def public_name(case: UrlCase) -> Verdict:
     """Deny a host whose name alone says that it is local or a metadata service."""
     host = case.host.lower().rstrip(".")
@@ -64,6 +66,7 @@ def public_name(case: UrlCase) -> Verdict:
     return Deny(_remedy(host))
 
 
+@lru_cache(maxsize=1024)
 def public_address(case: AddressCase) -> Verdict:
     """Deny an address that is not public, whatever it is wrapped in."""
     address = ip_address(case.address.partition("%")[0])

@@ -6,12 +6,14 @@ import asyncio
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import httpx
 import pytest
 from agenthost import (
     ALLOW,
+    AddressCase,
     AgentHostError,
     Blocked,
     Deny,
@@ -22,6 +24,8 @@ from agenthost import (
     SecuritySystem,
     TooLarge,
     Unavailable,
+    UrlCase,
+    Verdict,
 )
 from agenthost.egress import Egress, EgressPolicy
 from agenthost.plugins.guards import Guards
@@ -310,19 +314,25 @@ async def test_nothing_leaves_without_a_guard() -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_the_address_guard_sees_literals_and_names(host: str) -> None:
-    seen = []
+    seen: list[AddressCase] = []
 
-    def refuse(case: object) -> Deny:
+    def refuse(case: AddressCase) -> Verdict:
         seen.append(case)
         return Deny("no")
 
-    guards = {Guard.URL: lambda _: ALLOW, Guard.ADDRESS: refuse}
+    def allow(case: UrlCase) -> Verdict:
+        return ALLOW
+
+    guards: dict[Guard, Callable[[Any], Verdict]] = {
+        Guard.URL: allow,
+        Guard.ADDRESS: refuse,
+    }
     egress = Egress(Guards([SecuritySystem("no", guards, lambda: None)]))
     async with Wire(always(answer())) as wire:
         with pytest.raises(Blocked, match="no"):
             await egress.client(OPEN).get(f"http://{host}:{wire.port}/")
     assert wire.connections == 0
-    assert [case.host for case in seen] == [host]  # type: ignore[attr-defined]
+    assert [case.host for case in seen] == [host]
     await egress.close()
 
 
