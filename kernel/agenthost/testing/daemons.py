@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -188,13 +187,21 @@ class Daemons:
 
 
 @dataclass(frozen=True)
+class Distribution:
+    """Where plugins that a test made come from."""
+
+    name: str = "agenthost-test"
+    version: str = "0"
+
+
+@dataclass(frozen=True)
 class Provided:
     """An entry point that hands over a plugin a test made."""
 
     plugin: object
     name: str
     group: str = "agenthost.plugins"
-    dist: SimpleNamespace = SimpleNamespace(name="agenthost-test", version="0")
+    dist: Distribution = Distribution()
 
     def load(self) -> object:
         """Hand it over."""
