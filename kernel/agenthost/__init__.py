@@ -24,6 +24,7 @@ from .chat import (
 )
 from .clock import Clock, SystemClock, timestamp
 from .context import OPERATOR, AgentView, Context, Grants, Principal, PrincipalKind
+from .egress import EgressPolicy
 from .errors import (
     AgentHostError,
     Blocked,
@@ -46,12 +47,14 @@ from .errors import (
     Unavailable,
     UpstreamUnreachable,
 )
+from .files import Files, Workspace
 from .plugins.guards import (
     ALLOW,
     AddressCase,
     Allow,
     Deny,
     Guard,
+    Guards,
     ManifestCase,
     PathCase,
     Replace,
@@ -125,12 +128,15 @@ __all__ = [
     "DialectSpec",
     "Driver",
     "Effect",
+    "EgressPolicy",
     "Endpoint",
     "Event",
     "EventStream",
+    "Files",
     "Finish",
     "Grants",
     "Guard",
+    "Guards",
     "HttpRequest",
     "Image",
     "InvalidInput",
@@ -185,6 +191,7 @@ __all__ = [
     "UrlCase",
     "Usage",
     "Verdict",
+    "Workspace",
     "__version__",
     "authorize",
     "hookimpl",
