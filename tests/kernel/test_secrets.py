@@ -6,6 +6,7 @@ import base64
 import pickle
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,20 @@ def test_no_vault_needs_no_cryptography(tmp_path: Path) -> None:
         "sys.exit('cryptography' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "vault")], check=True)
+
+
+def test_the_key_is_asked_for_only_when_needed(tmp_path: Path) -> None:
+    path = tmp_path / "vault"
+    vault = Vault(path, partial(vault_key, tmp_path, path, {}))
+    assert vault.get("x") is None
+    assert not vault.delete("x")
+    assert not list(tmp_path.iterdir())
+    vault.set("x", "first")
+    again = Vault(path, partial(vault_key, tmp_path, path, {}))
+    again.set("y", "second")
+    assert vault_names(tmp_path) == ["x", "y"]
+
+
+def vault_names(home: Path) -> list[str]:
+    path = home / "vault"
+    return Vault(path, partial(vault_key, home, path, {})).names()
