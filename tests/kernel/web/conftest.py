@@ -108,7 +108,9 @@ async def start() -> AsyncIterator[Start]:
             )
             host, port = await front.start("127.0.0.1", 0)
             stack.push_async_callback(front.stop)
-            client = httpx.AsyncClient(base_url=f"http://{host}:{port}", timeout=10)
+            client = httpx.AsyncClient(
+                base_url=f"http://{host}:{port}", timeout=10, verify=False
+            )
             await stack.enter_async_context(client)
             return Running(front, host, port, daemon, seen, client)
 
