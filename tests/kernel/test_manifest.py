@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import pytest
 import tomlkit
-from hypothesis import given
-from hypothesis import strategies as st
-
 from agenthost.errors import InvalidInput, TooLarge
 from agenthost.manifest import NOT_YET, Manifest, parse_manifest
+from hypothesis import given
+from hypothesis import strategies as st
 
 EVERYTHING = """
 name = "worker"
@@ -200,8 +200,10 @@ def test_a_wrong_manifest_names_the_key(text: str, field: str, said: str) -> Non
         ),
         (
             "[autonomous]\nmax_iteration = 50",
-            "autonomous.max_iteration: unknown key, ignored; "
-            "did you mean 'max_iterations'?",
+            (
+                "autonomous.max_iteration: unknown key, ignored; "
+                "did you mean 'max_iterations'?"
+            ),
         ),
     ],
 )
@@ -395,9 +397,7 @@ def test_a_manifest_survives_toml_and_the_database(
     assert stored.model_json() == parsed.model_json()
 
 
-@given(st.text(st.characters(exclude_categories=("Cs",)), max_size=60))
+@given(st.text(st.characters(codec="utf-8"), max_size=60))
 def test_any_text_is_a_manifest_or_an_invalid_input(text: str) -> None:
-    try:
-        parse_manifest(text)
-    except InvalidInput as error:
-        assert error.field
+    with suppress(InvalidInput):
+        assert parse_manifest(text).manifest.name
