@@ -234,7 +234,8 @@ def test_a_hostile_manifest_is_refused_quickly(bomb: str) -> None:
 
 
 def grants(text: str, *tools: str) -> dict[str, tuple[str, ...]]:
-    return dict(parse_manifest(f'name = "a"\n{text}').manifest.grants(tools))
+    manifest = parse_manifest(f'name = "a"\n{text}').manifest
+    return dict(manifest.grants(tools or None))
 
 
 def test_nothing_written_allows_nothing() -> None:
@@ -314,7 +315,11 @@ def test_former_tool_names_are_understood() -> None:
 def test_a_blocked_tool_is_taken_out_of_a_pattern() -> None:
     text = 'profile = "full"\ntool_blocklist = ["memory_store", "file_*"]'
     assert grants(text, "kv_set", "kv_get", "file_read")["tool"] == ("kv_get",)
-    assert grants(text)["tool"] == ()
+
+
+def test_without_the_tools_a_blocklist_cannot_hide_what_a_pattern_may_bring() -> None:
+    text = 'tool_blocklist = ["b"]\n[capabilities]\ntools = ["*", "a", "b"]'
+    assert grants(text)["tool"] == ("*", "a")
 
 
 PATTERNS = st.lists(st.text("ab*?", min_size=1, max_size=3), max_size=3)
@@ -331,6 +336,10 @@ def test_lists_only_ever_narrow_what_is_allowed(
         rights = Grants(manifest.grants(TOOLS))
         return {tool for tool in TOOLS if rights.allow("tool", tool)}
 
+    def could(manifest: Manifest) -> set[str]:
+        rights = Grants(manifest.grants())
+        return {tool for tool in TOOLS if rights.allow("tool", tool)}
+
     base = {"name": "a", "capabilities": {"tools": allowed}}
     lists = {"tool_allowlist": allowlist, "tool_blocklist": blocklist}
     narrowed = allows(Manifest.model_validate(base | lists))
@@ -341,6 +350,7 @@ def test_lists_only_ever_narrow_what_is_allowed(
         Manifest.model_validate({"name": "a", "capabilities": {"tools": blocklist}})
     )
     assert narrowed <= allows(Manifest.model_validate(base))
+    assert narrowed <= could(Manifest.model_validate(base | lists))
     assert not narrowed & blocked
     if allowlist:
         assert narrowed <= only_allowed
