@@ -25,7 +25,9 @@ agent_message = ["*"]
 
 
 def create(http: httpx.Client, name: str) -> str:
-    answer = http.post("/api/agents", json={"manifest_toml": MANIFEST.format(name=name)})
+    answer = http.post(
+        "/api/agents", json={"manifest_toml": MANIFEST.format(name=name)}
+    )
     assert answer.status_code == 201, answer.text
     return str(answer.json()["agent_id"])
 

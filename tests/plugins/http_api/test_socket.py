@@ -60,7 +60,9 @@ async def test_a_message_streams_and_ends_with_totals(daemon: RunningDaemon) -> 
         frames = await client.until("response")
     kinds = [frame["type"] for frame in frames]
     assert kinds[0] == "thinking"
-    assert kinds.index("tool_start") < kinds.index("tool_end") < kinds.index("text_delta")
+    assert (
+        kinds.index("tool_start") < kinds.index("tool_end") < kinds.index("text_delta")
+    )
     assert frames[-1] == {
         "type": "response",
         "content": "It is 42.",
