@@ -91,6 +91,7 @@ def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[Found, ...]:
 
 
 def installed_entries() -> Iterable[Entry]:
+    """The entry points of the six groups in this environment."""
     from importlib_metadata import entry_points
 
     return [e for group in GROUPS for e in entry_points(group=group)]
