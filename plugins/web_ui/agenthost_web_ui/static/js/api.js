@@ -62,6 +62,15 @@ export function createApi({ onUnauthorized }) {
 }
 
 /**
+ * Tell whether a failure may go by itself, so that trying again makes sense.
+ * @param {Error} error
+ * @returns {boolean} true when the daemon is away, starting or ending
+ */
+export function isPassing(error) {
+  return error instanceof Unreachable || (error instanceof ApiError && error.status >= 500);
+}
+
+/**
  * Turn an error into what the page shows; a missing key has its own dialog.
  * @param {Error} error
  * @returns {{notice?: string}} a patch of the state

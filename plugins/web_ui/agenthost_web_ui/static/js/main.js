@@ -4,19 +4,13 @@ import { createApi } from "./api.js";
 import { html, render } from "./html.js";
 import { App } from "./parts/app.js";
 import { createRoster } from "./roster.js";
-import { createSession } from "./session.js";
+import { createSession, FRESH } from "./session.js";
 import { createStore } from "./store.js";
 
 const store = createStore({
+  ...FRESH,
   agents: null,
   selected: null,
-  detail: null,
-  entries: [],
-  loading: false,
-  running: false,
-  stopping: false,
-  link: "idle",
-  totals: { input: 0, output: 0, cost: 0 },
   unreachable: false,
   keyWanted: null,
   notice: null,

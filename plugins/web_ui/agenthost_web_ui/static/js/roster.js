@@ -1,6 +1,6 @@
 /** The agents: list, create, delete, and what the create dialog offers. */
 
-import { complaint, Unreachable } from "./api.js";
+import { complaint, isPassing } from "./api.js";
 import { writeManifest } from "./manifest.js";
 
 const RETRY_MS = 3_000;
@@ -25,7 +25,7 @@ export function createRoster({ store, api, session }) {
       store.set({ agents, unreachable: false, keyWanted: null });
       choose(agents);
     } catch (error) {
-      if (!(error instanceof Unreachable)) return store.set(complaint(error));
+      if (!isPassing(error)) return store.set(complaint(error));
       store.set({ unreachable: true });
       retry = setTimeout(refresh, RETRY_MS);
     }

@@ -6,7 +6,9 @@ import { AgentSocket } from "./socket.js";
 
 const BATCH_MS = 40;
 const STOP_PATIENCE_MS = 5_000;
-const FRESH = {
+
+/** The state of a conversation that was just opened. */
+export const FRESH = {
   entries: [],
   detail: null,
   loading: false,
@@ -35,7 +37,7 @@ export function createSession({ store, api }) {
   function select(id) {
     leave();
     history.replaceState(null, "", `#${id}`);
-    store.set({ ...FRESH, selected: id, loading: true, link: "connecting", drawer: false });
+    store.set({ ...FRESH, selected: id, link: "connecting", drawer: false });
     load(id);
     socket = new AgentSocket({
       prepare: () => prepare(id),
@@ -63,6 +65,7 @@ export function createSession({ store, api }) {
   }
 
   async function load(id, extra = []) {
+    store.set({ loading: true });
     try {
       const [stored, detail] = await Promise.all([
         api.get(path(id, "/session")),
@@ -101,6 +104,7 @@ export function createSession({ store, api }) {
   function receive(frame) {
     if (frame.type === "agents_updated") {
       store.set(({ agents }) => ({ agents: mergeAgents(agents, frame.agents) }));
+      if (!frame.agents.some(({ id }) => current(id))) gone();
       return;
     }
     queue.push(frame);
@@ -135,7 +139,7 @@ export function createSession({ store, api }) {
 
   function send(text) {
     if (text.trim() === "/stop") return stop();
-    if (!socket?.send({ type: "message", content: text })) return false;
+    if (store.get().loading || !socket?.send({ type: "message", content: text })) return false;
     add(userEntry(text));
     store.set({ running: true, notice: null });
     return true;

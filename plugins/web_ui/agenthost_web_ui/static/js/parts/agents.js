@@ -38,8 +38,8 @@ export function Agents({ state, actions, hidden }) {
         chosen=${agent.id === state.selected}
         actions=${actions}
       />`)}
+      ${state.agents?.length === 0 && html`<li class="quiet pad">None yet.</li>`}
     </ul>
-    ${state.agents?.length === 0 && html`<p class="quiet pad">None yet.</p>`}
     <footer class="agents-foot"><span>agenthost</span><${ThemeButton} /></footer>
   </nav>`;
 }

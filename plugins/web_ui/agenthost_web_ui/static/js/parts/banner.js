@@ -12,7 +12,7 @@ export function Banner({ state, actions }) {
   if (!lost && !state.unreachable) return null;
   const again = lost ? actions.retry : actions.refresh;
   return html`<div class="banner" role="alert">
-    <span>Offline. The server cannot be reached; trying again…</span>
+    <span>Offline. Trying to reach the server…</span>
     <button type="button" class="link" onClick=${() => again()}>Try now</button>
   </div>`;
 }

@@ -1,6 +1,6 @@
 /** One conversation: its head, its entries, its message field. */
 
-import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
+import { html, useLayoutEffect, useRef, useState } from "../html.js";
 import { Composer } from "./composer.js";
 import { Fresh, MenuButton } from "./empty.js";
 import { Entry } from "./entry.js";
@@ -14,14 +14,17 @@ const NEAR_PX = 80;
  * @returns {object} a vnode
  */
 export function Chat({ agent, state, actions }) {
-  const { entries, running, loading, detail } = state;
+  const { entries, running, loading } = state;
   const scroll = useStickyScroll(entries);
+  useLayoutEffect(() => {
+    document.title = `${agent.name} · agenthost`;
+  }, [agent.name]);
   const fresh = !loading && entries.length === 0;
   const waiting = running && entries.at(-1)?.role === "user";
   return html`
     <${Head} agent=${agent} actions=${actions} />
     <div class="scroll" ref=${scroll.box} onScroll=${scroll.onScroll} tabindex="-1">
-      ${fresh && html`<${Fresh} agent=${agent} detail=${detail} onPick=${actions.send} />`}
+      ${fresh && html`<${Fresh} agent=${agent} state=${state} onPick=${actions.send} />`}
       <div
         class="column"
         role="log"
@@ -74,10 +77,12 @@ function useStickyScroll(entries) {
     box.current.scrollTop = box.current.scrollHeight;
     setAway(false);
   };
-  useEffect(toEnd, [said]);
+  useLayoutEffect(toEnd, [said]);
   useLayoutEffect(() => {
-    if (stuck.current) box.current.scrollTop = box.current.scrollHeight;
-  }, [entries]);
+    const follow = new ResizeObserver(() => stuck.current && toEnd());
+    for (const part of [box.current, box.current.lastElementChild]) follow.observe(part);
+    return () => follow.disconnect();
+  }, []);
   const onScroll = () => {
     const { scrollHeight, scrollTop, clientHeight } = box.current;
     stuck.current = scrollHeight - scrollTop - clientHeight < NEAR_PX;

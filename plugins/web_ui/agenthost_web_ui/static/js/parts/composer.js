@@ -56,7 +56,7 @@ export function Composer({ agent, state, actions }) {
         class="round"
         aria-label="Send"
         title="Send"
-        disabled=${!draft.trim() || state.link !== "open"}
+        disabled=${!draft.trim() || state.loading || state.link !== "open"}
       ><${Icon} name="send" /></button>`}
     </div>
     <${Foot} state=${state} />

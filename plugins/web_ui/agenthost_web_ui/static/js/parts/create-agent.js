@@ -125,8 +125,8 @@ function ToolChoice({ offers, chosen, change }) {
       </label>`)}
     </div>
     <small>
-      The agent can do nothing but what is ticked. Web tools get network access, and
-      <code>shell_exec</code> runs commands on the daemon's machine.
+      The agent can do nothing but what is ticked. Web tools get network access;
+      the tool <code>shell_exec</code> runs commands on the daemon's machine.
     </small>
   </fieldset>`;
 }

@@ -1,4 +1,7 @@
-/** A modal dialog: the browser keeps the focus inside and gives it back. */
+/**
+ * A modal dialog: the browser keeps the focus inside. A second Escape closes any dialog,
+ * whatever its cancel event says, so one that must stay is opened again.
+ */
 
 import { html, useEffect, useId, useRef } from "../html.js";
 
@@ -22,10 +25,8 @@ export function Dialog({ title, onClose, onSubmit, role, children }) {
     class="dialog"
     role=${role}
     aria-labelledby=${heading}
-    onCancel=${(event) => {
-      event.preventDefault();
-      onClose?.();
-    }}
+    onCancel=${(event) => onClose || event.preventDefault()}
+    onClose=${() => (onClose ? onClose() : box.current?.showModal())}
   >
     <form
       onSubmit=${(event) => {

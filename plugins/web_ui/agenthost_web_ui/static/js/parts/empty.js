@@ -47,10 +47,11 @@ export function Welcome({ state, actions }) {
 
 /**
  * A conversation that has not begun.
- * @param {{agent: object, detail: object | null, onPick: (text: string) => void}} props
+ * @param {{agent: object, state: object, onPick: (text: string) => void}} props
  * @returns {object} a vnode
  */
-export function Fresh({ agent, detail, onPick }) {
+export function Fresh({ agent, state, onPick }) {
+  const { detail, link } = state;
   const tools = detail?.capabilities?.tools ?? [];
   const fitting = SUGGESTIONS.filter(({ tool }) => tools.includes(tool)).slice(0, 3);
   const texts = ["What can you do?", ...fitting.map(({ text }) => text)];
@@ -63,6 +64,7 @@ export function Fresh({ agent, detail, onPick }) {
         type="button"
         class="chip"
         key=${text}
+        disabled=${link !== "open"}
         onClick=${() => onPick(text)}
       >${text}</button>`)}
     </div>

@@ -19,8 +19,8 @@ export function KeyDialog({ reason, actions }) {
   };
   return html`<${Dialog} title="API key" onSubmit=${submit}>
     <p class="quiet">
-      This daemon is protected. Its key stands in <code>config.toml</code> as
-      <code>api_key</code>. It is kept in this tab only, until you close it.
+      This daemon is protected. Its key is the <code>api_key</code> of its configuration.
+      The page keeps it in this tab only, until you close it.
     </p>
     <label class="labelled">
       <span>Key</span>

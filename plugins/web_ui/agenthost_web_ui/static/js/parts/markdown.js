@@ -16,21 +16,29 @@ export function Markdown({ text, settled }) {
   useEffect(() => {
     if (settled) for (const block of box.current.querySelectorAll("pre")) addCopy(block);
   }, [safe, settled]);
-  return html`<div class="markdown" ref=${box} dangerouslySetInnerHTML=${safe}></div>`;
+  const kind = settled ? "markdown" : "markdown live";
+  return html`<div class=${kind} ref=${box} dangerouslySetInnerHTML=${safe}></div>`;
 }
 
 function addCopy(block) {
   if (block.parentElement.classList.contains("code")) return;
-  const frame = document.createElement("div");
-  frame.className = "code";
-  const button = document.createElement("button");
+  const language = /language-(\S+)/.exec(block.querySelector("code")?.className ?? "")?.[1];
+  const button = element("button", "copy", "Copy");
   button.type = "button";
-  button.className = "copy";
-  button.textContent = "Copy";
   button.addEventListener("click", () => copy(block, button));
+  const bar = element("div", "code-bar");
+  bar.append(element("span", "", language ?? ""), button);
+  const frame = element("div", "code");
   block.tabIndex = 0;
   block.replaceWith(frame);
-  frame.append(block, button);
+  frame.append(bar, block);
+}
+
+function element(name, className, text = "") {
+  const made = document.createElement(name);
+  made.className = className;
+  made.textContent = text;
+  return made;
 }
 
 async function copy(block, button) {
