@@ -13,7 +13,7 @@ import pytest
 from .fake_daemon import FakeDaemon, running
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request
 
 ARGUMENTS = [
     "--headless",
@@ -47,6 +47,26 @@ class Watched:
         self.page.goto(f"{self.daemon.base_url}/")
         return self.page
 
+    def failed(self, error: Error) -> None:
+        """Note an exception of a script."""
+        self.complaints.append(str(error))
+
+    def printed(self, line: ConsoleMessage) -> None:
+        """Note an error or warning, violations of the policy included."""
+        if line.type in {"error", "warning"}:
+            self.complaints.append(line.text)
+
+    def asked(self, request: Request) -> None:
+        """Note a request to somebody else."""
+        if not request.url.startswith(self.daemon.base_url):
+            self.foreign.append(request.url)
+
+    def forgive(self, *words: str) -> None:
+        """Forget complaints that the test provoked; each holds one of the words."""
+        self.complaints[:] = [
+            text for text in self.complaints if not any(word in text for word in words)
+        ]
+
     def say(self, text: str) -> None:
         """Send a message as a person does."""
         self.page.get_by_role("combobox", name="Message").fill(text)
@@ -59,8 +79,9 @@ def daemon() -> Iterator[FakeDaemon]:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """A chromium for one module: its loop must be gone before other async tests run."""
     sync_api = pytest.importorskip(
         "playwright.sync_api", reason="playwright is not installed"
     )
@@ -80,17 +101,9 @@ def watched(browser: Browser, daemon: FakeDaemon) -> Iterator[Watched]:
     page = context.new_page()
     page.set_default_timeout(5_000)
     seen = Watched(page, daemon)
-    page.on("pageerror", lambda error: seen.complaints.append(str(error)))
-    page.on(
-        "console",
-        lambda line: line.type in {"error", "warning"}
-        and seen.complaints.append(line.text),
-    )
-    page.on(
-        "request",
-        lambda request: request.url.startswith(daemon.base_url)
-        or seen.foreign.append(request.url),
-    )
+    page.on("pageerror", seen.failed)
+    page.on("console", seen.printed)
+    page.on("request", seen.asked)
     yield seen
     context.close()
     assert seen.complaints == []

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from hypercorn.asyncio import serve
-from hypercorn.config import Config
-from quart import Quart, Response, request, websocket
-
 from agenthost import OPERATOR, Call, NotFound, Reply, Route
 from agenthost_web_ui.routes import page_routes
 from agenthost_web_ui.static_files import load_files
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+from quart import Quart, Response, request, websocket
 
 from .scripted_agent import Frame, Signals, turn_for
 
@@ -27,12 +26,32 @@ CSP = (
     "connect-src 'self' ws: wss:; base-uri 'none'; frame-ancestors 'none'; "
     "form-action 'self'"
 )
-TOOLS = (
-    "agent_call agent_find agent_kill agent_list agent_spawn calculate event_publish "
-    "file_list file_read file_write image_analyze kv_get kv_set schedule_create "
-    "schedule_delete schedule_list shell_exec system_time task_claim task_complete "
-    "task_list task_post web_fetch web_search"
-).split()
+TOOLS = [
+    "agent_call",
+    "agent_find",
+    "agent_kill",
+    "agent_list",
+    "agent_spawn",
+    "calculate",
+    "event_publish",
+    "file_list",
+    "file_read",
+    "file_write",
+    "image_analyze",
+    "kv_get",
+    "kv_set",
+    "schedule_create",
+    "schedule_delete",
+    "schedule_list",
+    "shell_exec",
+    "system_time",
+    "task_claim",
+    "task_complete",
+    "task_list",
+    "task_post",
+    "web_fetch",
+    "web_search",
+]
 Json = Any
 
 
@@ -103,7 +122,10 @@ def build_app(daemon: FakeDaemon) -> Quart:
             return None
         if daemon.down:
             return {"error": "draining"}, 503
-        if daemon.key and request.headers.get("Authorization") != f"Bearer {daemon.key}":
+        if (
+            daemon.key
+            and request.headers.get("Authorization") != f"Bearer {daemon.key}"
+        ):
             return {"error": "missing or invalid API key"}, 401
         return None
 
