@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from .models import Models
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import Registry, compile_registry
-from .secrets import Vault
+from .secrets import Vault, vault_key
 from .sessions import Sessions
 from .store import HomeLock, Store, lock_home
 from .supervisor import Supervisor
@@ -45,6 +46,7 @@ log = structlog.get_logger(__name__)
 
 DATABASE = "agenthost.db"
 RUNNING_FILE = "daemon.json"
+VAULT = "vault.enc"
 TURN_PATIENCE = 20.0
 
 
@@ -157,7 +159,9 @@ class Daemon:
         self._on_stop("store", self.store.close)
 
     async def _assemble(self) -> None:
-        self.vault = Vault(self.home, self.environ)
+        vault = self.home / VAULT
+        key = partial(vault_key, self.home, vault, self.environ)
+        self.vault = Vault(vault, key)
         self.egress = Egress(self.guards)
         self._on_stop("egress", self.egress.close)
         self.files = Files(self.data_dir / "workspaces", self.guards)
@@ -190,7 +194,7 @@ class Daemon:
                 log.exception("service did not start", service=service.name)
                 self.plugins.fail(key, f"service {service.name}: {error}")
                 continue
-            self._on_stop(service.name, lambda stop=service.stop: stop(self))
+            self._on_stop(service.name, partial(service.stop, self))
 
     async def _serve(self) -> None:
         for key, group in self.registry.routes:
