@@ -29,7 +29,7 @@ from .chat import (
 )
 from .clock import Clock, SystemClock, timestamp
 from .context import OPERATOR, AgentView, Context, Grants, Principal, PrincipalKind
-from .egress import EgressPolicy
+from .egress import CHECK_HOST, FINAL_URL, EgressPolicy
 from .errors import (
     AgentHostError,
     Blocked,
@@ -111,7 +111,6 @@ from .web.routes import (
 if TYPE_CHECKING:
     from .agents import Agent, AgentMode
     from .daemon import Daemon
-    from .egress import EgressPolicy
     from .history import estimate_tokens
     from .kv import namespace_of
     from .main import home_folder, run
@@ -133,7 +132,6 @@ _LATER = {
     "Agent": "agents",
     "AgentMode": "agents",
     "Daemon": "daemon",
-    "EgressPolicy": "egress",
     "estimate_tokens": "history",
     "namespace_of": "kv",
     "home_folder": "main",
@@ -164,6 +162,8 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "ALLOW",
+    "CHECK_HOST",
+    "FINAL_URL",
     "OPERATOR",
     "AddressCase",
     "Agent",
