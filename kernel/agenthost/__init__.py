@@ -29,7 +29,7 @@ from .chat import (
 )
 from .clock import Clock, SystemClock, timestamp
 from .context import OPERATOR, AgentView, Context, Grants, Principal, PrincipalKind
-from .egress import EgressPolicy
+from .egress import CHECK_HOST, FINAL_URL, EgressPolicy
 from .errors import (
     AgentHostError,
     Blocked,
@@ -112,7 +112,6 @@ if TYPE_CHECKING:
     from .agents import Agent, AgentMode
     from .config import load_config
     from .daemon import Daemon
-    from .egress import EgressPolicy
     from .history import estimate_tokens
     from .kv import namespace_of
     from .main import home_folder, run
@@ -136,7 +135,6 @@ _LATER = {
     "AgentMode": "agents",
     "load_config": "config",
     "Daemon": "daemon",
-    "EgressPolicy": "egress",
     "estimate_tokens": "history",
     "namespace_of": "kv",
     "home_folder": "main",
@@ -168,6 +166,8 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "ALLOW",
+    "CHECK_HOST",
+    "FINAL_URL",
     "OPERATOR",
     "AddressCase",
     "Agent",
