@@ -76,15 +76,32 @@ class Replay:
         self.gone = False
         self._body: bytes | None = body
         self._receive = receive
+        self._left = False
+        self._waiting: asyncio.Task[object] | None = None
 
     async def __call__(self) -> Event:
         """The next message."""
         if self._body is not None:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}
-        message = await self._receive()
+        try:
+            self._waiting = asyncio.current_task()
+            message = await self._receive()
+        except asyncio.CancelledError:
+            if not self._left or self._waiting is None or self._waiting.uncancel():
+                raise
+            message = {"type": "http.disconnect"}
         self.gone = self.gone or message["type"] == "http.disconnect"
         return message
+
+    def leave(self) -> None:
+        """Tell who receives that the client has left.
+
+        Quart, when cancelled, leaves its handler running; told this, it does not.
+        """
+        if not self._left and self._waiting is not None:
+            self._left = True
+            self._waiting.cancel()
 
 
 def _too_large(limit: int) -> TooLarge:
