@@ -116,9 +116,9 @@ async def test_sockets_are_pinged(start: Start) -> None:
     front = await start(socket_ping=0.02)
     reader, writer = await asyncio.open_connection(front.host, front.port)
     writer.write(
-        f"GET /api/deaf HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-        "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
+        b"GET /api/deaf HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+        b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     )
     assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
     async with asyncio.timeout(5):
@@ -132,7 +132,7 @@ async def test_a_peer_that_never_reads_is_dropped(start: Start) -> None:
     front = await start(peer_timeout=0.2, grace=0.2)
     uri = f"{front.ws}/api/flood"
     async with websockets.connect(uri, compression=None) as socket:
-        socket.transport.pause_reading()  # type: ignore[attr-defined]  # a real one
+        socket.transport.pause_reading()
         await until(lambda: front.seen.sockets_ended == 1, seconds=10)
         await until(lambda: not front.front.asgi.running, seconds=10)
         socket.transport.abort()
