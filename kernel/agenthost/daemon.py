@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .files import Files
     from .kv import KeyValues
     from .store import Store
+    from .web.front import Front
 
 
 class Daemon:
@@ -25,3 +26,4 @@ class Daemon:
     egress: Egress
     files: Files
     kv: KeyValues
+    front: Front

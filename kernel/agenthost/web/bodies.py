@@ -7,16 +7,20 @@ import asyncio
 from ..errors import TooLarge
 from .answers import BodyTimeout
 from .asgi import Event, Receive
-from .dispatch import Exchange
+from .dispatch import WRITES, Exchange
 
 _LINGER_BYTES = 8 * 1024 * 1024
 _LINGER_SECONDS = 1.0
 
 
 def has_body(exchange: Exchange) -> bool:
-    """Tell whether the headers announce a body."""
+    """Tell whether a body may come; HTTP/2 need not announce one."""
     headers = exchange.headers
-    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+    return (
+        exchange.method in WRITES
+        or headers.get("content-length", "0") != "0"
+        or "transfer-encoding" in headers
+    )
 
 
 def check_length(exchange: Exchange, limit: int) -> None:

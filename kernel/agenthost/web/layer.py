@@ -100,6 +100,7 @@ class Layer:
         self, exchange: Exchange, scope: Scope, match: Match | None, sender: Sender
     ) -> Plain | None:
         gate, route = self._gate, match[0].route if match is not None else None
+        exchange.found = match[0] if match is not None else None
         sender.extra += gate.origins.cors(exchange.headers)
         check_length(exchange, self._limit(match))
         gate.admit(exchange, scope, route.cost if route else DEFAULT_COST)
