@@ -110,10 +110,12 @@ from .web.routes import (
 
 if TYPE_CHECKING:
     from .agents import Agent, AgentMode
+    from .config import load_config
     from .daemon import Daemon
     from .history import estimate_tokens
     from .kv import namespace_of
     from .main import home_folder, run
+    from .plugins.loader import Plugins
     from .turns.engine import user_message
     from .turns.events import (
         Done,
@@ -131,11 +133,13 @@ if TYPE_CHECKING:
 _LATER = {
     "Agent": "agents",
     "AgentMode": "agents",
+    "load_config": "config",
     "Daemon": "daemon",
     "estimate_tokens": "history",
     "namespace_of": "kv",
     "home_folder": "main",
     "run": "main",
+    "Plugins": "plugins.loader",
     "user_message": "turns.engine",
     "Done": "turns.events",
     "Failed": "turns.events",
@@ -216,6 +220,7 @@ __all__ = [
     "Part",
     "PathCase",
     "PluginError",
+    "Plugins",
     "Principal",
     "PrincipalKind",
     "ProviderError",
@@ -273,6 +278,7 @@ __all__ = [
     "estimate_tokens",
     "home_folder",
     "hookimpl",
+    "load_config",
     "namespace_of",
     "run",
     "timestamp",

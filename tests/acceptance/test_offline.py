@@ -9,9 +9,8 @@ from typing import Any
 
 import httpx
 import pytest
-from websockets.asyncio.client import connect
-
 from agenthost.testing.processes import DaemonProcess
+from websockets.asyncio.client import connect
 
 MANIFEST = """
 name = "{name}"

@@ -32,7 +32,7 @@ class Hooks:
     @hookspec
     def register_routes(
         self,
-        app: Quart,  # noqa: ARG002 - a specification only names it
+        app: Quart,
     ) -> Iterable[RouteGroup]:
         """Offer HTTP routes and WebSockets.
 

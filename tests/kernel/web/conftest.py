@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import httpx
 import pytest
-
 from agenthost import (
     Answer,
     Call,

@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from pydantic import BaseModel
-
 from agenthost import (
     Answer,
     Call,
@@ -20,6 +18,7 @@ from agenthost import (
     RouteGroup,
     Socket,
 )
+from pydantic import BaseModel
 
 
 @dataclass

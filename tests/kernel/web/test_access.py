@@ -7,7 +7,6 @@ from typing import cast
 import httpx
 import pytest
 import websockets
-
 from agenthost import Principal, PrincipalKind, Secret
 from agenthost.daemon import Daemon
 from agenthost.web.access import Tickets, is_loopback

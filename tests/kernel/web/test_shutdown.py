@@ -8,7 +8,6 @@ from typing import cast
 import httpx
 import pytest
 import websockets
-
 from agenthost import ConfigError, Conflict, PluginError, RouteGroup, Socket
 from agenthost.daemon import Daemon
 from agenthost.web.front import Front

@@ -116,9 +116,9 @@ async def test_sockets_are_pinged(start: Start) -> None:
     front = await start(socket_ping=0.02)
     reader, writer = await asyncio.open_connection(front.host, front.port)
     writer.write(
-        f"GET /api/deaf HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-        "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
+        b"GET /api/deaf HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+        b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     )
     assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
     async with asyncio.timeout(5):

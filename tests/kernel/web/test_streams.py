@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-
 from agenthost.web.asgi import Event
 from agenthost.web.streams import COMMENT, Streams
 

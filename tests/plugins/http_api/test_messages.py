@@ -6,7 +6,6 @@ import asyncio
 import json
 
 import pytest
-
 from agenthost import ProviderFault
 from agenthost.testing import Pause
 from agenthost.testing.daemons import RunningDaemon

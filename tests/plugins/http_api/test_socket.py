@@ -8,12 +8,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidStatus
-
 from agenthost import ProviderFault
 from agenthost.testing import Pause
 from agenthost.testing.daemons import RunningAgent, RunningDaemon
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
 
 
 class Client:
