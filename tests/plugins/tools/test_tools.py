@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from agenthost import Context, Denied, InvalidInput, SystemClock, TooLarge
 from agenthost_tools import agents, calculate, files, kv, system_time, web_fetch
-from agenthost_tools.readable import markdown_of
+from agenthost_tools.web_fetch.readable import markdown_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,6 +59,11 @@ async def test_a_long_list_says_how_much_is_missing(context: Context) -> None:
 async def test_files_need_an_agent(context: Context) -> None:
     with pytest.raises(InvalidInput, match="agent"):
         await files.file_list(replace(context, agent=None), files.FileList())
+
+
+async def test_memory_needs_an_agent(context: Context) -> None:
+    with pytest.raises(InvalidInput, match="agent"):
+        await kv.kv_get(replace(context, agent=None), kv.KvGet(key="k"))
 
 
 async def test_keys_live_in_the_agents_own_namespace_or_the_shared_one(
