@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import structlog
 
 from . import jobs, kv, tables
 from .agents import Agents
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from .config_model import Config
     from .plugins.discovery import Entry
 
-log = structlog.get_logger(__name__)
+log = logging.getLogger(__name__)
 
 DATABASE = "agenthost.db"
 RUNNING_FILE = "daemon.json"
@@ -138,7 +137,7 @@ class Daemon:
             try:
                 await close()
             except Exception:
-                log.exception("could not stop cleanly", part=name)
+                log.exception("could not stop %s cleanly", name)
 
     async def _open(self) -> None:
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -181,7 +180,7 @@ class Daemon:
         await self.agents.load()
         interrupted = await self.store.write(interrupt_all)
         if interrupted:
-            log.warning("turns were interrupted by the last end", turns=interrupted)
+            log.warning("the last end interrupted %d turns", interrupted)
         await self.jobs.start()
         self._on_stop("jobs", self.jobs.stop)
         await self._start_services()
@@ -191,7 +190,7 @@ class Daemon:
             try:
                 await service.start(self)
             except Exception as error:
-                log.exception("service did not start", service=service.name)
+                log.exception("service %s did not start", service.name)
                 self.plugins.fail(key, f"service {service.name}: {error}")
                 continue
             self._on_stop(service.name, partial(service.stop, self))

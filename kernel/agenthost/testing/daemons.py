@@ -214,6 +214,12 @@ def provided(plugins: Sequence[object]) -> list[Entry]:
     return [Provided(p, name) for p, name in zip(plugins, names, strict=True)]
 
 
+def _furnish(home: Path, config: str) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    if config:
+        (home / "config.toml").write_text(config, encoding="utf-8")
+
+
 @asynccontextmanager
 async def running_daemon(
     home: Path,
@@ -224,9 +230,7 @@ async def running_daemon(
     clock: Clock | None,
 ) -> AsyncIterator[RunningDaemon]:
     """Run one daemon on a free loopback port."""
-    home.mkdir(parents=True, exist_ok=True)
-    if config:
-        (home / "config.toml").write_text(config, encoding="utf-8")
+    _furnish(home, config)
     model = ScriptedModel()
     extra = provided([model.plugin(), *plugins])
     settings = {

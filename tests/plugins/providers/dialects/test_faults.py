@@ -13,7 +13,7 @@ from agenthost_providers.dialects.faults import (
     retry_after,
     stream_fault,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 HERE = Endpoint("acme", "http://acme", Secret("sk-secret"))
@@ -109,6 +109,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(JSON, st.integers(300, 599))
 def test_no_error_body_breaks_the_mapping(body: Any, status: int) -> None:
     raw = json.dumps(body).encode()

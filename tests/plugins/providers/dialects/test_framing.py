@@ -15,7 +15,7 @@ from agenthost_providers.dialects.framing import (
     ServerSentEvents,
     read_object,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 BODIES = st.lists(
@@ -35,6 +35,7 @@ def events(framing: Framing, chunks: Iterable[bytes]) -> list[bytes]:
     return [*found, *framing.close()]
 
 
+@settings(deadline=None)
 @given(BODIES, st.lists(st.integers(0, 200)))
 def test_lines_do_not_depend_on_chunks(body: bytes, cuts: list[int]) -> None:
     lines = Lines("p")
@@ -47,6 +48,7 @@ def ends(body: bytes) -> bool:
     return not body or body.endswith((b"\n", b"\r"))
 
 
+@settings(deadline=None)
 @given(BODIES, st.lists(st.integers(0, 200)))
 def test_events_do_not_depend_on_chunks(body: bytes, cuts: list[int]) -> None:
     whole = events(ServerSentEvents("p"), [body])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agenthost_providers.dialects.schema import SchemaRules, shape_schema
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -103,6 +103,7 @@ NODES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(NODES, NODES, st.dictionaries(st.sampled_from(["x", "$id", "y"]), NODES))
 def test_any_schema_becomes_one_without_what_is_refused(
     a: Any, b: Any, properties: dict[str, Any]
