@@ -81,6 +81,7 @@ from .plugins.specs import (
     ToolResult,
     ToolSpec,
 )
+from .ports import BackendSpec, Port, Row, Store
 from .providers import (
     Decoder,
     Dialect,
@@ -176,6 +177,7 @@ __all__ = [
     "AgentView",
     "Allow",
     "Answer",
+    "BackendSpec",
     "Blocked",
     "Call",
     "Cancelled",
@@ -221,6 +223,7 @@ __all__ = [
     "PathCase",
     "PluginError",
     "Plugins",
+    "Port",
     "Principal",
     "PrincipalKind",
     "ProviderError",
@@ -237,6 +240,7 @@ __all__ = [
     "Role",
     "Route",
     "RouteGroup",
+    "Row",
     "SchemaSpec",
     "Secret",
     "SecuritySystem",
@@ -246,6 +250,7 @@ __all__ = [
     "SocketRoute",
     "SpawnCase",
     "StorageFull",
+    "Store",
     "SystemClock",
     "Text",
     "TextChunk",

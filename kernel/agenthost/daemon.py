@@ -20,14 +20,15 @@ from .egress import Egress
 from .errors import ConfigError, PluginError
 from .events import EventBus
 from .files import Files
+from .home_lock import HomeLock, lock_home
 from .kv import KeyValues
 from .models import Models
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import Registry, compile_registry
+from .ports import Port, Store
 from .secrets import Vault, vault_key
 from .sessions import Sessions
-from .store import HomeLock, Store, lock_home
 from .supervisor import Supervisor
 from .turns.engine import Turns
 from .turns.journal import interrupt_all
@@ -40,6 +41,7 @@ from .web.settings import FrontSettings
 if TYPE_CHECKING:
     from .config_model import Config
     from .plugins.discovery import Entry
+    from .plugins.specs import SchemaSpec
 
 log = logging.getLogger(__name__)
 
@@ -147,15 +149,25 @@ class Daemon:
         self.config = loaded.config
         self.warnings.extend(loaded.warnings)
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _check_storage(self.config)
         self.plugins = Plugins(self._entry_points)
         self.warnings.extend(await self.plugins.load(self.config))
         self.front = Front(self, _front_settings(self.config))
         self.registry = await compile_registry(self.plugins, self.front.app)
         self.guards = self.registry.security.guards
         schemas = (tables.SCHEMA, kv.SCHEMA, jobs.SCHEMA, *self.registry.schemas)
-        self.store = await Store.open(self.data_dir / DATABASE, schemas)
+        self.store = await self._open_store(schemas)
         self._on_stop("store", self.store.close)
+
+    async def _open_store(self, schemas: Sequence[SchemaSpec]) -> Store:
+        url = self.config.storage.url
+        if url is None:
+            url = f"sqlite:///{self.data_dir.absolute() / DATABASE}"
+        scheme, colon, _ = url.partition(":")
+        if not colon:
+            raise ConfigError("storage.url: it must begin with a scheme, as in sqlite:")
+        backend = self.registry.backend(Port.STORE, scheme)
+        store: Store = await backend.open(url, schemas)
+        return store
 
     async def _assemble(self) -> None:
         vault = self.home / VAULT
@@ -249,14 +261,6 @@ def _front_settings(config: Config) -> FrontSettings:
         allowed_origins=config.server.allowed_origins,
         cors_origins=config.server.cors_origins,
     )
-
-
-def _check_storage(config: Config) -> None:
-    url = config.storage.url
-    if url is not None and not url.startswith("sqlite:"):
-        raise ConfigError(
-            "storage.url: this version stores in SQLite alone; remove the key"
-        )
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

@@ -27,6 +27,8 @@ SETS: Mapping[str, PluginSet] = MappingProxyType(
             (
                 "plugin:http_api",
                 "plugin:cli",
+                "plugin:jobs",
+                "plugin:storage",
                 "tool:*",
                 "provider:offline",
                 "security:*",

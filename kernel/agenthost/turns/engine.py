@@ -23,7 +23,7 @@ from .turn import NO_OPTIONS, Turn, TurnOptions
 if TYPE_CHECKING:
     from ..agents import Agent
     from ..daemon import Daemon
-    from ..store import Row
+    from ..ports import Row
 
 log = logging.getLogger(__name__)
 
