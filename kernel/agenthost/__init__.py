@@ -1,7 +1,12 @@
 """agenthost: a plugin host with one turn engine.
 
 Plugins import from here and from ``agenthost.testing``, nothing else of the kernel.
+Names of the running daemon are imported when they are first used, so that a plugin's
+import stays cheap.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from .authorize import authorize
 from .chat import (
@@ -86,6 +91,8 @@ from .providers import (
     ProviderSpec,
 )
 from .secrets import Secret
+from .suggest import did_you_mean
+from .version import __version__
 from .web.routes import (
     Answer,
     Call,
@@ -94,16 +101,71 @@ from .web.routes import (
     Route,
     RouteGroup,
     Socket,
+    SocketClosed,
     SocketRoute,
 )
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from .agents import Agent, AgentMode
+    from .daemon import Daemon
+    from .egress import EgressPolicy
+    from .history import estimate_tokens
+    from .kv import namespace_of
+    from .main import home_folder, run
+    from .turns.engine import user_message
+    from .turns.events import (
+        Done,
+        Failed,
+        Missed,
+        TextDelta,
+        Thinking,
+        ToolEnd,
+        ToolStart,
+        TurnEvent,
+        TurnResult,
+    )
+    from .turns.turn import Turn, TurnOptions
+
+_LATER = {
+    "Agent": "agents",
+    "AgentMode": "agents",
+    "Daemon": "daemon",
+    "EgressPolicy": "egress",
+    "estimate_tokens": "history",
+    "namespace_of": "kv",
+    "home_folder": "main",
+    "run": "main",
+    "user_message": "turns.engine",
+    "Done": "turns.events",
+    "Failed": "turns.events",
+    "Missed": "turns.events",
+    "TextDelta": "turns.events",
+    "Thinking": "turns.events",
+    "ToolEnd": "turns.events",
+    "ToolStart": "turns.events",
+    "TurnEvent": "turns.events",
+    "TurnResult": "turns.events",
+    "Turn": "turns.turn",
+    "TurnOptions": "turns.turn",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
 
 __all__ = [
     "ALLOW",
     "OPERATOR",
     "AddressCase",
+    "Agent",
     "AgentHostError",
+    "AgentMode",
     "AgentView",
     "Allow",
     "Answer",
@@ -117,17 +179,21 @@ __all__ = [
     "ConfigError",
     "Conflict",
     "Context",
+    "Daemon",
     "Decoder",
     "Delta",
     "Denied",
     "Deny",
     "Dialect",
     "DialectSpec",
+    "Done",
     "Driver",
     "Effect",
+    "EgressPolicy",
     "Endpoint",
     "Event",
     "EventStream",
+    "Failed",
     "Finish",
     "Grants",
     "Guard",
@@ -136,6 +202,7 @@ __all__ = [
     "InvalidInput",
     "ManifestCase",
     "Message",
+    "Missed",
     "ModelCall",
     "ModelFacts",
     "NotFound",
@@ -165,20 +232,29 @@ __all__ = [
     "SecuritySystem",
     "ServiceSpec",
     "Socket",
+    "SocketClosed",
     "SocketRoute",
     "SpawnCase",
     "StorageFull",
     "SystemClock",
     "Text",
     "TextChunk",
+    "TextDelta",
+    "Thinking",
     "TooLarge",
     "ToolCallCase",
     "ToolDefinition",
+    "ToolEnd",
     "ToolOutput",
     "ToolResult",
     "ToolResultCase",
     "ToolSpec",
+    "ToolStart",
     "ToolUse",
+    "Turn",
+    "TurnEvent",
+    "TurnOptions",
+    "TurnResult",
     "Unauthenticated",
     "Unavailable",
     "UpstreamUnreachable",
@@ -187,6 +263,12 @@ __all__ = [
     "Verdict",
     "__version__",
     "authorize",
+    "did_you_mean",
+    "estimate_tokens",
+    "home_folder",
     "hookimpl",
+    "namespace_of",
+    "run",
     "timestamp",
+    "user_message",
 ]

@@ -23,6 +23,7 @@ class PrincipalKind(StrEnum):
     LOOPBACK = "loopback"
     AGENT = "agent"
     PLUGIN = "plugin"
+    ANONYMOUS = "anonymous"
 
 
 @dataclass(frozen=True, slots=True)

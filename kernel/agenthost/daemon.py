@@ -2,26 +2,266 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
+import json
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .clock import Clock
+import structlog
+
+from . import jobs, kv, tables
+from .agents import Agents
+from .clock import Clock, SystemClock
+from .config import LoadedConfig, load_config
+from .egress import Egress
+from .errors import ConfigError, PluginError
+from .events import EventBus
+from .files import Files
+from .kv import KeyValues
+from .models import Models
 from .plugins.guards import Guards
+from .plugins.loader import Plugins
+from .plugins.registry import Registry, compile_registry
+from .secrets import Vault
+from .sessions import Sessions
+from .store import HomeLock, Store, lock_home
+from .supervisor import Supervisor
+from .turns.engine import Turns
+from .turns.journal import interrupt_all
+from .turns.tools import Toolbox
+from .usage import UsageLedger
+from .version import __version__
+from .web.front import Front
+from .web.settings import FrontSettings
 
 if TYPE_CHECKING:
-    from .egress import Egress
-    from .files import Files
-    from .kv import KeyValues
-    from .store import Store
+    from .config_model import Config
+    from .plugins.discovery import Entry
+
+log = structlog.get_logger(__name__)
+
+DATABASE = "agenthost.db"
+RUNNING_FILE = "daemon.json"
+TURN_PATIENCE = 20.0
 
 
 class Daemon:
-    """A running agenthost and everything it owns."""
+    """A running agenthost and everything it owns.
 
-    home: Path
-    clock: Clock
-    guards: Guards
+    Args:
+        home: The folder of configuration and data; made when it does not exist.
+        environ: The environment variables to read; the process's own by default.
+        clock: What tells the time.
+        entry_points: The plugins to choose from; the installed ones by default.
+    """
+
+    config: Config
+    plugins: Plugins
+    registry: Registry
     store: Store
-    egress: Egress
-    files: Files
+    vault: Vault
     kv: KeyValues
+    files: Files
+    egress: Egress
+    agents: Agents
+    sessions: Sessions
+    models: Models
+    usage: UsageLedger
+    toolbox: Toolbox
+    turns: Turns
+    events: EventBus
+    jobs: jobs.Jobs
+    supervisor: Supervisor
+    front: Front
+
+    version = __version__
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        environ: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
+        entry_points: Sequence[Entry] | None = None,
+    ) -> None:
+        self.home = home
+        self.environ = os.environ if environ is None else environ
+        self.clock: Clock = clock or SystemClock()
+        self.guards = Guards()
+        self.warnings: list[str] = []
+        self.address = ""
+        self.stop_requested = asyncio.Event()
+        self._entry_points = entry_points
+        self._lock: HomeLock | None = None
+        self._started_at = self.clock.monotonic()
+        self._closing: list[tuple[str, _Close]] = []
+
+    @property
+    def uptime(self) -> int:
+        """Whole seconds since the start."""
+        return int(self.clock.monotonic() - self._started_at)
+
+    @property
+    def data_dir(self) -> Path:
+        """Where the database and the workspaces are."""
+        return self.config.data_dir
+
+    def request_stop(self) -> None:
+        """Ask whoever runs the daemon to stop it; returns at once."""
+        self.stop_requested.set()
+
+    async def start(self) -> None:
+        """Bring everything up in order; on failure take down what was up.
+
+        Raises:
+            ConfigError: The configuration cannot be used.
+            Conflict: Another daemon has this home, or the port.
+            AgentHostError: Whatever else stands in the way.
+        """
+        try:
+            await self._open()
+            await self._assemble()
+            await self._serve()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Take everything down in reverse order; idempotent."""
+        while self._closing:
+            name, close = self._closing.pop()
+            try:
+                await close()
+            except Exception:
+                log.exception("could not stop cleanly", part=name)
+
+    async def _open(self) -> None:
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock = lock_home(self.home)
+        self._on_stop("lock", self._unlock)
+        loaded: LoadedConfig = load_config(self.home, self.environ)
+        self.config = loaded.config
+        self.warnings.extend(loaded.warnings)
+        self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _check_storage(self.config)
+        self.plugins = Plugins(self._entry_points)
+        self.warnings.extend(await self.plugins.load(self.config))
+        self.front = Front(self, _front_settings(self.config))
+        self.registry = await compile_registry(self.plugins, self.front.app)
+        self.guards = self.registry.security.guards
+        schemas = (tables.SCHEMA, kv.SCHEMA, jobs.SCHEMA, *self.registry.schemas)
+        self.store = await Store.open(self.data_dir / DATABASE, schemas)
+        self._on_stop("store", self.store.close)
+
+    async def _assemble(self) -> None:
+        self.vault = Vault(self.home, self.environ)
+        self.egress = Egress(self.guards)
+        self._on_stop("egress", self.egress.close)
+        self.files = Files(self.data_dir / "workspaces", self.guards)
+        self.kv = KeyValues(self.store, self.clock)
+        self.events = EventBus(self.plugins, self.clock)
+        self._on_stop("events", self.events.stop)
+        self.agents = Agents(self.store, self.clock, self.guards)
+        self.sessions = Sessions(self.store, self.clock)
+        self.usage = UsageLedger(self.store, self.clock, self.config)
+        self.models = Models(
+            self.registry, self.config, self.egress, (self.vault, self.environ)
+        )
+        self.toolbox = Toolbox(self.registry, self.guards)
+        self.supervisor = Supervisor(self)
+        self.turns = Turns(self)
+        self.jobs = jobs.Jobs(self.store, self.clock)
+        await self.agents.load()
+        interrupted = await self.store.write(interrupt_all)
+        if interrupted:
+            log.warning("turns were interrupted by the last end", turns=interrupted)
+        await self.jobs.start()
+        self._on_stop("jobs", self.jobs.stop)
+        await self._start_services()
+
+    async def _start_services(self) -> None:
+        for key, service in self.registry.services:
+            try:
+                await service.start(self)
+            except Exception as error:
+                log.exception("service did not start", service=service.name)
+                self.plugins.fail(key, f"service {service.name}: {error}")
+                continue
+            self._on_stop(service.name, lambda stop=service.stop: stop(self))
+
+    async def _serve(self) -> None:
+        for key, group in self.registry.routes:
+            try:
+                self.front.mount(group)
+            except PluginError as error:
+                self.plugins.fail(key, error.message)
+        self._on_stop("front", self.front.stop)
+        host, port = await self.front.start(self.config.host, self.config.port)
+        self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._on_stop("turns", self._end_turns)
+        self._announce()
+        self._on_stop("announcement", self._withdraw)
+        warm = asyncio.create_task(self._warm_up())
+        self._on_stop("warm-up", lambda: _cancelled(warm))
+
+    async def _end_turns(self) -> None:
+        self.turns.refuse_new()
+        await self.front.drain(lambda: self.turns.drain(TURN_PATIENCE))
+
+    def _announce(self) -> None:
+        facts = {
+            "pid": os.getpid(),
+            "listen_addr": self.address,
+            "started_at": self.clock.time(),
+            "version": self.version,
+        }
+        path = self.home / RUNNING_FILE
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(facts), encoding="utf-8")
+
+    async def _withdraw(self) -> None:
+        (self.home / RUNNING_FILE).unlink(missing_ok=True)
+
+    async def _warm_up(self) -> None:
+        """Do what the first requests need but the start does not."""
+        await self.models.probe_local()
+        await asyncio.to_thread(importlib.import_module, "aiohttp")
+
+    async def _unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+
+    def _on_stop(self, name: str, close: _Close) -> None:
+        self._closing.append((name, close))
+
+
+def _front_settings(config: Config) -> FrontSettings:
+    return FrontSettings(
+        api_key=config.api_key,
+        allow_unauthenticated_network=config.allow_unauthenticated_network,
+        allowed_hosts=config.server.allowed_hosts,
+        allowed_origins=config.server.allowed_origins,
+        cors_origins=config.server.cors_origins,
+    )
+
+
+def _check_storage(config: Config) -> None:
+    url = config.storage.url
+    if url is not None and not url.startswith("sqlite:"):
+        raise ConfigError(
+            "storage.url: this version stores in SQLite alone; remove the key"
+        )
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    _Close = Callable[[], Awaitable[object]]

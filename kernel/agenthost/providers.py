@@ -6,7 +6,7 @@ without a network. :func:`stream_dialect` is the only place where the two meet H
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -103,7 +103,10 @@ class Decoder(Protocol):
 class Dialect(Protocol):
     """A wire format. Instances are immutable and shared between calls."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What configuration calls it, and the key of its opaque fields."""
+        ...
 
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request; ``request.stream`` decides streaming."""
@@ -133,9 +136,12 @@ class ModelCall:
 class Driver(Protocol):
     """A provider that is more than one HTTP exchange, or none."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        ...
 
-    def stream(self, call: ModelCall) -> AsyncIterator[Delta]:
+    def stream(self, call: ModelCall) -> AsyncGenerator[Delta, None]:
         """Yield deltas, a Completion last; raise ProviderError."""
         ...
 
@@ -160,14 +166,16 @@ class DialectSpec:
     make: Callable[[Mapping[str, Any]], Dialect]
 
 
-def open_stream(spec: ProviderSpec, call: ModelCall) -> AsyncIterator[Delta]:
+def open_stream(spec: ProviderSpec, call: ModelCall) -> AsyncGenerator[Delta, None]:
     """Start the call with the provider's driver or dialect."""
     if isinstance(spec.dialect, Driver):
         return spec.dialect.stream(call)
     return stream_dialect(spec.dialect, call)
 
 
-async def stream_dialect(dialect: Dialect, call: ModelCall) -> AsyncIterator[Delta]:
+async def stream_dialect(
+    dialect: Dialect, call: ModelCall
+) -> AsyncGenerator[Delta, None]:
     """Send what the dialect encodes and yield what it decodes.
 
     Raises:

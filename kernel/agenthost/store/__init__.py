@@ -4,3 +4,9 @@
 function over a SQLAlchemy Core connection, touches nothing else and may run twice.
 When the future has a result, the commit is on disk (fsynced).
 """
+
+from .lock import HomeLock, lock_home
+from .reader import Row
+from .store import Store
+
+__all__ = ["HomeLock", "Row", "Store", "lock_home"]

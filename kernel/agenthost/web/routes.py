@@ -2,8 +2,11 @@
 
 A handler is ``async def handler(call, body, agent_id)``: the call, the validated body
 where the route has a body model, and the path's parameters by name, converted to what
-their annotation says (``UUID`` or ``str``). It returns an :data:`Answer` and raises
-errors of ``agenthost.errors``; status codes, access and JSON are the kernel's work.
+their annotation says (``UUID``, ``int`` or ``str``). A parameter named ``query`` gets
+the validated query where the route has a query model. A handler returns an
+:data:`Answer` and raises errors of ``agenthost.errors``; status codes, access and JSON
+are the kernel's work. In a path, ``<name>`` stands for one segment and ``<path:name>``
+for all that is left.
 """
 
 from __future__ import annotations
@@ -64,6 +67,10 @@ Answer = Mapping[str, Any] | Sequence[Any] | BaseModel | Reply | EventStream
 Handler = Callable[..., Awaitable[Answer]]
 
 
+class SocketClosed(Exception):
+    """The peer of a WebSocket has gone, or reads nothing."""
+
+
 class Socket(Protocol):
     """An accepted-or-not WebSocket, as a socket handler gets it."""
 
@@ -91,14 +98,18 @@ SocketHandler = Callable[..., Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One route: what the layer, the router and the OpenAPI document need."""
+    """One route: what the layer, the router and the OpenAPI document need.
+
+    ``status`` is that of an answer which is not a :class:`Reply`. A ``body`` of
+    ``bytes`` hands the handler the body as it came, whatever its content type.
+    """
 
     method: str
     path: str
     handler: Handler
     scope: str
     cost: int = 5
-    body: type[BaseModel] | None = None
+    body: type[BaseModel] | type[bytes] | None = None
     answer: Any = None
     status: int = 200
     public: bool = False

@@ -1,0 +1,83 @@
+"""Messages as rows: parts as compact JSON, with a digest that is checked on read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from .chat import Image, Message, Part, Reasoning, Role, Text, ToolOutput, ToolUse
+from .errors import Unavailable
+
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def dump_json(value: Any) -> str:
+    """Write compact JSON."""
+    return _ENCODE(value)
+
+
+def _part_row(part: Part) -> dict[str, Any]:
+    match part:
+        case Text(text):
+            return {"type": "text", "text": text}
+        case Image(media_type, data):
+            return {"type": "image", "media_type": media_type, "data": data}
+        case Reasoning(text, opaque):
+            return {"type": "reasoning", "text": text, "opaque": dict(opaque)}
+        case ToolUse(id_, name, arguments, opaque):
+            return {
+                "type": "tool_use",
+                "id": id_,
+                "name": name,
+                "arguments": dict(arguments),
+                "opaque": dict(opaque),
+            }
+        case ToolOutput(id_, name, text, is_error):
+            return {
+                "type": "tool_output",
+                "id": id_,
+                "name": name,
+                "text": text,
+                "is_error": is_error,
+            }
+
+
+_PARTS: Mapping[str, type[Part]] = {
+    "text": Text,
+    "image": Image,
+    "reasoning": Reasoning,
+    "tool_use": ToolUse,
+    "tool_output": ToolOutput,
+}
+
+
+def _part_of(row: dict[str, Any]) -> Part:
+    return _PARTS[row.pop("type")](**row)
+
+
+def digest_of(parts: str) -> str:
+    """The digest stored beside a message's parts."""
+    return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def dump_parts(message: Message) -> str:
+    """Write a message's parts."""
+    return dump_json([_part_row(part) for part in message.parts])
+
+
+def load_message(role: str, parts: str, digest: str) -> Message:
+    """Read a message back.
+
+    Raises:
+        Unavailable: The row does not match its digest: the database is damaged.
+    """
+    if digest_of(parts) != digest:
+        raise Unavailable("a stored message is damaged; restore the last backup")
+    return Message(Role(role), load_parts(parts))
+
+
+def load_parts(parts: str) -> tuple[Part, ...]:
+    """Read what :func:`dump_parts` wrote."""
+    return tuple(_part_of(row) for row in json.loads(parts))

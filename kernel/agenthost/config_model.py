@@ -1,0 +1,275 @@
+"""The keys of ``config.toml``, their types and defaults."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
+
+from .secrets import Secret
+from .typed_toml import Blankable, Names, Table
+
+_HOST = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?")
+
+
+def _secret(value: object) -> object:
+    if value is None or isinstance(value, Secret):
+        return value
+    if not isinstance(value, str):
+        raise ValueError(  # noqa: TRY004 - pydantic reports only ValueError
+            'must be text in quotes, such as "a-long-random-key"'
+        )
+    text = value.strip()
+    if not text.isprintable():
+        raise ValueError("must be printable characters on one line")
+    return Secret(text) if text else None
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Take ``host:port`` or ``[v6]:port`` apart.
+
+    Raises:
+        ValueError: It is neither, or the port is out of range.
+    """
+    host, colon, port = address.rpartition(":")
+    if not colon or not host:
+        raise ValueError('must be host:port, such as "127.0.0.1:4200"')
+    if not (re.fullmatch(r"[0-9]{1,5}", port) and int(port) <= 65_535):
+        raise ValueError("the port must be a whole number from 0 to 65535")
+    return _checked_host(host), int(port)
+
+
+def _checked_host(host: str) -> str:
+    if host.startswith("["):
+        try:
+            inner = host[1:-1] if host.endswith("]") else ""
+            return str(ipaddress.IPv6Address(inner))
+        except ValueError:
+            raise ValueError('must be [address]:port, such as "[::1]:4200"') from None
+    if ":" in host:
+        raise ValueError('an IPv6 address stands in brackets, as in "[::1]:4200"')
+    looks_numeric = host.replace(".", "").isdigit()
+    if looks_numeric:
+        try:
+            return str(ipaddress.IPv4Address(host))
+        except ValueError:
+            raise ValueError("the host is not an IPv4 address") from None
+    if not _HOST.fullmatch(host):
+        raise ValueError('must be host:port, such as "127.0.0.1:4200"')
+    return host
+
+
+def _address(value: str) -> str:
+    split_address(value)
+    return value
+
+
+def _http_url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        port_ok = parts.port is None or parts.port > 0
+    except ValueError:
+        port_ok = False
+        parts = urlsplit("")
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not port_ok:
+        raise ValueError('must be an address, such as "https://host.example/v1"')
+    return value
+
+
+HttpUrl = Annotated[str, AfterValidator(_http_url)]
+Positive = Annotated[int, Field(ge=1, le=2**53)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Money = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class ModelChoice(Table):
+    """``[default_model]``: None leaves the choice to the daemon."""
+
+    provider: Blankable = None
+    model: Blankable = None
+
+
+class FallbackProvider(Table):
+    """One of ``[[fallback_providers]]``, tried in order."""
+
+    provider: Annotated[str, Field(min_length=1)]
+    model: Blankable = None
+
+
+def _model_entry(value: object) -> object:
+    return {"id": value} if isinstance(value, str) else value
+
+
+class ModelEntry(Table):
+    """A model of ``[providers.<slug>] models``: an id alone, or a table of facts."""
+
+    id: Annotated[str, Field(min_length=1)]
+    upstream_id: str | None = None
+    display_name: str | None = None
+    tier: Literal["frontier", "smart", "balanced", "fast", "local", "custom"] = "custom"
+    context_window: Positive = 128_000
+    max_output: Positive = 4_096
+    input_cost_per_1m: Money = 0.0
+    output_cost_per_1m: Money = 0.0
+    cached_input_cost_per_1m: Money | None = None
+    supports_tools: bool = True
+    supports_vision: bool = False
+    supports_streaming: bool = True
+    supports_thinking: bool = False
+
+
+class ProviderSection(Table):
+    """``[providers.<slug>]``: changes a provider, or declares one by its dialect."""
+
+    base_url: HttpUrl | None = None
+    api_key_env: Blankable = None
+    models: Annotated[
+        tuple[Annotated[ModelEntry, BeforeValidator(_model_entry)], ...],
+        Field(strict=False),
+    ] = ()
+    dialect: Blankable = None
+    quirks: dict[str, Any] = Field(default_factory=dict)
+
+
+class PluginSelection(Table):
+    """``[plugins]``: entries are ``kind:slug``, a bare slug, or globs of either."""
+
+    set: Literal["default", "minimal", "api-only"] = "default"
+    enable: Names = ()
+    disable: Names = ()
+
+
+class RateLimit(Table):
+    """``[rate_limit]``: units for each client address."""
+
+    enabled: bool = True
+    units_per_minute: Positive = 500
+    burst: Positive = 500
+
+
+class StorageSection(Table):
+    """``[storage]``: None is SQLite in the data folder. A URL may hold a password."""
+
+    url: Annotated[Blankable, Field(repr=False)] = None
+
+
+class Budget(Table):
+    """``[budget]``: limits in US dollars and tokens; 0 is unlimited."""
+
+    max_hourly_usd: Money = 0.0
+    max_daily_usd: Money = 0.0
+    max_monthly_usd: Money = 0.0
+    alert_threshold: Share = 0.8
+    default_max_llm_tokens_per_hour: Count = 0
+
+
+class WebFetch(Table):
+    """``[web.fetch]``: limits of what agents fetch."""
+
+    allowed_hosts: Names = ()
+    max_chars: Positive = 50_000
+    max_response_bytes: Positive = 10 * 1024 * 1024
+    timeout_secs: Annotated[float, Field(gt=0, le=3_600)] = 30.0
+
+
+class WebSection(Table):
+    """``[web]``."""
+
+    fetch: WebFetch = WebFetch()
+
+
+class ServerSection(Table):
+    """``[server]``: names and origins that may reach the API besides loopback."""
+
+    allowed_hosts: Names = ()
+    allowed_origins: Names = ()
+    cors_origins: Names = ()
+
+
+class OpenAISection(Table):
+    """``[openai]``: ``error_objects`` nests errors of ``/v1`` as OpenAI does."""
+
+    error_objects: bool = False
+
+
+class Compaction(Table):
+    """``[compaction]``: when a session's history is summarised."""
+
+    threshold_messages: Positive = 80
+    keep_recent: Positive = 20
+    threshold_ratio: Annotated[float, Field(gt=0, le=1)] = 0.7
+
+    @model_validator(mode="after")
+    def _keeps_less_than_all(self) -> Compaction:
+        if self.keep_recent >= self.threshold_messages:
+            raise ValueError("keep_recent must be smaller than threshold_messages")
+        return self
+
+
+class Turns(Table):
+    """``[turns]``: limits of the turn engine."""
+
+    max_iterations: Annotated[int, Field(ge=1, le=1_000)] = 50
+    max_concurrent: Annotated[int, Field(ge=1, le=100_000)] = 256
+
+
+class Config(Table):
+    """Everything that ``config.toml`` and ``AGENTHOST_*`` can say."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    listen_addr: Annotated[str, AfterValidator(_address)] = "127.0.0.1:4200"
+    api_key: Annotated[Secret | None, BeforeValidator(_secret)] = None
+    data_dir: Annotated[Path, Field(strict=False)]
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error", "critical"],
+        BeforeValidator(_lower),
+    ] = "info"
+    allow_unauthenticated_network: bool = False
+    default_model: ModelChoice = ModelChoice()
+    fallback_providers: Annotated[
+        tuple[FallbackProvider, ...], Field(strict=False)
+    ] = ()
+    providers: dict[str, ProviderSection] = Field(default_factory=dict)
+    plugins: PluginSelection = PluginSelection()
+    rate_limit: RateLimit = RateLimit()
+    storage: StorageSection = StorageSection()
+    channels: dict[str, dict[str, Any]] = Field(default_factory=dict, repr=False)
+    mcp_servers: Annotated[
+        tuple[dict[str, Any], ...], Field(strict=False, repr=False)
+    ] = ()
+    budget: Budget = Budget()
+    web: WebSection = WebSection()
+    server: ServerSection = ServerSection()
+    openai: OpenAISection = OpenAISection()
+    compaction: Compaction = Compaction()
+    turns: Turns = Turns()
+
+    @property
+    def host(self) -> str:
+        """The host to listen on, an IPv6 address without brackets."""
+        return split_address(self.listen_addr)[0]
+
+    @property
+    def port(self) -> int:
+        """The port to listen on; 0 lets the system choose."""
+        return split_address(self.listen_addr)[1]
+
+    @property
+    def listens_on_loopback(self) -> bool:
+        """Whether only this machine can reach the API; an unknown name is not."""
+        if self.host.lower() == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False

@@ -1,0 +1,92 @@
+"""A conversation as it may be sent: every call has its result, every cut is safe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .chat import Image, Message, Reasoning, Role, Text, ToolOutput, ToolUse
+
+UNKNOWN = (
+    "No result is known: the call was interrupted. It may or may not have taken "
+    "effect; check before doing it again."
+)
+_IMAGE_TOKENS = 1_000
+_PER_MESSAGE = 4
+
+
+def repaired(history: Iterable[Message]) -> list[Message]:
+    """Give every tool call one result right behind it, and drop results without call.
+
+    A call whose result is missing gets an error result that says so; a valid
+    conversation comes back unchanged.
+    """
+    fixed: list[Message] = []
+    for message in history:
+        if message.role is Role.TOOL:
+            _join_results(fixed, message)
+            continue
+        _close_calls(fixed)
+        fixed.append(message)
+    _close_calls(fixed)
+    return fixed
+
+
+def _join_results(fixed: list[Message], message: Message) -> None:
+    called = {use.id for use in fixed[-1].tool_uses} if fixed else set()
+    known = tuple(
+        part
+        for part in message.parts
+        if isinstance(part, ToolOutput) and part.id in called
+    )
+    if known:
+        fixed.append(message if known == message.parts else Message(Role.TOOL, known))
+
+
+def _close_calls(fixed: list[Message]) -> None:
+    if not fixed:
+        return
+    answered: set[str] = set()
+    results: tuple[ToolOutput, ...] = ()
+    caller = fixed[-1]
+    if caller.role is Role.TOOL:
+        results = tuple(p for p in caller.parts if isinstance(p, ToolOutput))
+        answered = {part.id for part in results}
+        caller = fixed[-2]
+    missing = tuple(
+        ToolOutput(use.id, use.name, UNKNOWN, is_error=True)
+        for use in caller.tool_uses
+        if use.id not in answered
+    )
+    if not missing:
+        return
+    if results:
+        fixed.pop()
+    fixed.append(Message(Role.TOOL, (*results, *missing)))
+
+
+def safe_cut(history: Sequence[Message], keep: int) -> int:
+    """Return the index from which at most ``keep`` messages stay, at a user message.
+
+    A cut never separates a call from its result: it moves back to the user message
+    that began the exchange.
+    """
+    index = max(len(history) - keep, 0)
+    while index > 0 and history[index].role is not Role.USER:
+        index -= 1
+    return index
+
+
+def estimate_tokens(history: Iterable[Message]) -> int:
+    """Estimate a conversation's tokens: four characters each, every part counted."""
+    return sum(_PER_MESSAGE + sum(map(_part_tokens, m.parts)) for m in history)
+
+
+def _part_tokens(part: object) -> int:
+    match part:
+        case Text(text) | Reasoning(text) | ToolOutput(_, _, text):
+            return len(text) // 4
+        case ToolUse(_, name, arguments):
+            return (len(name) + len(str(arguments))) // 4
+        case Image():
+            return _IMAGE_TOKENS
+    return 0

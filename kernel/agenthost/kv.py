@@ -1,0 +1,218 @@
+"""Key and value memory: JSON by key, each agent in a namespace of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from hashlib import sha256
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Float,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    insert,
+    select,
+    update,
+)
+
+from .chat import Json
+from .clock import Clock
+from .errors import InvalidInput, NotFound, TooLarge, Unavailable
+from .plugins.specs import SchemaSpec
+from .store import Row, Store
+
+KEY_LIMIT = 256
+VALUE_LIMIT = 1024 * 1024
+NESTING_LIMIT = 100
+SHARED = "shared"
+
+METADATA = MetaData()
+
+KV = Table(
+    "kv",
+    METADATA,
+    Column("namespace", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("updated_at", Float, nullable=False),
+)
+
+SCHEMA = SchemaSpec("kv", METADATA, ())
+
+ONE = select(KV.c.key, KV.c.value, KV.c.digest).where(
+    KV.c.namespace == bindparam("namespace"), KV.c.key == bindparam("key")
+)
+ALL = (
+    select(KV.c.key, KV.c.value, KV.c.digest)
+    .where(KV.c.namespace == bindparam("namespace"))
+    .order_by(KV.c.key)
+)
+
+
+class KeyValues:
+    """What agents remember under a key; a namespace is an agent's id or ``shared``."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def get(self, namespace: str, key: str) -> Json:
+        """Give the value of a key.
+
+        Raises:
+            NotFound: The key has no value.
+            Unavailable: What is stored is not what was written.
+        """
+        row = await self._store.first(
+            ONE, {"namespace": namespace, "key": checked_key(key)}
+        )
+        if row is None:
+            raise NotFound("key", key)
+        return value_of(row)
+
+    async def set(self, namespace: str, key: str, value: Json) -> None:
+        """Put a value under a key, in place of an earlier one.
+
+        Raises:
+            InvalidInput: The key is empty or too long, or the value is not JSON.
+            TooLarge: The value is longer than 1 MiB of JSON.
+        """
+        written = encoded(value)
+        row: dict[str, str | float] = {
+            "value": written,
+            "digest": digest_of(written),
+            "updated_at": self._clock.time(),
+        }
+        await self._store.write(
+            partial(put, namespace=namespace, key=checked_key(key), row=row)
+        )
+
+    async def delete(self, namespace: str, key: str) -> None:
+        """Forget a key.
+
+        Raises:
+            NotFound: The key has no value.
+        """
+        known = await self._store.write(removing(namespace, checked_key(key)))
+        if not known:
+            raise NotFound("key", key)
+
+    async def items(self, namespace: str) -> list[tuple[str, Json]]:
+        """Give every key of a namespace with its value, sorted by key.
+
+        Raises:
+            Unavailable: What is stored is not what was written.
+        """
+        rows = await self._store.read(ALL, {"namespace": namespace})
+        return [(row["key"], value_of(row)) for row in rows]
+
+
+def namespace_of(agent_id: str, key: str) -> str:
+    """Say where an agent's key lives: ``shared.*`` is common to all agents."""
+    return SHARED if key.startswith(f"{SHARED}.") else agent_id
+
+
+def checked_key(key: str) -> str:
+    """Give the key back when it can be one.
+
+    Raises:
+        InvalidInput: It is empty, longer than 256 bytes or not valid Unicode.
+    """
+    try:
+        size = len(key.encode())
+    except UnicodeEncodeError:
+        raise InvalidInput("key", "is not valid Unicode text") from None
+    if not 1 <= size <= KEY_LIMIT:
+        raise InvalidInput("key", f"takes 1 to {KEY_LIMIT} bytes of UTF-8, not {size}")
+    return key
+
+
+def encoded(value: Json) -> str:
+    """Write a value as compact JSON.
+
+    Raises:
+        InvalidInput: It is not JSON.
+        TooLarge: It is longer than 1 MiB.
+    """
+    try:
+        text = json.dumps(
+            value, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        )
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise InvalidInput("value", "holds text that is not valid Unicode") from None
+    except RecursionError:
+        raise InvalidInput(
+            "value", f"is nested deeper than {NESTING_LIMIT} levels"
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise InvalidInput("value", f"is not JSON: {error}") from None
+    if size > VALUE_LIMIT:
+        raise TooLarge(f"value: {size} bytes of JSON; at most {VALUE_LIMIT} are kept")
+    # Few brackets cannot nest deeply: the walk is for the rare value.
+    if text.count("[") + text.count("{") > NESTING_LIMIT:
+        refuse_deep(value)
+    return text
+
+
+def refuse_deep(value: Json) -> None:
+    """Refuse a value that a reader with a deeper stack could not parse again."""
+    level = [value]
+    for _ in range(NESTING_LIMIT):
+        level = [
+            child
+            for item in level
+            if isinstance(item, dict | list | tuple)
+            for child in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not level:
+            return
+    raise InvalidInput("value", f"is nested deeper than {NESTING_LIMIT} levels")
+
+
+def digest_of(text: str) -> str:
+    """Give the SHA-256 of a text in hex."""
+    return sha256(text.encode()).hexdigest()
+
+
+def value_of(row: Row) -> Json:
+    """Read the value of a row.
+
+    Raises:
+        Unavailable: The value does not match its digest.
+    """
+    if digest_of(row["value"]) != row["digest"]:
+        raise Unavailable(
+            f"the stored value of the key {row['key']!r} is damaged; "
+            "set it again or restore a backup"
+        )
+    return json.loads(row["value"])
+
+
+def put(
+    connection: Connection, namespace: str, key: str, row: dict[str, str | float]
+) -> None:
+    """Write a row, counting its versions from 1."""
+    this = (KV.c.namespace == namespace) & (KV.c.key == key)
+    changed = connection.execute(
+        update(KV).where(this).values(version=KV.c.version + 1, **row)
+    )
+    if changed.rowcount == 0:
+        connection.execute(
+            insert(KV).values(namespace=namespace, key=key, version=1, **row)
+        )
+
+
+def removing(namespace: str, key: str) -> Callable[[Connection], bool]:
+    """Make the write that deletes a key and tells whether it was there."""
+    gone = delete(KV).where(KV.c.namespace == namespace, KV.c.key == key)
+    return lambda connection: connection.execute(gone).rowcount > 0

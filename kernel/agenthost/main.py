@@ -1,0 +1,90 @@
+"""Run a daemon in the foreground until a signal or a request ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+import structlog
+
+from .daemon import Daemon
+from .errors import AgentHostError
+
+SECOND_SIGNAL_EXIT = 130
+
+
+def home_folder() -> Path:
+    """The home: ``AGENTHOST_HOME``, else ``~/.agenthost``."""
+    chosen = os.environ.get("AGENTHOST_HOME", "").strip()
+    return Path(chosen) if chosen else Path.home() / ".agenthost"
+
+
+def run(home: Path | None = None) -> int:
+    """Run until stopped; return the exit code.
+
+    Returns:
+        0 after an orderly end, 1 when the start failed (the reason is on standard
+        error), 130 when a second signal cut the end short.
+    """
+    set_up_logs()
+    try:
+        return asyncio.run(_serve(home or home_folder()))
+    except KeyboardInterrupt:
+        return SECOND_SIGNAL_EXIT
+
+
+def set_up_logs() -> None:
+    """Log to standard error, one line an event, secrets never in it."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.LogfmtRenderer(
+                key_order=["timestamp", "level", "event"]
+            ),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+    )
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+
+
+async def _serve(home: Path) -> int:
+    daemon = Daemon(home)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, _on_signal, daemon)
+    try:
+        await daemon.start()
+    except AgentHostError as error:
+        _say(f"agenthost did not start: {error.message}")
+        return 1
+    _greet(daemon)
+    await daemon.stop_requested.wait()
+    await daemon.stop()
+    return 0
+
+
+def _on_signal(daemon: Daemon) -> None:
+    if daemon.stop_requested.is_set():
+        os._exit(SECOND_SIGNAL_EXIT)
+    daemon.request_stop()
+
+
+def _greet(daemon: Daemon) -> None:
+    for warning in daemon.warnings:
+        _say(f"warning: {warning}")
+    provider, model = daemon.models.names_of_default()
+    _say(f"agenthost {daemon.version} serves at http://{daemon.address}/")
+    _say(f"default model: {model} at {provider}")
+    _say("next: open that address in a browser, or see README.md for curl")
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()

@@ -1,0 +1,106 @@
+"""Find the plugins that are installed, without importing any."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from ..errors import PluginError
+
+FIRST_PARTY = "agenthost"
+
+GROUPS: Mapping[str, str] = MappingProxyType(
+    {
+        "agenthost.plugins": "plugin",
+        "agenthost.providers": "provider",
+        "agenthost.channels": "channel",
+        "agenthost.security": "security",
+        "agenthost.tools": "tool",
+        "agenthost.skill_runtimes": "skill_runtime",
+    }
+)
+
+
+class Entry(Protocol):
+    """An entry point, as ``importlib_metadata`` has them."""
+
+    @property
+    def name(self) -> str:
+        """The slug."""
+        ...
+
+    @property
+    def group(self) -> str:
+        """One of :data:`GROUPS`."""
+        ...
+
+    @property
+    def dist(self) -> Any:
+        """The distribution, with ``name`` and ``version``; None when unknown."""
+        ...
+
+    def load(self) -> Any:
+        """Import what it names."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An installed plugin; ``key`` is ``kind:slug``."""
+
+    key: str
+    distribution: str
+    version: str
+    entry: Entry
+
+    @property
+    def slug(self) -> str:
+        """The key without its kind."""
+        return self.key.partition(":")[2]
+
+    @property
+    def first_party(self) -> bool:
+        """Whether it came with agenthost itself."""
+        return re.sub(r"[-_.]+", "-", self.distribution).lower() == FIRST_PARTY
+
+
+def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[Found, ...]:
+    """List the plugins of the six groups: first-party ones first, then by key.
+
+    Args:
+        entries: Entry points to look at instead of the installed ones.
+
+    Raises:
+        PluginError: Two distributions offer the same key.
+    """
+    found: dict[str, Found] = {}
+    for entry in _installed() if entries is None else entries:
+        if entry.group not in GROUPS:
+            continue
+        plugin = _found(entry)
+        other = found.setdefault(plugin.key, plugin)
+        if other is not plugin:
+            raise PluginError(
+                f"{plugin.key} is offered twice: by {_whose(other)} and by "
+                f"{_whose(plugin)}; uninstall one of them"
+            )
+    return tuple(sorted(found.values(), key=lambda p: (not p.first_party, p.key)))
+
+
+def _installed() -> Iterable[Entry]:
+    from importlib_metadata import entry_points
+
+    return [e for group in GROUPS for e in entry_points(group=group)]
+
+
+def _found(entry: Entry) -> Found:
+    name = getattr(entry.dist, "name", None) or "an unknown distribution"
+    version = getattr(entry.dist, "version", None) or "unknown"
+    return Found(f"{GROUPS[entry.group]}:{entry.name}", name, version, entry)
+
+
+def _whose(plugin: Found) -> str:
+    return f"{plugin.distribution} {plugin.version}"

@@ -1,0 +1,189 @@
+"""What the enabled plugins offer, compiled once into look-ups by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ..chat import JsonObject, ToolDefinition
+from ..context import Grants
+from ..errors import NotFound, PluginError
+from ..providers import DialectSpec, ProviderSpec
+from ..web.routes import RouteGroup
+from .guards import SecuritySystem
+from .loader import Plugins
+from .security import SecuritySystems
+from .specs import SchemaSpec, ServiceSpec, ToolSpec
+from .tool_schema import tool_schema
+
+if TYPE_CHECKING:
+    from quart import Quart
+
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_PARAMETER = re.compile(r"<[^>]*>")
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A registered tool: its plugin, its spec and the schema of its arguments."""
+
+    plugin: str
+    spec: ToolSpec
+    schema: JsonObject
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its name and its aliases."""
+        return (self.spec.name, *self.spec.aliases)
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """The tool as a model sees it."""
+        return ToolDefinition(self.spec.name, self.spec.description, self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """Everything on offer; what a failed plugin offered is not in it.
+
+    ``services`` are paired with their plugin's key.
+    """
+
+    security: SecuritySystems
+    tools: Mapping[str, Tool]
+    providers: Mapping[str, ProviderSpec]
+    dialects: Mapping[str, DialectSpec]
+    schemas: tuple[SchemaSpec, ...]
+    services: tuple[tuple[str, ServiceSpec], ...]
+    routes: tuple[RouteGroup, ...]
+    _by_any_name: Mapping[str, Tool] = field(repr=False)
+
+    def tool(self, name: str) -> Tool:
+        """Find a tool by its name or an alias.
+
+        Raises:
+            NotFound: No plugin offers it.
+        """
+        try:
+            return self._by_any_name[name]
+        except KeyError:
+            raise NotFound("tool", name) from None
+
+    def granted(self, grants: Grants) -> list[Tool]:
+        """The tools, by name, that the grants allow under their name or an alias."""
+        return [
+            tool
+            for _, tool in sorted(self.tools.items())
+            if any(grants.allow("tool", name) for name in tool.names)
+        ]
+
+
+async def compile_registry(plugins: Plugins, app: Quart | None = None) -> Registry:
+    """Ask every plugin for everything and compile the answers.
+
+    Names are taken in the plugins' order, first-party ones first; a plugin that
+    offers a name another one has taken is marked failed, and all it offers is out.
+
+    Args:
+        plugins: The loaded plugins.
+        app: The Quart application for ``register_routes``; None asks for no routes.
+    """
+    offers = [
+        *await plugins.collect("security_system"),
+        *await plugins.collect("register_schema"),
+        *await plugins.collect("register_dialect"),
+        *await plugins.collect("register_provider"),
+        *await _tools(plugins),
+        *await plugins.collect("register_service"),
+        *(await plugins.collect("register_routes", app) if app is not None else ()),
+    ]
+    _settle_names(plugins, offers)
+    standing = [(key, offer) for key, offer in offers if plugins.healthy(key)]
+    security = SecuritySystems(plugins)
+    for key, offer in standing:
+        if isinstance(offer, SecuritySystem):
+            await security.take(key, offer)
+    return _compiled(security, standing)
+
+
+async def _tools(plugins: Plugins) -> list[tuple[str, Tool]]:
+    tools: list[tuple[str, Tool]] = []
+    for key, spec in await plugins.collect("register_tool"):
+        outcome = await plugins.run(key, "tool schema", partial(_tool, key, spec))
+        if outcome.value is not None:
+            tools.append((key, outcome.value))
+    return tools
+
+
+def _tool(key: str, spec: ToolSpec) -> Tool:
+    for name in (spec.name, *spec.aliases):
+        if not _TOOL_NAME.fullmatch(name):
+            raise PluginError(
+                f"tool name {name!r} must be 1 to 64 letters, digits, _ and -"
+            )
+    return Tool(key, spec, tool_schema(spec.input))
+
+
+def _settle_names(plugins: Plugins, offers: Iterable[tuple[str, Any]]) -> None:
+    by_plugin: dict[str, list[str]] = {}
+    for key, offer in offers:
+        by_plugin.setdefault(key, []).extend(_names(offer))
+    order = {state.key: at for at, state in enumerate(plugins.in_order())}
+    taken: dict[str, str] = {}
+    for key in sorted(by_plugin, key=lambda key: order[key]):
+        if not plugins.healthy(key):
+            continue
+        if reason := _collision(key, by_plugin[key], taken):
+            plugins.fail(key, reason)
+        else:
+            taken |= dict.fromkeys(by_plugin[key], key)
+
+
+def _collision(key: str, names: list[str], taken: Mapping[str, str]) -> str | None:
+    seen: set[str] = set()
+    for name in names:
+        if name in taken:
+            return f"{key} offers {name}, which {taken[name]} has taken"
+        if name in seen:
+            return f"{key} offers {name} twice"
+        seen.add(name)
+    return None
+
+
+def _names(offer: object) -> list[str]:
+    """Every name that an offer takes, with the kind of name before it."""
+    match offer:
+        case Tool():
+            return [f"tool {name}" for name in offer.names]
+        case ProviderSpec():
+            return [f"provider {offer.facts.slug}"]
+        case RouteGroup():
+            return _paths(offer)
+        case DialectSpec() | SecuritySystem() | SchemaSpec() | ServiceSpec():
+            kind = type(offer).__name__.removesuffix("Spec").lower()
+            return [f"{kind} {offer.name}"]
+        case _:
+            return []
+
+
+def _paths(group: RouteGroup) -> list[str]:
+    paths = [f"route {r.method} {_PARAMETER.sub('<>', r.path)}" for r in group.routes]
+    return paths + [f"socket {_PARAMETER.sub('<>', s.path)}" for s in group.sockets]
+
+
+def _compiled(security: SecuritySystems, standing: list[tuple[str, Any]]) -> Registry:
+    offers = [offer for _, offer in standing]
+    tools = [o for o in offers if isinstance(o, Tool)]
+    return Registry(
+        security=security,
+        tools={tool.spec.name: tool for tool in tools},
+        providers={o.facts.slug: o for o in offers if isinstance(o, ProviderSpec)},
+        dialects={o.name: o for o in offers if isinstance(o, DialectSpec)},
+        schemas=tuple(o for o in offers if isinstance(o, SchemaSpec)),
+        services=tuple((k, o) for k, o in standing if isinstance(o, ServiceSpec)),
+        routes=tuple(o for o in offers if isinstance(o, RouteGroup)),
+        _by_any_name={name: tool for tool in tools for name in tool.names},
+    )

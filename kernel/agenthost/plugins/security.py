@@ -1,0 +1,88 @@
+"""The security systems on offer, and whether each proves itself."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ..errors import PluginError
+from .calls import guarded
+from .guards import Guards, SecuritySystem
+from .loader import Plugins
+
+TEST_BUDGET = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class SystemState:
+    """A security system as ``/api/security`` shows it."""
+
+    name: str
+    plugin: str
+    active: bool
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    plugin: str
+    system: SecuritySystem
+
+
+class SecuritySystems:
+    """Runs self-tests; guards of a system that fails its own are not used.
+
+    Args:
+        plugins: Tells which plugins are healthy.
+        budget: Seconds that a self-test may take.
+    """
+
+    def __init__(self, plugins: Plugins, *, budget: float = TEST_BUDGET) -> None:
+        self.guards = Guards()
+        self._plugins = plugins
+        self._budget = budget
+        self._offers: dict[str, _Offer] = {}
+        self._states: dict[str, SystemState] = {}
+
+    async def take(self, plugin: str, system: SecuritySystem) -> None:
+        """Add a system and test it at once."""
+        self._offers[system.name] = _Offer(plugin, system)
+        self._states[system.name] = await self._tested(self._offers[system.name])
+        self._compile()
+
+    async def test(self) -> list[SystemState]:
+        """Run every self-test again and use the guards of those that pass."""
+        for name, offer in self._offers.items():
+            self._states[name] = await self._tested(offer)
+        self._compile()
+        return self.states()
+
+    def states(self) -> list[SystemState]:
+        """Every system by name; one whose plugin has failed is inactive."""
+        return [self._now(self._states[name]) for name in sorted(self._states)]
+
+    def _now(self, state: SystemState) -> SystemState:
+        if state.active and not self._plugins.healthy(state.plugin):
+            return replace(state, active=False, reason="its plugin has failed")
+        return state
+
+    async def _tested(self, offer: _Offer) -> SystemState:
+        name = offer.system.name
+        test = partial(_test, offer.system)
+        outcome = await guarded(f"{name} self-test", test, self._budget)
+        passed = outcome.reason is None
+        return SystemState(name, offer.plugin, passed, outcome.reason)
+
+    def _compile(self) -> None:
+        active = {state.name for state in self.states() if state.active}
+        self.guards.compile(
+            offer.system for name, offer in self._offers.items() if name in active
+        )
+
+
+def _test(system: SecuritySystem) -> None:
+    answer: object = system.self_test()  # type: ignore[func-returns-value]  # reason: a plugin may return anything
+    if inspect.iscoroutine(answer):
+        answer.close()
+        raise PluginError("self_test is async; it must be a plain function")

@@ -1,0 +1,62 @@
+"""How a connection that writes is opened."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from sqlalchemy import Connection, create_engine, event
+from sqlalchemy.pool import NullPool
+
+BUSY_TIMEOUT = 5.0
+PRAGMAS = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA journal_size_limit = 67108864",
+)
+
+
+def raw(path: Path) -> sqlite3.Connection:
+    """Open the file itself; transactions begin only where we say so."""
+    connection = sqlite3.connect(
+        path, BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+    )
+    try:
+        for pragma in PRAGMAS:
+            connection.execute(pragma)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def connect(path: Path) -> Connection:
+    """Open a SQLAlchemy connection whose transactions are BEGIN IMMEDIATE.
+
+    A deferred transaction that reads before it writes would fail with "locked"
+    without waiting when somebody wrote in between.
+    """
+    engine = create_engine("sqlite://", creator=lambda: raw(path), poolclass=NullPool)
+    event.listen(engine, "begin", begin_immediate)
+    connection = engine.connect()
+    enforce_foreign_keys(connection, on=True)
+    return connection
+
+
+def begin_immediate(connection: Connection) -> None:
+    """Take the write lock when the transaction begins."""
+    driver(connection).execute("BEGIN IMMEDIATE")
+
+
+def enforce_foreign_keys(connection: Connection, *, on: bool) -> None:
+    """Switch the check of foreign keys; SQLite ignores this inside a transaction."""
+    driver(connection).execute(f"PRAGMA foreign_keys = {'ON' if on else 'OFF'}")
+
+
+def driver(connection: Connection) -> sqlite3.Connection:
+    """Give the sqlite3 connection underneath."""
+    inner = connection.connection.driver_connection
+    if not isinstance(inner, sqlite3.Connection):
+        raise TypeError("the store's connection is not SQLite's")
+    return inner

@@ -1,0 +1,158 @@
+"""The one place where agents come into being, change and end, on every path."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .agents import Agent
+from .errors import AgentHostError
+from .manifest import Manifest, parse_manifest
+from .models import Target
+from .plugins.guards import Guard, ManifestCase
+from .plugins.specs import Event
+
+if TYPE_CHECKING:
+    from .context import Principal
+    from .daemon import Daemon
+
+
+class Supervisor:
+    """Spawns, changes and deletes agents; checks first, writes once, tells after."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    async def spawn(
+        self, principal: Principal, manifest_toml: str
+    ) -> tuple[Agent, list[str]]:
+        """Create an agent from its manifest.
+
+        Returns:
+            The agent, and warnings about what in the manifest has no effect.
+
+        Raises:
+            InvalidInput: The manifest is malformed, or its provider is unknown.
+            Conflict: The name is taken.
+            Denied: A guard refuses it.
+        """
+        daemon = self._daemon
+        parsed = parse_manifest(manifest_toml)
+        manifest = parsed.manifest
+        warnings = [*parsed.warnings, *self._unknown_tools(manifest)]
+        target = daemon.models.resolve(manifest.model.provider, manifest.model.model)
+        try:
+            daemon.models.check(target)
+        except AgentHostError as error:
+            warnings.append(f"model: {error.message}")
+        if daemon.guards.filled(Guard.MANIFEST):
+            case = ManifestCase(principal, manifest_toml, manifest.name)
+            await asyncio.to_thread(daemon.guards.check, Guard.MANIFEST, case)
+        agent = await daemon.agents.create(principal, manifest)
+        self._tell("agent_spawned", agent)
+        return agent, warnings
+
+    async def update(
+        self,
+        principal: Principal,
+        agent: Agent,
+        *,
+        description: str | None = None,
+        system_prompt: str | None = None,
+        tags: list[str] | None = None,
+    ) -> Agent:
+        """Change what is given; the rest stays."""
+        changes: dict[str, object] = {}
+        if description is not None:
+            changes["description"] = description
+        if tags is not None:
+            changes["tags"] = tuple(tags)
+        if system_prompt is not None:
+            model = {"system_prompt": system_prompt}
+            changes["model"] = agent.manifest.model.model_copy(update=model)
+        manifest = agent.manifest.model_copy(update=changes)
+        return await self._change(principal, agent, manifest)
+
+    async def set_model(
+        self, principal: Principal, agent: Agent, provider: str | None, model: str
+    ) -> tuple[str, str]:
+        """Give the agent another model.
+
+        Returns:
+            The provider's slug and the model's id.
+
+        Raises:
+            InvalidInput: The provider is unknown.
+        """
+        target = self._resolve(agent, provider, model)
+        slug, name = target.provider.facts.slug, target.model.id
+        choice = agent.manifest.model.model_copy(
+            update={"provider": slug, "model": name}
+        )
+        manifest = agent.manifest.model_copy(update={"model": choice})
+        pinned = (slug, name) if agent.pinned_model else None
+        await self._change(principal, replace(agent, pinned_model=pinned), manifest)
+        return slug, name
+
+    async def reset_session(self, agent: Agent) -> Agent:
+        """Stop the running turn and give the agent an empty session."""
+        await self._daemon.turns.stop_and_wait(agent.id, "the session was reset")
+        return await self._daemon.agents.new_session(agent)
+
+    async def delete(self, agent: Agent) -> None:
+        """Stop the agent's turns and remove it, its memory and its workspace."""
+        daemon = self._daemon
+        await daemon.turns.stop_and_wait(agent.id, "the agent was deleted")
+        await daemon.agents.delete(agent)
+        daemon.toolbox.forget(agent.id)
+        await asyncio.to_thread(daemon.files.workspace(agent.id).remove)
+        self._tell("agent_terminated", agent)
+
+    def target_of(self, agent: Agent) -> Target:
+        """The model an agent uses now: pinned, its manifest's, or the default."""
+        if agent.pinned_model is not None:
+            return self._daemon.models.resolve(*agent.pinned_model)
+        choice = agent.manifest.model
+        return self._daemon.models.resolve(choice.provider, choice.model)
+
+    def model_of(self, agent: Agent) -> tuple[str, str]:
+        """The provider's slug and model id an agent uses now.
+
+        A provider that has gone is shown as the manifest names it.
+        """
+        try:
+            target = self.target_of(agent)
+        except AgentHostError:
+            choice = agent.manifest.model
+            return choice.provider or "", choice.model or ""
+        return target.provider.facts.slug, target.model.id
+
+    def _resolve(self, agent: Agent, provider: str | None, model: str) -> Target:
+        models = self._daemon.models
+        if provider is None and models.lists(model):
+            return models.resolve(None, model)
+        return models.resolve(provider or self.model_of(agent)[0], model)
+
+    async def _change(
+        self, principal: Principal, agent: Agent, manifest: Manifest
+    ) -> Agent:
+        changed = await self._daemon.agents.change(principal, agent, manifest)
+        self._tell("agent_updated", changed)
+        return changed
+
+    def _unknown_tools(self, manifest: Manifest) -> list[str]:
+        tools = self._daemon.registry.tools.values()
+        known = {name for tool in tools for name in tool.names}
+        named = [
+            name for name in manifest.capabilities.tools if not set(name) & set("*?[")
+        ]
+        return [
+            f"capabilities.tools: there is no tool {name!r} now"
+            for name in named
+            if name not in known
+        ]
+
+    def _tell(self, kind: str, agent: Agent) -> None:
+        now = self._daemon.clock.time()
+        self._daemon.events.publish(Event(kind, agent.id, now, {"name": agent.name}))

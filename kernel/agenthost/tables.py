@@ -1,0 +1,106 @@
+"""The kernel's tables: agents, sessions, messages, the journal of turns, usage."""
+
+from __future__ import annotations
+
+from sqlalchemy import REAL, Column, Index, Integer, MetaData, Table, Text
+
+from .plugins.specs import SchemaSpec
+
+metadata = MetaData()
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("state", Text, nullable=False),
+    Column("mode", Text, nullable=False),
+    Column("session_id", Text, nullable=False),
+    Column("manifest", Text, nullable=False),
+    Column("pinned_model", Text),
+    Column("created_at", REAL, nullable=False),
+    Column("updated_at", REAL, nullable=False),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("agent_id", Text, nullable=False, index=True),
+    Column("ephemeral", Integer, nullable=False),
+    Column("thinking", Integer, nullable=False),
+    Column("message_count", Integer, nullable=False),
+    Column("first_seq", Integer, nullable=False),
+    Column("next_seq", Integer, nullable=False),
+    Column("summary", Text),
+    Column("created_at", REAL, nullable=False),
+    Column("updated_at", REAL, nullable=False),
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("session_id", Text, primary_key=True),
+    Column("seq", Integer, primary_key=True),
+    Column("turn_id", Text),
+    Column("role", Text, nullable=False),
+    Column("parts", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("partial", Integer, nullable=False),
+    Column("created_at", REAL, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+turns = Table(
+    "turns",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("session_id", Text, nullable=False, index=True),
+    Column("agent_id", Text, nullable=False),
+    Column("state", Text, nullable=False, index=True),
+    Column("response", Text),
+    Column("error", Text),
+    Column("error_code", Text),
+    Column("iterations", Integer, nullable=False),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("cost_micro_usd", Integer, nullable=False),
+    Column("started_at", REAL, nullable=False),
+    Column("ended_at", REAL),
+)
+
+tool_calls = Table(
+    "tool_calls",
+    metadata,
+    Column("turn_id", Text, primary_key=True),
+    Column("call_id", Text, primary_key=True),
+    Column("session_id", Text, nullable=False, index=True),
+    Column("tool", Text, nullable=False),
+    Column("arguments", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("created_at", REAL, nullable=False),
+    Column("ended_at", REAL),
+)
+
+usage = Table(
+    "usage",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", REAL, nullable=False),
+    Column("agent_id", Text, nullable=False),
+    Column("session_id", Text, nullable=False),
+    Column("turn_id", Text, nullable=False),
+    Column("provider", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("cached_tokens", Integer, nullable=False),
+    Column("cache_write_tokens", Integer, nullable=False),
+    Column("reasoning_tokens", Integer, nullable=False),
+    Column("cost_micro_usd", Integer, nullable=False),
+)
+
+Index("usage_by_time", usage.c.at)
+Index("usage_by_agent", usage.c.agent_id, usage.c.at)
+
+SCHEMA = SchemaSpec("kernel", metadata)

@@ -1,0 +1,30 @@
+"""The pytest plugin: fixtures ``daemon`` and ``daemons``, loaded by its entry point."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest_asyncio
+
+if TYPE_CHECKING:
+    from .daemons import Daemons, RunningDaemon
+
+
+@pytest_asyncio.fixture
+async def daemons(tmp_path: Path) -> AsyncIterator[Daemons]:
+    """Start as many daemons as a test needs; they end with it."""
+    from .daemons import Daemons
+
+    started = Daemons(tmp_path)
+    try:
+        yield started
+    finally:
+        await started.close()
+
+
+@pytest_asyncio.fixture
+async def daemon(daemons: Daemons) -> RunningDaemon:
+    """One daemon with every first-party plugin and a scripted model."""
+    return await daemons.start()

@@ -1,0 +1,1 @@
+"""The turn engine: the only place where effects begin."""

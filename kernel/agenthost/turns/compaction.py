@@ -1,0 +1,137 @@
+"""Compaction: a summary stands for the older messages, which all stay in the store."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+from sqlalchemy import Connection
+
+from ..chat import ChatRequest, Completion, Message, Role, Text, ToolOutput, ToolUse
+from ..errors import AgentHostError, ProviderError, ProviderFault
+from ..history import estimate_tokens, safe_cut
+from ..models import Target
+from ..sessions import Session, compact
+from ..usage import Spent, price, record
+from .prompt import COMPACTION_REQUEST, COMPACTION_SYSTEM, SUMMARY_PREFIX
+
+if TYPE_CHECKING:
+    from ..daemon import Daemon
+
+log = structlog.get_logger(__name__)
+
+SUMMARY_TOKENS = 1_024
+PART_CHARACTERS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a compaction did: how many messages it summarised and kept."""
+
+    compacted: bool
+    summarised: int
+    kept: int
+
+
+class Compaction:
+    """Decides when a session is too long and condenses it."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    async def before_turn(
+        self, session: Session, history: list[Message], target: Target
+    ) -> tuple[Session, list[Message]]:
+        """Compact when the message count or the model's window asks for it.
+
+        A summary that fails leaves the session as it is: the turn goes on and may fail
+        at the provider, which is better than losing what was said.
+        """
+        settings = self._daemon.config.compaction
+        if len(history) <= settings.keep_recent:
+            return session, history
+        room = settings.threshold_ratio * target.model.context_window
+        if (
+            len(history) <= settings.threshold_messages
+            and estimate_tokens(history) <= room
+        ):
+            return session, history
+        try:
+            outcome = await self._compact(session, target)
+        except AgentHostError as error:
+            log.warning("compaction failed", session=session.id, reason=error.message)
+            return session, history
+        if not outcome.compacted:
+            return session, history
+        session = await self._daemon.sessions.get(session.id)
+        return session, await self._daemon.sessions.history(session)
+
+    async def by_count(self, session: Session, target: Target) -> Outcome:
+        """Compact when there are more messages than the threshold."""
+        count = session.next_seq - session.first_seq
+        if count <= self._daemon.config.compaction.threshold_messages:
+            return Outcome(compacted=False, summarised=0, kept=count)
+        return await self._compact(session, target)
+
+    async def _compact(self, session: Session, target: Target) -> Outcome:
+        numbered = await self._daemon.sessions.numbered(session)
+        said = [message for _, message in numbered]
+        cut = safe_cut(said, self._daemon.config.compaction.keep_recent)
+        if cut == 0:
+            return Outcome(compacted=False, summarised=0, kept=len(said))
+        older = [session.summary] if session.summary else []
+        answer = await self._summary(target, [*older, *said[:cut]])
+        now = self._daemon.clock.time()
+        spent = Spent(
+            at=now,
+            agent_id=session.agent_id,
+            session_id=session.id,
+            turn_id=f"compaction:{session.id}",
+            provider=target.provider.facts.slug,
+            model=target.model.id,
+            usage=answer.usage,
+            cost_micro_usd=price(target.model, answer.usage),
+        )
+        summary = Message(Role.USER, (Text(SUMMARY_PREFIX + answer.message.text),))
+
+        def write(connection: Connection) -> None:
+            record(connection, spent)
+            compact(connection, session.id, numbered[cut][0], summary, now)
+
+        await self._daemon.store.write(write)
+        return Outcome(compacted=True, summarised=cut, kept=len(said) - cut)
+
+    async def _summary(self, target: Target, older: list[Message]) -> Completion:
+        characters = target.model.context_window * 2
+        transcript = "\n".join(map(_line, older))[-characters:]
+        request = ChatRequest(
+            model=target.model.upstream_id,
+            system=COMPACTION_SYSTEM,
+            messages=(Message(Role.USER, (Text(COMPACTION_REQUEST + transcript),)),),
+            max_tokens=SUMMARY_TOKENS,
+            temperature=0.3,
+        )
+        async with aclosing(self._daemon.models.stream(target, request)) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, Completion) and delta.message.text:
+                    return delta
+        raise ProviderError(
+            ProviderFault.MALFORMED,
+            target.provider.facts.slug,
+            "the summary came back empty",
+        )
+
+
+def _line(message: Message) -> str:
+    words = []
+    for part in message.parts:
+        match part:
+            case Text(text):
+                words.append(text)
+            case ToolUse(_, name, arguments):
+                words.append(f"[calls {name} {str(dict(arguments))[:200]}]")
+            case ToolOutput(_, name, text):
+                words.append(f"[{name} answers: {text[:PART_CHARACTERS]}]")
+    return f"{message.role.value}: {' '.join(words)}"

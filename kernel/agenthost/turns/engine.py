@@ -1,0 +1,248 @@
+"""The turn engine: every surface starts its turns here, and nowhere else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import structlog
+
+from ..chat import Message, Role, Text, Usage
+from ..context import AgentView, Context, Principal, PrincipalKind
+from ..errors import AgentHostError, Conflict, InvalidInput, TooLarge, Unavailable
+from ..models import Target
+from . import journal
+from .compaction import Compaction, Outcome
+from .events import TurnResult
+from .mailbox import Mailboxes
+from .run import Run, TurnFailed
+from .turn import NO_OPTIONS, Turn, TurnOptions
+
+if TYPE_CHECKING:
+    from ..agents import Agent
+    from ..daemon import Daemon
+    from ..store import Row
+
+log = structlog.get_logger(__name__)
+
+MESSAGE_BYTES = 64 * 1024
+CALL_DEPTH = 5
+
+
+def user_message(text: str) -> Message:
+    """Make a user's message of plain text.
+
+    Raises:
+        InvalidInput: It is empty.
+        TooLarge: It is over 64 KiB.
+    """
+    if not text.strip():
+        raise InvalidInput("message", "must not be empty")
+    if len(text.encode("utf-8", "surrogatepass")) > MESSAGE_BYTES:
+        raise TooLarge(f"message: over the limit of {MESSAGE_BYTES} bytes")
+    return Message(Role.USER, (Text(text),))
+
+
+class Turns:
+    """Starts turns, knows the running ones, stops them."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self._mailboxes = Mailboxes()
+        self._live: dict[str, Turn] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._compaction = Compaction(daemon)
+        self._draining = False
+
+    @property
+    def running(self) -> int:
+        """How many turns run or wait."""
+        return len(self._live)
+
+    def start(
+        self,
+        context: Context,
+        agent: Agent,
+        message: Message,
+        options: TurnOptions = NO_OPTIONS,
+    ) -> Turn:
+        """Start a turn; watch it, wait for it or stop it through what is returned.
+
+        Args:
+            context: Who starts it, and the chain of calls that led here.
+            agent: Who answers.
+            message: What the user says.
+            options: What this turn sets differently.
+
+        Raises:
+            Conflict: The agent is suspended or terminated, or would wait for itself.
+            Unavailable: The daemon is draining.
+        """
+        if self._draining:
+            raise Unavailable("draining: the daemon is shutting down")
+        agent.check_accepts_messages()
+        session = options.session_id or agent.session_id
+        turn_id = options.turn_id or str(uuid4())
+        known = self._live.get(turn_id)
+        if known is not None:
+            return known
+        _check_chain(context, agent, session)
+        limit = self._daemon.config.turns.max_concurrent
+        if len(self._live) >= limit:
+            raise Unavailable(f"{limit} turns are running or waiting; try again soon")
+        view = AgentView(agent.id, agent.name, agent.manifest, session)
+        rights = self._daemon.toolbox.rights_of(agent.id, agent.manifest)
+        principal = Principal(PrincipalKind.AGENT, agent.name, rights.grants)
+        turn = Turn(
+            turn_id, context.for_agent(view, principal, turn_id), message, options
+        )
+        self._live[turn_id] = turn
+        turn.task = self._own(self._serve(turn))
+        return turn
+
+    async def call_agent(self, context: Context, reference: str, message: str) -> str:
+        """Ask another agent on behalf of a turn and wait for its answer.
+
+        Raises:
+            NotFound: No agent has this id or name.
+            Conflict: The call would wait for itself, or is nested too deeply.
+        """
+        agent = self._daemon.agents.find(reference)
+        turn = self.start(context, agent, user_message(message))
+        try:
+            return (await turn.result()).text
+        except asyncio.CancelledError:
+            turn.cancel("the caller was stopped")
+            raise
+
+    def stop(self, agent_id: str, reason: str) -> int:
+        """Stop all turns of an agent; return how many were running."""
+        mine = [t for t in self._live.values() if _agent_id(t) == agent_id]
+        return sum(turn.cancel(reason) for turn in mine)
+
+    async def stop_and_wait(self, agent_id: str, reason: str) -> None:
+        """Stop all turns of an agent and wait until their rows are closed."""
+        self.stop(agent_id, reason)
+        mine = [t.task for t in self._live.values() if _agent_id(t) == agent_id]
+        await asyncio.gather(*filter(None, mine), return_exceptions=True)
+
+    def busy(self, agent_id: str) -> bool:
+        """Tell whether the agent has a turn running or waiting."""
+        return any(_agent_id(turn) == agent_id for turn in self._live.values())
+
+    async def compact(self, agent: Agent) -> Outcome:
+        """Compact the agent's session inside its mailbox, when it is long enough."""
+        async with self._mailboxes.hold(agent.session_id):
+            session = await self._daemon.sessions.get(agent.session_id)
+            target = self._daemon.supervisor.target_of(agent)
+            return await self._compaction.by_count(session, target)
+
+    def refuse_new(self) -> None:
+        """From now on start nothing: the daemon is draining."""
+        self._draining = True
+
+    async def drain(self, patience: float) -> None:
+        """Wait for running turns, then stop what is left."""
+        self.refuse_new()
+        tasks = set(self._tasks)
+        if tasks:
+            await asyncio.wait(tasks, timeout=patience)
+        for turn in list(self._live.values()):
+            turn.cancel("the daemon is shutting down")
+        if tasks:
+            await asyncio.wait(tasks, timeout=5.0)
+
+    async def _serve(self, turn: Turn) -> None:
+        run: Run | None = None
+        try:
+            async with self._mailboxes.hold(turn.session_id):
+                run = await self._prepare(turn)
+                if run is not None:
+                    turn.finish(await run.converse(self._target(turn)))
+        except asyncio.CancelledError:
+            await self._end(turn, run, turn.stopped(), journal.TurnState.CANCELLED)
+        except AgentHostError as error:
+            await self._end(turn, run, error, journal.TurnState.FAILED)
+        except Exception:
+            log.exception("turn failed", turn=turn.id)
+            ours = TurnFailed("the turn failed for an internal reason; see the log")
+            await self._end(turn, run, ours, journal.TurnState.FAILED)
+        finally:
+            self._live.pop(turn.id, None)
+
+    async def _prepare(self, turn: Turn) -> Run | None:
+        """Load the session and begin; None when the turn had already ended."""
+        row = None
+        if turn.options.turn_id is not None:
+            row = await self._daemon.store.first(journal.BY_ID, {"id": turn.id})
+            if row is not None and _replayed(turn, row):
+                return None
+        sessions = self._daemon.sessions
+        session = await sessions.get(turn.session_id)
+        history = [*(turn.options.history or ())]
+        if turn.options.history is None:
+            history = await sessions.history(session)
+            session, history = await self._compaction.before_turn(
+                session, history, self._target(turn)
+            )
+        run = Run(self._daemon, turn, session)
+        await run.begin(history, resumed=row is not None)
+        return run
+
+    async def _end(
+        self,
+        turn: Turn,
+        run: Run | None,
+        error: AgentHostError,
+        state: journal.TurnState,
+    ) -> None:
+        if run is not None:
+            result = run.progress.result(run.progress.said)
+            ending = journal.Ending(state, result, error)
+            # A session that was deleted meanwhile has nothing left to close.
+            with suppress(AgentHostError):
+                await run.keep_what_was_said(ending)
+        turn.fail(error)
+
+    def _target(self, turn: Turn) -> Target:
+        agent = self._daemon.agents.get(_agent_id(turn))
+        return self._daemon.supervisor.target_of(agent)
+
+    def _own(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _agent_id(turn: Turn) -> str:
+    agent = turn.context.agent
+    assert agent is not None  # noqa: S101 - every turn has one
+    return agent.id
+
+
+def _check_chain(context: Context, agent: Agent, session_id: str) -> None:
+    if session_id in context.chain:
+        raise Conflict(
+            f"agent {agent.name!r} is waiting for this call; it cannot call itself"
+        )
+    if len(context.chain) >= CALL_DEPTH:
+        raise Conflict(f"agent calls are nested {CALL_DEPTH} deep; answer instead")
+
+
+def _replayed(turn: Turn, row: Row) -> bool:
+    """Give a turn that ended before its recorded end; False when it must go on."""
+    state = row["state"]
+    if state == journal.TurnState.CANCELLED:
+        turn.fail(turn.stopped())
+        return True
+    if state != journal.TurnState.DONE:
+        return False
+    usage = Usage(row["input_tokens"], row["output_tokens"])
+    turn.finish(
+        TurnResult(row["response"], usage, row["iterations"], row["cost_micro_usd"])
+    )
+    return True

@@ -1,0 +1,296 @@
+"""One turn: the model is asked until it has an answer, each step journalled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from ..chat import (
+    ChatRequest,
+    Completion,
+    Finish,
+    Message,
+    Role,
+    Text,
+    TextChunk,
+    ToolDefinition,
+    ToolOutput,
+    ToolUse,
+    Usage,
+)
+from ..context import AgentView
+from ..errors import AgentHostError, ProviderError, ProviderFault
+from ..history import repaired
+from ..models import Target
+from ..sessions import Entry, Session, append
+from ..usage import Spent, price, record
+from . import journal
+from .events import TextDelta, Thinking, ToolEnd, ToolStart, TurnResult
+from .prompt import system_prompt
+from .turn import Turn
+
+if TYPE_CHECKING:
+    from ..daemon import Daemon
+
+THINKING_BUDGET = 10_000
+
+
+class TurnFailed(AgentHostError):
+    """The turn ended without an answer, for a reason of our own."""
+
+    code = "turn_failed"
+
+
+@dataclass
+class Progress:
+    """What a turn has come to so far."""
+
+    usage: Usage = field(default_factory=Usage)
+    cost: int = 0
+    iterations: int = 0
+    said: str = ""
+
+    def result(self, text: str) -> TurnResult:
+        """The result with this answer."""
+        return TurnResult(text, self.usage, self.iterations, self.cost)
+
+
+class Run:
+    """The work of one turn, inside its session's mailbox."""
+
+    def __init__(self, daemon: Daemon, turn: Turn, session: Session) -> None:
+        self.daemon = daemon
+        self.turn = turn
+        self.session = session
+        self.progress = Progress()
+        self._history: list[Message] = []
+        self._seq = session.next_seq
+        self._commit: asyncio.Future[None] | None = None
+
+    async def begin(self, history: Sequence[Message], *, resumed: bool) -> None:
+        """Take up the conversation; the user message is on its way to disk."""
+        self._history = repaired(history)
+        if resumed:
+            while self._history and _is_answer(self._history[-1]):
+                self._history.pop()
+            self._write(partial(journal.reopen_turn, turn_id=self.turn.id))
+            return
+        now = self.daemon.clock.time()
+        entry = Entry(self.turn.message, self.turn.id)
+        self._history.append(self.turn.message)
+        opened = partial(
+            journal.open_turn,
+            turn_id=self.turn.id,
+            session_id=self.session.id,
+            agent_id=self.session.agent_id,
+            now=now,
+        )
+        self._append([entry], opened)
+
+    async def converse(self, target: Target) -> TurnResult:
+        """Ask the model and run its tools until it answers.
+
+        Raises:
+            ProviderError: A model call failed.
+            QuotaExceeded: The agent's tokens are used up.
+            TurnFailed: The model asked for tools again and again.
+        """
+        agent = self.turn.context.agent
+        assert agent is not None  # noqa: S101 - set by the engine
+        tools = self._tools(agent, target)
+        system = system_prompt(agent, tools)
+        limit = self.daemon.config.turns.max_iterations
+        self.turn.emit(Thinking())
+        while self.progress.iterations < limit:
+            await self.daemon.usage.check_quota(agent)
+            request = ChatRequest(
+                model=target.model.upstream_id,
+                system=system,
+                messages=tuple(self._history),
+                tools=tools,
+                max_tokens=self.turn.options.max_tokens
+                or agent.manifest.model.max_tokens,
+                temperature=self._temperature(),
+                thinking_budget=THINKING_BUDGET if self.session.thinking else None,
+            )
+            completion = await self._ask(target, request)
+            spent = self._spend(target, completion.usage)
+            calls = completion.message.tool_uses
+            if completion.finish is not Finish.TOOL_USE or not calls:
+                return await self._answer(completion, spent)
+            await self._run_tools(completion.message, calls, spent)
+        raise TurnFailed(
+            f"the model still asked for tools after {limit} calls; simplify the "
+            "request or raise turns.max_iterations"
+        )
+
+    async def keep_what_was_said(self, ending: journal.Ending) -> None:
+        """Close the turn's row; words already delivered stay in the session."""
+        await self._settled()
+        now = self.daemon.clock.time()
+
+        def close(connection: Connection) -> None:
+            journal.abandon_calls(connection, self.turn.id)
+            journal.close_turn(connection, self.turn.id, ending, now)
+
+        said = self.progress.said
+        if said:
+            message = Message(Role.ASSISTANT, (Text(said),))
+            self._append([Entry(message, self.turn.id, partial=True)], close)
+        else:
+            self._write(close)
+        await self._settled()
+
+    async def _ask(self, target: Target, request: ChatRequest) -> Completion:
+        self.progress.iterations += 1
+        async with aclosing(self.daemon.models.stream(target, request)) as deltas:
+            async for delta in deltas:
+                if self._commit is not None:
+                    await self._settled()
+                if isinstance(delta, TextChunk):
+                    self.progress.said += delta.text
+                    self.turn.emit(TextDelta(delta.text))
+                elif isinstance(delta, Completion):
+                    return _checked(target, delta)
+        raise ProviderError(
+            ProviderFault.MALFORMED,
+            target.provider.facts.slug,
+            "the answer ended before it was complete",
+        )
+
+    async def _answer(self, completion: Completion, spent: Spent) -> TurnResult:
+        text = completion.message.text
+        if not text and not completion.message.parts:
+            completion = _with_text(completion, text)
+        result = self.progress.result(text)
+        ending = journal.Ending(journal.TurnState.DONE, result)
+
+        def close(connection: Connection) -> None:
+            record(connection, spent)
+            journal.close_turn(connection, self.turn.id, ending, spent.at)
+
+        self.turn.seal()
+        self.progress.said = ""
+        self._append([Entry(completion.message, self.turn.id)], close)
+        await self._settled()
+        return result
+
+    async def _run_tools(
+        self, message: Message, calls: tuple[ToolUse, ...], spent: Spent
+    ) -> None:
+        turn = (self.turn.id, self.session.id)
+
+        def intend(connection: Connection) -> None:
+            record(connection, spent)
+            journal.intend(connection, turn, calls, spent.at)
+
+        self.progress.said = ""
+        self._history.append(message)
+        self._append([Entry(message, self.turn.id)], intend)
+        await self._settled()
+        inputs = {call.id: call.arguments for call in calls}
+        for call in calls:
+            self.turn.emit(ToolStart(call.id, call.name, call.arguments))
+        outputs = []
+        toolbox = self.daemon.toolbox
+        async for out in toolbox.run(self.turn.context, calls, self._before_effect):
+            outputs.append(out)
+            self.turn.emit(
+                ToolEnd(out.id, out.name, inputs[out.id], out.text, out.is_error)
+            )
+        self._take(outputs)
+
+    def _take(self, outputs: list[ToolOutput]) -> None:
+        message = Message(Role.TOOL, tuple(outputs))
+        self._history.append(message)
+        ended = partial(
+            journal.end_calls,
+            turn_id=self.turn.id,
+            outputs=outputs,
+            now=self.daemon.clock.time(),
+        )
+        self._append([Entry(message, self.turn.id)], ended)
+
+    async def _before_effect(self, call: ToolUse) -> None:
+        await self.daemon.store.write(
+            partial(journal.start_call, turn_id=self.turn.id, call_id=call.id)
+        )
+
+    def _spend(self, target: Target, usage: Usage) -> Spent:
+        cost = price(target.model, usage)
+        self.progress.usage += usage
+        self.progress.cost += cost
+        return Spent(
+            at=self.daemon.clock.time(),
+            agent_id=self.session.agent_id,
+            session_id=self.session.id,
+            turn_id=self.turn.id,
+            provider=target.provider.facts.slug,
+            model=target.model.id,
+            usage=usage,
+            cost_micro_usd=cost,
+        )
+
+    def _tools(self, agent: AgentView, target: Target) -> tuple[ToolDefinition, ...]:
+        if not target.model.supports_tools:
+            return ()
+        return self.daemon.toolbox.rights_of(agent.id, agent.manifest).tools
+
+    def _temperature(self) -> float | None:
+        asked = self.turn.options.temperature
+        agent = self.turn.context.agent
+        if asked is not None or agent is None:
+            return asked
+        return agent.manifest.model.temperature
+
+    def _append(self, entries: list[Entry], also: _Write) -> None:
+        first, self._seq = self._seq, self._seq + len(entries)
+        now = self.daemon.clock.time()
+
+        def write(connection: Connection) -> None:
+            append(connection, self.session.id, first, entries, now)
+            also(connection)
+
+        self._write(write)
+
+    def _write(self, write: _Write) -> None:
+        """Hand a write to the store; it commits while the model is asked."""
+        self._commit = self.daemon.store.write(write)
+
+    async def _settled(self) -> None:
+        """Wait until what was written is on disk."""
+        commit, self._commit = self._commit, None
+        if commit is not None:
+            await asyncio.shield(commit)
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    _Write = Callable[[Connection], None]
+
+
+def _is_answer(message: Message) -> bool:
+    return message.role is Role.ASSISTANT and not message.tool_uses
+
+
+def _checked(target: Target, completion: Completion) -> Completion:
+    """Refuse an answer that was blocked before it said anything."""
+    if completion.finish is Finish.CONTENT_BLOCKED and not completion.message.text:
+        raise ProviderError(
+            ProviderFault.CONTENT_BLOCKED,
+            target.provider.facts.slug,
+            "the answer was blocked by the provider's content rules",
+        )
+    return completion
+
+
+def _with_text(completion: Completion, text: str) -> Completion:
+    message = Message(Role.ASSISTANT, (Text(text),))
+    return Completion(message, completion.finish, completion.usage)

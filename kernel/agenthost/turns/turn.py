@@ -1,0 +1,180 @@
+"""A turn as its callers hold it: watch it, wait for it, stop it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from ..chat import Message
+from ..context import Context
+from ..errors import AgentHostError, Cancelled
+from .events import Done, Failed, Missed, TextDelta, TurnEvent, TurnResult
+
+WATCHER_EVENTS = 1_000
+
+
+class Watcher:
+    """One consumer's bounded queue of events."""
+
+    __slots__ = ("_missed", "_ready", "_waiting")
+
+    def __init__(self) -> None:
+        self._waiting: deque[TurnEvent] = deque()
+        self._ready = asyncio.Event()
+        self._missed = 0
+
+    def put(self, event: TurnEvent) -> None:
+        """Queue the event; when full, forget the oldest and count it."""
+        if len(self._waiting) >= WATCHER_EVENTS:
+            self._waiting.popleft()
+            self._missed += 1
+        self._waiting.append(event)
+        self._ready.set()
+
+    async def events(self) -> AsyncIterator[TurnEvent]:
+        """Yield events until the last; text that is ready together comes as one."""
+        while True:
+            while not self._waiting:
+                self._ready.clear()
+                await self._ready.wait()
+            if self._missed:
+                missed, self._missed = self._missed, 0
+                yield Missed(missed)
+            event = self._next()
+            yield event
+            if isinstance(event, Done | Failed):
+                return
+
+    def _next(self) -> TurnEvent:
+        event = self._waiting.popleft()
+        if not isinstance(event, TextDelta):
+            return event
+        text = [event.text]
+        while self._waiting and isinstance(self._waiting[0], TextDelta):
+            following = self._waiting.popleft()
+            assert isinstance(following, TextDelta)  # noqa: S101 - for the checker
+            text.append(following.text)
+        return TextDelta("".join(text))
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOptions:
+    """What one turn may set besides its input.
+
+    Args:
+        turn_id: Makes the start idempotent: the same id is the same turn, running,
+            ended or interrupted by the daemon's death.
+        session_id: The session it speaks in; the agent's own by default.
+        max_tokens: The longest answer, instead of the manifest's.
+        temperature: Instead of the manifest's.
+        history: Makes the turn stateless: it is the conversation so far, and nothing
+            is read from the session before it.
+    """
+
+    turn_id: str | None = None
+    session_id: str | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    history: tuple[Message, ...] | None = None
+
+
+NO_OPTIONS = TurnOptions()
+
+
+class Turn:
+    """One turn: a task of its session's mailbox, not of whoever started it."""
+
+    def __init__(
+        self, turn_id: str, context: Context, message: Message, options: TurnOptions
+    ) -> None:
+        self.id = turn_id
+        self.context = context
+        self.message = message
+        self.options = options
+        self.task: asyncio.Task[None] | None = None
+        self.cancelled_for: str | None = None
+        self._sealed = False
+        self._watchers: list[Watcher] = []
+        self._result: asyncio.Future[TurnResult] = (
+            asyncio.get_running_loop().create_future()
+        )
+
+    @property
+    def session_id(self) -> str:
+        """The session it speaks in."""
+        assert self.context.agent is not None  # noqa: S101 - set by the engine
+        return self.context.agent.session_id
+
+    @property
+    def done(self) -> bool:
+        """Whether it has a result or an error."""
+        return self._result.done()
+
+    def events(self) -> AsyncIterator[TurnEvent]:
+        """Watch from now on; the last event is Done or Failed."""
+        watcher = Watcher()
+        if self._result.done():
+            watcher.put(self._last_event())
+        else:
+            self._watchers.append(watcher)
+        return watcher.events()
+
+    async def result(self) -> TurnResult:
+        """Wait for the end; a caller that goes away does not stop the turn.
+
+        Raises:
+            Cancelled: It was stopped.
+            AgentHostError: What it failed with.
+        """
+        return await asyncio.shield(self._result)
+
+    def cancel(self, reason: str) -> bool:
+        """Stop it; what was said so far is kept.
+
+        Returns:
+            False when it has ended, is being stored as complete, or is being stopped.
+        """
+        if self._result.done() or self._sealed or self.cancelled_for is not None:
+            return False
+        self.cancelled_for = reason
+        if self.task is not None:
+            self.task.cancel()
+        return True
+
+    def seal(self) -> None:
+        """Its answer is complete and on its way to disk: it cannot be stopped now."""
+        self._sealed = True
+
+    def emit(self, event: TurnEvent) -> None:
+        """Tell all watchers."""
+        for watcher in self._watchers:
+            watcher.put(event)
+
+    def finish(self, result: TurnResult) -> None:
+        """End well."""
+        if not self._result.done():
+            self._result.set_result(result)
+            self._close()
+
+    def fail(self, error: AgentHostError) -> None:
+        """End with an error."""
+        if not self._result.done():
+            self._result.set_exception(error)
+            self._result.exception()  # seen: a turn nobody waits for may fail quietly
+            self._close()
+
+    def stopped(self) -> Cancelled:
+        """The error of a turn that was cancelled."""
+        return Cancelled(f"the turn was stopped: {self.cancelled_for or 'cancelled'}")
+
+    def _close(self) -> None:
+        self.emit(self._last_event())
+        self._watchers.clear()
+
+    def _last_event(self) -> TurnEvent:
+        error = self._result.exception()
+        if error is None:
+            return Done(self._result.result())
+        return Failed(error if isinstance(error, AgentHostError) else self.stopped())

@@ -1,0 +1,238 @@
+"""TOML into pydantic models, with problems that name line, key and remedy."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
+
+from .suggest import did_you_mean
+
+KeyPath = tuple[str | int, ...]
+
+DEEPEST = 64
+TOO_DEEP = f"nested deeper than {DEEPEST} levels"
+
+# tomllib spends quadratic time on one very long dotted key
+_LONG_KEY = re.compile(
+    r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}"""
+)
+_PLACE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.S)
+
+
+class Table(BaseModel):
+    """A TOML table: immutable, and no value is bent into another type."""
+
+    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
+
+
+Names = Annotated[tuple[str, ...], Field(strict=False)]
+
+
+def _blank_to_none(value: object) -> object:
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+Blankable = Annotated[str | None, BeforeValidator(_blank_to_none)]
+
+
+class TomlSyntax(Exception):
+    """The text is no TOML; ``line`` and ``column`` count from 1."""
+
+    def __init__(self, line: int, column: int, problem: str) -> None:
+        super().__init__(f"line {line}, column {column}: {problem}")
+        self.line = line
+        self.column = column
+        self.problem = problem
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse a document that may come from a stranger.
+
+    Raises:
+        TomlSyntax: It is malformed, or nested too deeply.
+    """
+    if long_key := _LONG_KEY.search(text):
+        raise _at(text, long_key.start(), TOO_DEEP)
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax(text, str(error)) from error
+    except RecursionError as error:
+        raise TomlSyntax(1, 1, TOO_DEEP) from error
+    if _deeper_than(document, DEEPEST):
+        raise TomlSyntax(1, 1, TOO_DEEP)
+    return document
+
+
+def _at(text: str, offset: int, problem: str) -> TomlSyntax:
+    start = text.rfind("\n", 0, offset) + 1
+    return TomlSyntax(text.count("\n", 0, offset) + 1, offset - start + 1, problem)
+
+
+def _syntax(text: str, message: str) -> TomlSyntax:
+    match = _PLACE.fullmatch(message)
+    if match is None:
+        return TomlSyntax(1, 1, message)
+    if match[2] is None:
+        return _at(text, len(text.rstrip()), f"{match[1]}, but the text ends here")
+    return TomlSyntax(int(match[2]), int(match[3]), match[1])
+
+
+def _deeper_than(document: object, levels: int) -> bool:
+    layer: list[Any] = [document]
+    for _ in range(levels):
+        layer = [child for value in layer for child in _children(value)]
+        if not layer:
+            return False
+    return True
+
+
+def _children(value: object) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with the value of one key, and how to mend it."""
+
+    path: KeyPath
+    text: str
+
+    @property
+    def key(self) -> str:
+        """The path as one writes it in TOML."""
+        return dotted(self.path)
+
+
+def dotted(path: Sequence[str | int]) -> str:
+    """Write a path as ``table.key`` or ``list[0].key``."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".")
+
+
+def unknown_keys(
+    model: type[BaseModel], table: Mapping[str, Any], at: KeyPath = ()
+) -> Iterator[Problem]:
+    """Find the keys, at any depth, that the model does not have."""
+    fields = _fields(model)
+    for key, value in table.items():
+        if key in fields:
+            yield from _unknown_below(fields[key], value, (*at, key))
+        else:
+            hint = did_you_mean(key, fields)
+            yield Problem((*at, key), f"unknown key, ignored{hint}")
+
+
+def _fields(model: type[BaseModel]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        fields[name] = field.annotation
+        if isinstance(field.validation_alias, AliasChoices):
+            names = field.validation_alias.choices
+            fields |= {str(alias): field.annotation for alias in names}
+    return fields
+
+
+def _unknown_below(annotation: Any, value: Any, path: KeyPath) -> Iterator[Problem]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if isinstance(value, Mapping):
+            yield from unknown_keys(annotation, value, path)
+        return
+    inner = [a for a in get_args(annotation) if a is not Ellipsis]
+    if not inner:
+        return
+    if isinstance(value, list):
+        for index, element in enumerate(value):
+            yield from _unknown_below(inner[0], element, (*path, index))
+    elif isinstance(value, Mapping) and inner[0] is str and len(inner) == 2:
+        for key, element in value.items():
+            yield from _unknown_below(inner[1], element, (*path, key))
+    else:
+        yield from _unknown_below(inner[0], value, path)
+
+
+def problems(error: ValidationError, raw: object) -> list[Problem]:
+    """Say in our words what pydantic found, one problem a key.
+
+    Values are never repeated: they may be secrets.
+    """
+    found: dict[KeyPath, Problem] = {}
+    for item in error.errors(include_url=False):
+        path = _existing(item["loc"], raw)
+        if item["type"] == "missing":
+            path = (*path, item["loc"][-1])
+        found.setdefault(path, Problem(path, _say(dict(item))))
+    return list(found.values())
+
+
+def _existing(location: KeyPath, raw: Any) -> KeyPath:
+    path: list[str | int] = []
+    for part in location:
+        named = isinstance(raw, dict) and part in raw
+        counted = isinstance(raw, list) and isinstance(part, int) and part < len(raw)
+        if named or counted:
+            raw = raw[part]
+            path.append(part)
+    return tuple(path)
+
+
+_WANTED = {
+    "string_type": 'text in quotes, such as "name"',
+    "int_type": "a whole number, such as 500, without quotes",
+    "int_from_float": "a whole number, such as 500",
+    "float_type": "a number, such as 0.8, without quotes",
+    "finite_number": "a finite number",
+    "bool_type": "true or false, without quotes",
+    "tuple_type": 'a list, such as ["a", "b"]',
+    "list_type": 'a list, such as ["a", "b"]',
+    "dict_type": "a table",
+    "model_type": "a table",
+    "path_type": 'a path in quotes, such as "data"',
+}
+_TYPES = {
+    str: "text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "a table",
+}
+
+
+def _say(item: Mapping[str, Any]) -> str:
+    kind, context = item["type"], item.get("ctx", {})
+    if kind in _WANTED:
+        return f"must be {_WANTED[kind]}; it is {_type_name(item['input'])}"
+    if kind == "missing":
+        return "is missing; add it"
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "literal_error":
+        return _say_choice(context["expected"], item["input"])
+    return str(item["msg"]).replace("Input should be", "must be").replace("Value", "it")
+
+
+def _type_name(value: object) -> str:
+    return _TYPES.get(type(value), "a date or time")
+
+
+def _say_choice(expected: str, value: object) -> str:
+    choices = re.findall(r"'([^']*)'", expected)
+    hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+    return f"must be one of {', '.join(choices)}{hint}"

@@ -1,0 +1,69 @@
+"""The Quart application behind the layer."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from quart import Quart, Response, request
+from quart.sessions import SecureCookieSessionInterface
+from quart.wrappers import BaseRequestWebsocket
+from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as WerkzeugResponse
+
+from .answers import ErrorMap, Plain, http_error
+from .dispatch import EXCHANGE, Exchange
+
+
+class NoSessions(SecureCookieSessionInterface):
+    """No cookies: nothing here is remembered in a browser."""
+
+    async def open_session(
+        self,
+        app: Quart,  # noqa: ARG002 - Quart's signature
+        request: BaseRequestWebsocket,  # noqa: ARG002 - likewise
+    ) -> None:
+        """Open none; Quart puts its null session in."""
+        return
+
+
+def create_app(errors: ErrorMap) -> Quart:
+    """Make the application: no files, no cookies, errors as JSON."""
+    app = Quart("agenthost", static_folder=None, template_folder=None)
+    app.session_interface = NoSessions()
+    app.config.update(BODY_TIMEOUT=15, RESPONSE_TIMEOUT=None, MAX_CONTENT_LENGTH=None)
+    app.url_map.merge_slashes = False
+
+    async def on_http_error(error: HTTPException) -> Response | WerkzeugResponse:
+        response = error.get_response()
+        if error.code is None or error.code < 400:
+            return response
+        kept = {k: v for k, v in response.headers.items() if k in {"Allow"}}
+        return respond(http_error(error.code, _in_words(error), kept))
+
+    async def on_error(error: Exception) -> Response:
+        return respond(errors.answer(error, current_exchange().request_id))
+
+    app.register_error_handler(HTTPException, on_http_error)
+    app.register_error_handler(Exception, on_error)
+    return app
+
+
+def current_exchange() -> Exchange:
+    """The exchange of the request that Quart is serving."""
+    scope = cast("dict[str, Any]", request.scope)
+    exchange: Exchange = scope[EXCHANGE]
+    return exchange
+
+
+def respond(plain: Plain) -> Response:
+    """An answer as Quart sends it."""
+    headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in plain.headers}
+    return Response(plain.body, status=plain.status, headers=headers)
+
+
+def _in_words(error: HTTPException) -> str:
+    if error.code == 404:
+        return f"not found: {request.path}"
+    if error.code == 405:
+        return f"method {request.method} is not allowed for {request.path}"
+    return (error.name or "refused").lower()

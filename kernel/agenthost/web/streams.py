@@ -1,0 +1,166 @@
+"""Server-sent events: coalesced, kept alive, closed as soon as the client leaves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import TracebackType
+
+from .asgi import Headers, Receive, Send
+
+STREAM_HEADERS: Headers = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+COMMENT = b": keep-alive\n\n"
+HIGH_WATER = 64 * 1024
+
+
+async def close_frames(frames: AsyncIterator[bytes]) -> None:
+    """Close an iterator that can be closed; closing twice does nothing."""
+    close = getattr(frames, "aclose", None)
+    if close is not None:
+        await close()
+
+
+class Departure:
+    """Cancel the task that serves a client when the client leaves.
+
+    A context manager around the work. It begins to look after ``delay`` seconds, so
+    that quick answers do not pay for it. ``gone`` tells why the work was cancelled.
+    """
+
+    def __init__(self, receive: Receive, delay: float) -> None:
+        self.gone = False
+        self._receive = receive
+        self._delay = delay
+        self._served: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._watch: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> Departure:
+        loop = asyncio.get_running_loop()
+        self._served = asyncio.current_task()
+        self._timer = loop.call_later(self._delay, self._begin)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._watch is not None:
+            self._watch.cancel()
+        if self.gone and self._served is not None and kind is asyncio.CancelledError:
+            return self._served.uncancel() == 0
+        return False
+
+    def _begin(self) -> None:
+        self._watch = asyncio.get_running_loop().create_task(self._wait())
+
+    async def _wait(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.gone = True
+        if self._served is not None:
+            self._served.cancel()
+
+
+class Streams:
+    """The open event streams of one front."""
+
+    def __init__(self, keep_alive: float) -> None:
+        self._keep_alive = keep_alive
+        self._open: set[_Stream] = set()
+
+    async def serve(self, frames: AsyncIterator[bytes], send: Send) -> None:
+        """Send the frames until they end or :meth:`end` is called, then close them."""
+        stream = _Stream(send, self._keep_alive)
+        self._open.add(stream)
+        try:
+            await stream.run(frames)
+        finally:
+            self._open.discard(stream)
+
+    def end(self) -> None:
+        """End all of them in good order; their iterators are closed."""
+        for stream in tuple(self._open):
+            stream.end()
+
+
+class _Stream:
+    """One reader, in the task of the request, and one writer beside it."""
+
+    def __init__(self, send: Send, keep_alive: float) -> None:
+        self._send = send
+        self._keep_alive = keep_alive
+        self._frames: list[bytes] = []
+        self._size = 0
+        self._wake = asyncio.Event()
+        self._room = asyncio.Event()
+        self._finished = False
+        self._ending = False
+        self._reader: asyncio.Task[None] | None = None
+
+    def end(self) -> None:
+        """Stop reading; what was read is still sent."""
+        if self._reader is not None and not self._ending:
+            self._ending = True
+            self._reader.cancel()
+
+    async def run(self, frames: AsyncIterator[bytes]) -> None:
+        self._reader = asyncio.current_task()
+        writer = asyncio.create_task(self._write())
+        writer.add_done_callback(self._writer_ended)
+        try:
+            await self._read(frames)
+            self._reader = None
+            self._finished = True
+            self._wake.set()
+            await writer
+        finally:
+            writer.cancel()
+        await self._send({"type": "http.response.body", "body": b""})
+
+    async def _read(self, frames: AsyncIterator[bytes]) -> None:
+        try:
+            async for frame in frames:
+                self._frames.append(frame)
+                self._size += len(frame)
+                self._wake.set()
+                if self._size >= HIGH_WATER:
+                    self._room.clear()
+                    await self._room.wait()
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._ending or task is None or task.uncancel() > 0:
+                raise
+        finally:
+            await close_frames(frames)
+
+    async def _write(self) -> None:
+        while not (self._finished and not self._frames):
+            if not self._frames:
+                await self._wait()
+            self._wake.clear()
+            chunk, self._frames, self._size = b"".join(self._frames), [], 0
+            if chunk:
+                body = {"type": "http.response.body", "body": chunk, "more_body": True}
+                await self._send(body)
+            self._room.set()
+
+    async def _wait(self) -> None:
+        try:
+            async with asyncio.timeout(self._keep_alive):
+                await self._wake.wait()
+        except TimeoutError:
+            self._frames.append(COMMENT)
+
+    def _writer_ended(self, writer: asyncio.Task[None]) -> None:
+        failed = not writer.cancelled() and writer.exception() is not None
+        if failed and self._reader is not None:
+            self._reader.cancel()

@@ -1,0 +1,156 @@
+"""Agents: list, make, change, stop and delete them."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from agenthost import (
+    Agent,
+    AgentMode,
+    Answer,
+    Call,
+    Daemon,
+    Reply,
+    RouteGroup,
+    timestamp,
+)
+
+from .shapes import (
+    AgentDetail,
+    AgentSummary,
+    CreateAgent,
+    Created,
+    SetMode,
+    SetModel,
+    Status,
+    UpdateAgent,
+)
+
+routes = RouteGroup("http_api.agents")
+
+MANIFEST_BODY = 3 * 1024 * 1024
+
+
+def summary(daemon: Daemon, agent: Agent) -> AgentSummary:
+    """Describe an agent for a list."""
+    provider, model = daemon.supervisor.model_of(agent)
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "state": agent.state.value,
+        "created_at": timestamp(agent.created_at),
+        "model_provider": provider,
+        "model_name": model,
+        "mode": agent.mode.value,
+    }
+
+
+@routes.get(
+    "/api/agents", scope="agents:read", cost=2, answer=list[AgentSummary], direct=True
+)
+async def list_agents(call: Call) -> Answer:
+    """List all agents, oldest first."""
+    return [summary(call.daemon, agent) for agent in call.daemon.agents.list()]
+
+
+@routes.get("/api/agents/<agent_id>", scope="agents:read", answer=AgentDetail)
+async def get_agent(call: Call, agent_id: UUID) -> Answer:
+    """Show one agent."""
+    agent = call.daemon.agents.get(str(agent_id))
+    provider, model = call.daemon.supervisor.model_of(agent)
+    grants = agent.manifest.grants()
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "state": agent.state.value,
+        "created_at": timestamp(agent.created_at),
+        "session_id": agent.session_id,
+        "model": {"provider": provider, "model": model},
+        "capabilities": {
+            "tools": list(grants.get("tool", ())),
+            "network": list(grants.get("network", ())),
+        },
+        "description": agent.manifest.description,
+        "tags": list(agent.manifest.tags),
+        "mode": agent.mode.value,
+        "system_prompt": agent.manifest.model.system_prompt,
+    }
+
+
+@routes.post(
+    "/api/agents",
+    scope="agents:write",
+    cost=50,
+    body=CreateAgent,
+    answer=Created,
+    status=201,
+    body_limit=MANIFEST_BODY,
+)
+async def create_agent(call: Call, body: CreateAgent) -> Answer:
+    """Create an agent from its manifest."""
+    agent, warnings = await call.daemon.supervisor.spawn(
+        call.principal, body.manifest_toml
+    )
+    return Reply({"agent_id": agent.id, "name": agent.name, "warnings": warnings}, 201)
+
+
+@routes.put(
+    "/api/agents/<agent_id>/update",
+    scope="agents:write",
+    cost=10,
+    body=UpdateAgent,
+    answer=Status,
+)
+async def update_agent(call: Call, agent_id: UUID, body: UpdateAgent) -> Answer:
+    """Change an agent's description, system prompt or tags."""
+    agent = call.daemon.agents.get(str(agent_id))
+    await call.daemon.supervisor.update(
+        call.principal,
+        agent,
+        description=body.description,
+        system_prompt=body.system_prompt,
+        tags=body.tags,
+    )
+    return {"status": "updated", "agent_id": agent.id}
+
+
+@routes.put(
+    "/api/agents/<agent_id>/mode", scope="agents:write", body=SetMode, answer=Status
+)
+async def set_mode(call: Call, agent_id: UUID, body: SetMode) -> Answer:
+    """Pin the agent's model (Stable), or let it follow the configuration (Normal)."""
+    daemon = call.daemon
+    agent = daemon.agents.get(str(agent_id))
+    await daemon.agents.set_mode(
+        agent, AgentMode(body.mode), daemon.supervisor.model_of(agent)
+    )
+    return {"status": "updated", "mode": body.mode, "agent_id": agent.id}
+
+
+@routes.put(
+    "/api/agents/<agent_id>/model", scope="agents:write", body=SetModel, answer=Status
+)
+async def set_model(call: Call, agent_id: UUID, body: SetModel) -> Answer:
+    """Give the agent another model; aliases are resolved."""
+    agent = call.daemon.agents.get(str(agent_id))
+    provider, model = await call.daemon.supervisor.set_model(
+        call.principal, agent, body.provider, body.model
+    )
+    return {"status": "updated", "model": model, "provider": provider}
+
+
+@routes.post("/api/agents/<agent_id>/stop", scope="agents:write", answer=Status)
+async def stop_agent(call: Call, agent_id: UUID) -> Answer:
+    """Stop what the agent is doing; what it said so far is kept."""
+    agent = call.daemon.agents.get(str(agent_id))
+    stopped = call.daemon.turns.stop(agent.id, "stopped by request")
+    message = f"{stopped} turn(s) stopped" if stopped else "no turn was running"
+    return {"status": "stopped", "message": message}
+
+
+@routes.delete("/api/agents/<agent_id>", scope="agents:write", answer=Status)
+async def delete_agent(call: Call, agent_id: UUID) -> Answer:
+    """Stop the agent and delete it with its sessions, memory and workspace."""
+    agent = call.daemon.agents.get(str(agent_id))
+    await call.daemon.supervisor.delete(agent)
+    return {"status": "killed", "agent_id": agent.id}

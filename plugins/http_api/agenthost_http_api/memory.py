@@ -1,0 +1,56 @@
+"""Memory: the key-value pairs of an agent, the same that kv_get and kv_set use."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from agenthost import Answer, Call, RouteGroup, namespace_of
+
+from .shapes import KVList, KVPair, SetValue, Status
+
+routes = RouteGroup("http_api.memory")
+
+VALUE_BODY = 3 * 1024 * 1024
+
+
+def _namespace(call: Call, agent_id: UUID, key: str) -> str:
+    return namespace_of(call.daemon.agents.get(str(agent_id)).id, key)
+
+
+@routes.get("/api/memory/agents/<agent_id>/kv", scope="memory:read", answer=KVList)
+async def list_pairs(call: Call, agent_id: UUID) -> Answer:
+    """List an agent's own pairs, sorted by key."""
+    agent = call.daemon.agents.get(str(agent_id))
+    pairs = await call.daemon.kv.items(agent.id)
+    return {"kv_pairs": [{"key": key, "value": value} for key, value in pairs]}
+
+
+@routes.get(
+    "/api/memory/agents/<agent_id>/kv/<path:key>", scope="memory:read", answer=KVPair
+)
+async def get_pair(call: Call, agent_id: UUID, key: str) -> Answer:
+    """Read one value; keys may contain slashes."""
+    value = await call.daemon.kv.get(_namespace(call, agent_id, key), key)
+    return {"key": key, "value": value}
+
+
+@routes.put(
+    "/api/memory/agents/<agent_id>/kv/<path:key>",
+    scope="memory:write",
+    body=SetValue,
+    answer=Status,
+    body_limit=VALUE_BODY,
+)
+async def set_pair(call: Call, agent_id: UUID, key: str, body: SetValue) -> Answer:
+    """Create or overwrite a value."""
+    await call.daemon.kv.set(_namespace(call, agent_id, key), key, body.value)
+    return {"status": "stored", "key": key}
+
+
+@routes.delete(
+    "/api/memory/agents/<agent_id>/kv/<path:key>", scope="memory:write", answer=Status
+)
+async def delete_pair(call: Call, agent_id: UUID, key: str) -> Answer:
+    """Delete a value."""
+    await call.daemon.kv.delete(_namespace(call, agent_id, key), key)
+    return {"status": "deleted", "key": key}

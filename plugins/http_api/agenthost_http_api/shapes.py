@@ -1,0 +1,261 @@
+"""The JSON shapes of the native surface: requests as models, answers as typed dicts."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired
+
+from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
+
+
+class CreateAgent(BaseModel):
+    """``POST /api/agents``."""
+
+    manifest_toml: str = Field(description="The agent's manifest, TOML text")
+
+
+class UpdateAgent(BaseModel):
+    """``PUT /api/agents/{id}/update``; what is left out stays."""
+
+    description: str | None = Field(None, max_length=4_096)
+    system_prompt: str | None = None
+    tags: list[str] | None = None
+
+
+class SetMode(BaseModel):
+    """``PUT /api/agents/{id}/mode``."""
+
+    mode: Literal["Stable", "Normal"]
+
+
+class SetModel(BaseModel):
+    """``PUT /api/agents/{id}/model``."""
+
+    model: str = Field(min_length=1)
+    provider: str | None = None
+
+
+class SendMessage(BaseModel):
+    """``POST /api/agents/{id}/message`` and ``/message/stream``."""
+
+    message: str
+
+
+class SetValue(BaseModel):
+    """``PUT /api/memory/agents/{id}/kv/{key}``; ``value`` is any JSON value."""
+
+    value: Any
+
+
+class AgentSummary(TypedDict):
+    """An agent in a list."""
+
+    id: str
+    name: str
+    state: str
+    created_at: str
+    model_provider: str
+    model_name: str
+    mode: str
+
+
+class ModelChoice(TypedDict):
+    """The model of an agent."""
+
+    provider: str
+    model: str
+
+
+class CapabilityLists(TypedDict):
+    """What an agent may use."""
+
+    tools: list[str]
+    network: list[str]
+
+
+class AgentDetail(TypedDict):
+    """``GET /api/agents/{id}``."""
+
+    id: str
+    name: str
+    state: str
+    created_at: str
+    session_id: str
+    model: ModelChoice
+    capabilities: CapabilityLists
+    description: str
+    tags: list[str]
+    mode: str
+    system_prompt: str
+
+
+class Created(TypedDict):
+    """An agent was created; ``warnings`` tells what in the manifest has no effect."""
+
+    agent_id: str
+    name: str
+    warnings: list[str]
+
+
+class Status(TypedDict):
+    """What was done, and to what."""
+
+    status: str
+    agent_id: NotRequired[str]
+    mode: NotRequired[str]
+    model: NotRequired[str]
+    provider: NotRequired[str]
+    message: NotRequired[str]
+    new_session_id: NotRequired[str]
+    session_id: NotRequired[str]
+    key: NotRequired[str]
+
+
+class MessageAnswer(TypedDict):
+    """The answer of a turn; ``cost_usd`` in US dollars."""
+
+    response: str
+    input_tokens: int
+    output_tokens: int
+    iterations: int
+    cost_usd: float
+
+
+class ToolEntry(TypedDict):
+    """A tool call in a session's message."""
+
+    name: str
+    input: dict[str, Any]
+    result: str | None
+    is_error: bool
+
+
+class SessionMessage(TypedDict):
+    """A message as people read it."""
+
+    role: str
+    content: str
+    tools: NotRequired[list[ToolEntry]]
+    images: NotRequired[int]
+
+
+class SessionDetail(TypedDict):
+    """``GET /api/agents/{id}/session``."""
+
+    session_id: str
+    agent_id: str
+    message_count: int
+    context_window_tokens: int
+    messages: list[SessionMessage]
+
+
+class SessionItem(TypedDict):
+    """A session in a list."""
+
+    id: str
+    agent_id: str
+    agent_name: str
+    message_count: int
+    created_at: str
+
+
+class SessionList(TypedDict):
+    """``GET /api/sessions``."""
+
+    sessions: list[SessionItem]
+
+
+class KVPair(TypedDict):
+    """A key and its value."""
+
+    key: str
+    value: Any
+
+
+class KVList(TypedDict):
+    """``GET /api/memory/agents/{id}/kv``."""
+
+    kv_pairs: list[KVPair]
+
+
+class Health(TypedDict):
+    """``GET /api/health``."""
+
+    status: str
+    uptime_seconds: int
+    panic_count: int
+    restart_count: int
+
+
+class PluginRow(TypedDict):
+    """How a plugin stands."""
+
+    key: str
+    distribution: str
+    version: str
+    status: str
+    reason: str | None
+
+
+class HealthDetail(Health):
+    """``GET /api/health/detail``."""
+
+    version: str
+    agent_count: int
+    database: str
+    config_warnings: list[str]
+    plugins: list[PluginRow]
+
+
+class DaemonStatus(TypedDict):
+    """``GET /api/status``."""
+
+    status: str
+    version: str
+    agent_count: int
+    data_dir: str
+    default_provider: str
+    default_model: str
+    uptime_seconds: int
+    listen_addr: str
+    agents: list[AgentSummary]
+
+
+class Version(TypedDict):
+    """``GET /api/version``."""
+
+    name: str
+    version: str
+    build_date: str
+    git_sha: str
+    rust_version: str
+    python_version: str
+    platform: str
+    arch: str
+
+
+class ConfigView(TypedDict):
+    """``GET /api/config``; secrets never appear."""
+
+    data_dir: str
+    default_provider: str
+    default_model: str
+    listen_addr: str
+    api_key_set: bool
+    channels_configured: int
+    mcp_servers: int
+
+
+class ToolList(TypedDict):
+    """``GET /api/tools``."""
+
+    tools: list[str]
+    total: int
+    definitions: list[dict[str, Any]]
+
+
+class Ticket(TypedDict):
+    """A single-use ticket for a browser's WebSocket."""
+
+    ticket: str
+    expires_in: int

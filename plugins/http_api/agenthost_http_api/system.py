@@ -1,0 +1,148 @@
+"""The daemon itself: health, status, version, configuration, tools, shutdown."""
+
+from __future__ import annotations
+
+import platform
+
+from agenthost import Answer, Call, Daemon, RouteGroup
+
+from .agents import summary
+from .shapes import (
+    ConfigView,
+    DaemonStatus,
+    Health,
+    HealthDetail,
+    Status,
+    Ticket,
+    ToolList,
+    Version,
+)
+
+routes = RouteGroup("http_api.system")
+
+
+def _health(daemon: Daemon) -> Health:
+    return {
+        "status": "ok" if daemon.store.healthy else "degraded",
+        "uptime_seconds": daemon.uptime,
+        "panic_count": daemon.front.panics,
+        "restart_count": 0,
+    }
+
+
+@routes.get(
+    "/api/health", scope="health:read", cost=1, public=True, answer=Health, direct=True
+)
+async def health(call: Call) -> Answer:
+    """Tell whether the daemon works; public, and says nothing else."""
+    return _health(call.daemon)
+
+
+@routes.get("/api/health/detail", scope="system:read", cost=1, answer=HealthDetail)
+async def health_detail(call: Call) -> Answer:
+    """Tell how the store, the configuration and each plugin stand."""
+    daemon = call.daemon
+    reachable = await daemon.store.probe()
+    return {
+        **_health(daemon),
+        "version": daemon.version,
+        "agent_count": len(daemon.agents),
+        "database": "connected" if reachable else "error",
+        "config_warnings": daemon.warnings,
+        "plugins": [
+            {
+                "key": state.key,
+                "distribution": state.distribution,
+                "version": state.version,
+                "status": state.status,
+                "reason": state.reason,
+            }
+            for state in daemon.plugins.states()
+        ],
+    }
+
+
+@routes.get("/api/status", scope="system:read", cost=1, answer=DaemonStatus)
+async def status(call: Call) -> Answer:
+    """Show the daemon and its agents."""
+    daemon = call.daemon
+    provider, model = daemon.models.names_of_default()
+    return {
+        "status": "running",
+        "version": daemon.version,
+        "agent_count": len(daemon.agents),
+        "data_dir": str(daemon.data_dir),
+        "default_provider": provider,
+        "default_model": model,
+        "uptime_seconds": daemon.uptime,
+        "listen_addr": daemon.address,
+        "agents": [summary(daemon, agent) for agent in daemon.agents.list()],
+    }
+
+
+@routes.get("/api/version", scope="system:read", cost=1, answer=Version)
+async def version(call: Call) -> Answer:
+    """Show the version and what it runs on."""
+    return {
+        "name": "agenthost",
+        "version": call.daemon.version,
+        "build_date": "n/a",
+        "git_sha": "n/a",
+        "rust_version": "n/a",
+        "python_version": platform.python_version(),
+        "platform": {"Darwin": "macos"}.get(
+            platform.system(), platform.system().lower()
+        ),
+        "arch": platform.machine(),
+    }
+
+
+@routes.get("/api/config", scope="system:read", cost=2, answer=ConfigView)
+async def config(call: Call) -> Answer:
+    """Show the configuration in force, without its secrets."""
+    daemon = call.daemon
+    provider, model = daemon.models.names_of_default()
+    return {
+        "data_dir": str(daemon.data_dir),
+        "default_provider": provider,
+        "default_model": model,
+        "listen_addr": daemon.config.listen_addr,
+        "api_key_set": daemon.config.api_key is not None,
+        "channels_configured": len(daemon.config.channels),
+        "mcp_servers": len(daemon.config.mcp_servers),
+    }
+
+
+@routes.get("/api/tools", scope="system:read", cost=1, answer=ToolList)
+async def list_tools(call: Call) -> Answer:
+    """List every registered tool with its description and arguments."""
+    tools = dict(sorted(call.daemon.registry.tools.items()))
+    return {
+        "tools": list(tools),
+        "total": len(tools),
+        "definitions": [
+            {
+                "name": name,
+                "description": tool.spec.description,
+                "input_schema": dict(tool.schema),
+            }
+            for name, tool in tools.items()
+        ],
+    }
+
+
+@routes.post("/api/ws-ticket", scope="agents:message", answer=Ticket)
+async def ws_ticket(call: Call) -> Answer:
+    """Exchange the key for a short-lived ticket that opens one WebSocket."""
+    tickets = call.daemon.front.tickets
+    return {
+        "ticket": tickets.issue(call.principal),
+        "expires_in": int(tickets.lifetime),
+    }
+
+
+@routes.post("/api/shutdown", scope="system:admin", answer=Status)
+async def shutdown(call: Call) -> Answer:
+    """Shut the daemon down; running turns are ended or kept first."""
+    call.daemon.request_stop()
+    return {"status": "shutting_down"}

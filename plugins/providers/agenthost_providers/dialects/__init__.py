@@ -1,0 +1,1 @@
+"""Wire dialects: pure translation between conversations and vendors' JSON."""

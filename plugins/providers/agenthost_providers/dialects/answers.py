@@ -1,0 +1,235 @@
+"""Gather the pieces of one answer into deltas and its Completion."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agenthost import (
+    ChatRequest,
+    Completion,
+    Delta,
+    Finish,
+    Message,
+    Part,
+    Reasoning,
+    ReasoningChunk,
+    Role,
+    Text,
+    TextChunk,
+    ToolUse,
+    Usage,
+)
+
+from .framing import malformed, read_object
+
+OPEN_TAG = "<think>"
+CLOSE_TAG = "</think>"
+
+
+@dataclass(slots=True)
+class CallDraft:
+    """A tool call whose pieces are still arriving; arguments are unparsed JSON."""
+
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+    opaque: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ThoughtDraft:
+    """Reasoning whose pieces are still arriving."""
+
+    pieces: list[str] = field(default_factory=list)
+    opaque: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class TextDraft:
+    """Words that are still arriving."""
+
+    pieces: list[str] = field(default_factory=list)
+
+
+Draft = CallDraft | ThoughtDraft | TextDraft
+
+
+class AnswerDraft:
+    """One answer in the making: drafts in the order in which they began."""
+
+    def __init__(self, provider: str, request: ChatRequest) -> None:
+        self._provider = provider
+        self._request = request
+        self._drafts: list[Draft] = []
+        self.finish: Finish | None = None
+        self.usage = Usage()
+
+    def begin(self, draft: Draft) -> None:
+        """Start another part."""
+        self._drafts.append(draft)
+
+    def text(self, piece: str) -> Iterable[Delta]:
+        """Add words to the text at hand, or begin one."""
+        if not piece:
+            return ()
+        if not self._drafts or not isinstance(self._drafts[-1], TextDraft):
+            self.begin(TextDraft())
+        last = self._drafts[-1]
+        if isinstance(last, TextDraft):
+            last.pieces.append(piece)
+        return (TextChunk(piece),)
+
+    def thought(self, piece: str) -> Iterable[Delta]:
+        """Add to the reasoning at hand, or begin one."""
+        if not piece:
+            return ()
+        self.latest_thought().pieces.append(piece)
+        return (ReasoningChunk(piece),)
+
+    def latest_thought(self) -> ThoughtDraft:
+        """Find the reasoning at hand, or begin one."""
+        last = self._drafts[-1] if self._drafts else None
+        if not isinstance(last, ThoughtDraft):
+            last = ThoughtDraft()
+            self.begin(last)
+        return last
+
+    def complete(self) -> Completion:
+        """Turn what came into a Completion.
+
+        Raises:
+            ProviderError: MALFORMED, no finish was named, or a call cannot be read.
+        """
+        if self.finish is None:
+            raise malformed(self._provider, "it ended without a reason to stop")
+        calls = [draft for draft in self._drafts if isinstance(draft, CallDraft)]
+        finish = self._settle(self.finish, has_calls=bool(calls))
+        parts = self._parts(keep_calls=finish is Finish.TOOL_USE)
+        return Completion(Message(Role.ASSISTANT, parts), finish, self.usage)
+
+    def _settle(self, finish: Finish, *, has_calls: bool) -> Finish:
+        # A forced call ends with "stop" at OpenAI, and always at several servers.
+        if finish is Finish.STOP and has_calls:
+            return Finish.TOOL_USE
+        if finish is Finish.TOOL_USE and not has_calls:
+            raise malformed(self._provider, "it announced a tool call and made none")
+        return finish
+
+    def _parts(self, *, keep_calls: bool) -> tuple[Part, ...]:
+        ids = UniqueIds(self._request)
+        parts: list[Part] = []
+        for draft in self._drafts:
+            if isinstance(draft, TextDraft):
+                parts.append(Text("".join(draft.pieces)))
+            elif isinstance(draft, ThoughtDraft):
+                parts.append(Reasoning("".join(draft.pieces), draft.opaque))
+            elif keep_calls:
+                parts.append(self._call(draft, ids))
+        return tuple(parts)
+
+    def _call(self, draft: CallDraft, ids: UniqueIds) -> ToolUse:
+        if not draft.name:
+            raise malformed(self._provider, "a tool call has no name")
+        written = "".join(draft.arguments)
+        arguments = read_object(self._provider, written) if written.strip() else {}
+        return ToolUse(ids.take(draft.id), draft.name, arguments, draft.opaque)
+
+
+class UniqueIds:
+    """Ids of tool calls, unique in the whole conversation.
+
+    Results find their calls by id, yet some providers send none, or the same again
+    in every answer. A replacement is counted, not drawn, so that runs repeat.
+    """
+
+    def __init__(self, request: ChatRequest) -> None:
+        self._taken = {
+            use.id for message in request.messages for use in message.tool_uses
+        }
+
+    def take(self, wanted: str) -> str:
+        """Use the id itself when it is free, else one that is."""
+        unique = wanted
+        count = len(self._taken)
+        while not unique or unique in self._taken:
+            count += 1
+            unique = f"{wanted or 'call'}_{count}"
+        self._taken.add(unique)
+        return unique
+
+
+class ThinkTags:
+    """Split a text that opens with ``<think>`` into reasoning and answer.
+
+    Only a tag at the very start counts: later ones are words about tags. Line breaks
+    around the tags belong to neither side.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._step: Callable[[], tuple[str, str]] = self._start
+
+    def feed(self, piece: str) -> tuple[str, str]:
+        """Take more text; return what is known to be reasoning, and to be answer."""
+        self._held += piece
+        return self._step()
+
+    def close(self) -> tuple[str, str]:
+        """Return what was held back because it might have been a tag."""
+        rest, self._held = self._held, ""
+        return (rest, "") if self._step == self._think else ("", rest)
+
+    def _start(self) -> tuple[str, str]:
+        text = self._held.lstrip()
+        if text.startswith(OPEN_TAG):
+            self._held = text[len(OPEN_TAG) :]
+            return self._go(self._think)
+        return ("", "") if OPEN_TAG.startswith(text) else self._go(self._answer)
+
+    def _think(self) -> tuple[str, str]:
+        thought, tag, after = self._held.partition(CLOSE_TAG)
+        if tag:
+            self._held = after
+            _, answer = self._go(self._between)
+            return thought, answer
+        kept = self._overlap()
+        cut = len(self._held) - kept
+        thought, self._held = self._held[:cut], self._held[cut:]
+        return thought, ""
+
+    def _between(self) -> tuple[str, str]:
+        self._held = self._held.lstrip("\n")
+        return self._go(self._answer) if self._held else ("", "")
+
+    def _answer(self) -> tuple[str, str]:
+        answer, self._held = self._held, ""
+        return "", answer
+
+    def _go(self, step: Callable[[], tuple[str, str]]) -> tuple[str, str]:
+        self._step = step
+        return step()
+
+    def _overlap(self) -> int:
+        sizes = range(min(len(CLOSE_TAG) - 1, len(self._held)), 0, -1)
+        return next((n for n in sizes if self._held.endswith(CLOSE_TAG[:n])), 0)
+
+
+def compact(value: Any) -> str:
+    """Write JSON the same way every time: no spaces, keys as they stand."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def body_of(value: Mapping[str, Any]) -> bytes:
+    """Write a request's body: byte-stable, and whole even with lone surrogates."""
+    return compact(value).encode("utf-8", "replace")
+
+
+def count_of(usage: Mapping[str, Any], *path: str) -> int:
+    """Read a token count at a path; 0 where there is none."""
+    found: Any = usage
+    for step in path:
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return max(0, found) if isinstance(found, int) else 0

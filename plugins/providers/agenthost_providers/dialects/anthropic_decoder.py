@@ -1,0 +1,175 @@
+"""The Anthropic messages dialect, read: answers, streamed and whole.
+
+Source: Claude API reference, "Streaming messages".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from agenthost import ChatRequest, Delta, Endpoint, Finish, Usage
+
+from .answers import AnswerDraft, CallDraft, Draft, ThoughtDraft, compact, count_of
+from .faults import stream_fault
+from .framing import Framing, ServerSentEvents, WholeBody, malformed, read_object
+
+NAME = "anthropic-messages"
+
+FINISHES = {
+    "end_turn": Finish.STOP,
+    "stop_sequence": Finish.STOP,
+    "pause_turn": Finish.STOP,
+    "tool_use": Finish.TOOL_USE,
+    "max_tokens": Finish.LENGTH,
+    "model_context_window_exceeded": Finish.LENGTH,
+    "refusal": Finish.CONTENT_BLOCKED,
+}
+
+
+class AnthropicDecoder:
+    """Reads one answer."""
+
+    def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._framing: Framing = (
+            ServerSentEvents(endpoint.provider)
+            if request.stream
+            else WholeBody(endpoint.provider)
+        )
+        self._draft = AnswerDraft(endpoint.provider, request)
+        self._blocks: dict[Any, Draft | None] = {}
+        self._usage: dict[str, Any] = {}
+        self._done = False
+        self._readers = {
+            "message": self._message,
+            "message_start": self._start,
+            "content_block_start": self._begin,
+            "content_block_delta": self._continue,
+            "message_delta": self._amend,
+            "message_stop": self._finish,
+        }
+
+    def feed(self, chunk: bytes) -> list[Delta]:
+        """Take the next bytes of the body."""
+        return [d for event in self._framing.feed(chunk) for d in self._take(event)]
+
+    def close(self) -> list[Delta]:
+        """End the body: emit the Completion, if it is whole."""
+        deltas = [d for event in self._framing.close() for d in self._take(event)]
+        if not self._done:
+            raise malformed(self._endpoint.provider, "it broke off before its end")
+        return deltas
+
+    def _take(self, event: bytes) -> Iterable[Delta]:
+        if self._done:
+            return ()
+        payload = read_object(self._endpoint.provider, event)
+        kind = payload.get("type")
+        if kind == "error":
+            raise stream_fault(self._endpoint, payload)
+        reader = self._readers.get(str(kind))
+        return reader(payload) if reader else ()
+
+    def _message(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
+        """Read a whole answer: its blocks as if each had come in one piece."""
+        for index, block in enumerate(payload.get("content") or ()):
+            yield from self._begin({"index": index, "content_block": block})
+        self._account(payload.get("usage"))
+        self._reason(payload.get("stop_reason"))
+        yield from self._finish(payload)
+
+    def _start(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
+        message = payload.get("message")
+        if isinstance(message, dict):
+            self._account(message.get("usage"))
+        yield from ()
+
+    def _begin(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
+        block = payload.get("content_block")
+        block = block if isinstance(block, dict) else {}
+        draft = _draft_of(block)
+        self._blocks[payload.get("index")] = draft
+        if draft is not None:
+            self._draft.begin(draft)
+        yield from self._draft.text(_text(block.get("text")))
+        if isinstance(draft, ThoughtDraft):
+            yield from self._draft.thought(_text(block.get("thinking")))
+
+    def _continue(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
+        delta = payload.get("delta")
+        if not isinstance(delta, dict):
+            return
+        draft = self._blocks.get(payload.get("index"))
+        yield from self._draft.text(_text(delta.get("text")))
+        if isinstance(draft, ThoughtDraft):
+            yield from self._draft.thought(_text(delta.get("thinking")))
+            _sign(draft, _text(delta.get("signature")))
+        elif isinstance(draft, CallDraft):
+            self._argue(draft, _text(delta.get("partial_json")))
+
+    def _argue(self, draft: CallDraft, piece: str) -> None:
+        # The block opens with ``input: {}``, which the pieces replace.
+        if piece and draft.arguments == ["{}"]:
+            draft.arguments.clear()
+        draft.arguments.append(piece)
+
+    def _amend(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
+        delta = payload.get("delta")
+        if isinstance(delta, dict):
+            self._reason(delta.get("stop_reason"))
+        self._account(payload.get("usage"))
+        yield from ()
+
+    def _finish(self, _: Mapping[str, Any]) -> Iterator[Delta]:
+        self._done = True
+        self._draft.usage = read_usage(self._usage)
+        yield self._draft.complete()
+
+    def _reason(self, reason: Any) -> None:
+        if isinstance(reason, str):
+            self._draft.finish = FINISHES.get(reason, Finish.STOP)
+
+    def _account(self, usage: Any) -> None:
+        # Counts are cumulative, and a later event may leave some out or null.
+        if isinstance(usage, dict):
+            told = {name: count for name, count in usage.items() if count is not None}
+            self._usage.update(told)
+
+
+def read_usage(usage: Mapping[str, Any]) -> Usage:
+    """Normalise a usage object; cached tokens stand beside ``input_tokens``."""
+    read = count_of(usage, "cache_read_input_tokens")
+    written = count_of(usage, "cache_creation_input_tokens")
+    return Usage(
+        input_tokens=count_of(usage, "input_tokens") + read + written,
+        output_tokens=count_of(usage, "output_tokens"),
+        cached_tokens=read,
+        cache_write_tokens=written,
+        reasoning_tokens=count_of(usage, "output_tokens_details", "thinking_tokens"),
+    )
+
+
+def _draft_of(block: Mapping[str, Any]) -> Draft | None:
+    kind = block.get("type")
+    if kind == "tool_use":
+        given = block.get("input")
+        arguments = [] if given is None else [compact(given)]
+        return CallDraft(_text(block.get("id")), _text(block.get("name")), arguments)
+    if kind == "redacted_thinking":
+        return ThoughtDraft(opaque={NAME: {"data": block.get("data")}})
+    if kind == "thinking":
+        draft = ThoughtDraft()
+        _sign(draft, _text(block.get("signature")))
+        return draft
+    return None
+
+
+def _sign(draft: ThoughtDraft, piece: str) -> None:
+    if piece:
+        own = draft.opaque.setdefault(NAME, {"signature": ""})
+        own["signature"] += piece
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,42 @@
+"""Look at a conversation the way every dialect needs to."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from agenthost import Endpoint, Message, Role
+
+SAFE_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+def loop_start(messages: Sequence[Message]) -> int:
+    """Find where the tool loop at hand begins: after the last word of the user."""
+    users = (i for i, message in enumerate(messages) if message.role is Role.USER)
+    return max(users, default=-1) + 1
+
+
+def wire_id(call_id: str, pattern: re.Pattern[str] = SAFE_ID, length: int = 24) -> str:
+    """Write a call's id as the vendor takes it; the same id always becomes the same.
+
+    A conversation may hold ids of another provider that its rules refuse.
+    """
+    if pattern.fullmatch(call_id):
+        return call_id
+    return hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:length]
+
+
+def bearer(endpoint: Endpoint) -> dict[str, str]:
+    """Make the headers of a JSON request with the key, when there is one."""
+    headers = {"Content-Type": "application/json", "Accept": "*/*"}
+    if endpoint.key is not None:
+        headers["Authorization"] = f"Bearer {endpoint.key.reveal()}"
+    return headers
+
+
+def effort_of(budget: int) -> str:
+    """Put a number of thinking tokens into one of the vendors' three words."""
+    if budget <= 4096:
+        return "low"
+    return "medium" if budget <= 16384 else "high"

@@ -1,0 +1,239 @@
+"""The native Ollama dialect: one JSON document a line.
+
+Source: Ollama API documentation, "Generate a chat completion".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agenthost import (
+    ChatRequest,
+    Delta,
+    Endpoint,
+    Finish,
+    HttpRequest,
+    Image,
+    Message,
+    ProviderError,
+    Reasoning,
+    Role,
+    ToolDefinition,
+    ToolOutput,
+    Usage,
+)
+
+from .answers import AnswerDraft, CallDraft, body_of, compact, count_of
+from .conversation import bearer, effort_of, loop_start
+from .faults import http_fault, stream_fault
+from .framing import Framing, JsonLines, WholeBody, malformed, read_object
+from .quirks import Quirks, read_quirks
+from .schema import SchemaRules, shape_schema
+
+FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
+
+
+@dataclass(frozen=True, slots=True)
+class OllamaQuirks:
+    """How a server, or a model on it, bends the dialect.
+
+    Args:
+        num_ctx: The context window to load the model with; without one the server
+            cuts long prompts silently. 0 leaves it to the server.
+        thinking: How a thinking budget is written: not at all, as a switch, or as
+            one of three levels (which cannot be switched off).
+    """
+
+    num_ctx: int = 0
+    thinking: Literal["none", "switch", "levels"] = "none"
+
+
+PLAIN = Quirks(OllamaQuirks())
+
+
+@dataclass(frozen=True, slots=True)
+class Ollama:
+    """Chat as an Ollama server speaks it."""
+
+    quirks: Quirks[OllamaQuirks] = PLAIN
+    name: str = "ollama"
+
+    @classmethod
+    def from_quirks(cls, table: Mapping[str, Any]) -> Ollama:
+        """Make the dialect of a quirks table.
+
+        Raises:
+            InvalidInput: A quirk is not known, or its value is of another type.
+        """
+        return cls(read_quirks(OllamaQuirks(), table))
+
+    def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
+        """Write the request."""
+        quirks = self.quirks.of(request.model)
+        body: dict[str, Any] = {
+            "model": request.model,
+            "messages": list(_messages(request)),
+        }
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+        body.update(_thinking(request.thinking_budget, quirks))
+        options = _options(request, quirks)
+        if options:
+            body["options"] = options
+        body["stream"] = request.stream
+        root = endpoint.base_url.rstrip("/").removesuffix("/v1")
+        return HttpRequest("POST", root + "/api/chat", bearer(endpoint), body_of(body))
+
+    def decoder(self, request: ChatRequest, endpoint: Endpoint) -> OllamaDecoder:
+        """Make the decoder of this request's answer."""
+        return OllamaDecoder(request, endpoint)
+
+    def fault(
+        self, endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes
+    ) -> ProviderError:
+        """Name the error of an answer whose status is not 2xx."""
+        return http_fault(endpoint, status, headers, body)
+
+
+def _thinking(budget: int | None, quirks: OllamaQuirks) -> dict[str, Any]:
+    if budget is None or quirks.thinking == "none":
+        return {}
+    if quirks.thinking == "switch":
+        return {"think": budget > 0}
+    return {"think": effort_of(budget)}
+
+
+def _options(request: ChatRequest, quirks: OllamaQuirks) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    if quirks.num_ctx:
+        options["num_ctx"] = quirks.num_ctx
+    if request.max_tokens is not None:
+        options["num_predict"] = request.max_tokens
+    if request.temperature is not None:
+        options["temperature"] = request.temperature
+    return options
+
+
+def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": shape_schema(tool.parameters, SchemaRules()),
+    }
+    return {"type": "function", "function": function}
+
+
+def _messages(request: ChatRequest) -> Iterator[dict[str, Any]]:
+    if request.system:
+        yield {"role": "system", "content": request.system}
+    loop = loop_start(request.messages)
+    for index, message in enumerate(request.messages):
+        if message.role is Role.USER:
+            yield _user(message)
+        elif message.role is Role.ASSISTANT:
+            yield _assistant(message, in_loop=index >= loop)
+        else:
+            yield from _tool_outputs(message)
+
+
+def _user(message: Message) -> dict[str, Any]:
+    written: dict[str, Any] = {"role": "user", "content": message.text}
+    images = [part.data for part in message.parts if isinstance(part, Image)]
+    if images:
+        written["images"] = images
+    return written
+
+
+def _assistant(message: Message, *, in_loop: bool) -> dict[str, Any]:
+    written: dict[str, Any] = {"role": "assistant", "content": message.text}
+    thoughts = [part.text for part in message.parts if isinstance(part, Reasoning)]
+    if in_loop and any(thoughts):
+        written["thinking"] = "".join(thoughts)
+    if message.tool_uses:
+        written["tool_calls"] = [
+            {"function": {"name": use.name, "arguments": dict(use.arguments)}}
+            for use in message.tool_uses
+        ]
+    return written
+
+
+def _tool_outputs(message: Message) -> Iterator[dict[str, Any]]:
+    for part in message.parts:
+        if isinstance(part, ToolOutput):
+            yield {"role": "tool", "content": part.text, "tool_name": part.name}
+
+
+class OllamaDecoder:
+    """Reads one answer."""
+
+    def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._framing: Framing = (
+            JsonLines(endpoint.provider)
+            if request.stream
+            else WholeBody(endpoint.provider)
+        )
+        self._draft = AnswerDraft(endpoint.provider, request)
+        self._done = False
+
+    def feed(self, chunk: bytes) -> list[Delta]:
+        """Take the next bytes of the body."""
+        return [d for line in self._framing.feed(chunk) for d in self._take(line)]
+
+    def close(self) -> list[Delta]:
+        """End the body: emit the Completion, if it is whole."""
+        deltas = [d for line in self._framing.close() for d in self._take(line)]
+        if not self._done:
+            raise malformed(self._endpoint.provider, "it broke off before its end")
+        return deltas
+
+    def _take(self, line: bytes) -> Iterable[Delta]:
+        if self._done:
+            return ()
+        return self._payload(read_object(self._endpoint.provider, line))
+
+    def _payload(self, payload: dict[str, Any]) -> Iterator[Delta]:
+        if payload.get("error"):
+            raise stream_fault(self._endpoint, payload)
+        said = payload.get("message")
+        if isinstance(said, dict):
+            yield from self._said(said)
+        if payload.get("done") is True:
+            self._done = True
+            reason = payload.get("done_reason")
+            self._draft.finish = FINISHES.get(str(reason), Finish.STOP)
+            self._draft.usage = read_usage(payload)
+            yield self._draft.complete()
+
+    def _said(self, said: Mapping[str, Any]) -> Iterator[Delta]:
+        thought, text = said.get("thinking"), said.get("content")
+        yield from self._draft.thought(thought if isinstance(thought, str) else "")
+        yield from self._draft.text(text if isinstance(text, str) else "")
+        for call in said.get("tool_calls") or ():
+            if isinstance(call, dict):
+                self._call(call)
+
+    def _call(self, call: Mapping[str, Any]) -> None:
+        function = call.get("function")
+        if not isinstance(function, dict):
+            raise malformed(self._endpoint.provider, "a tool call has no function")
+        arguments = function.get("arguments")
+        written = arguments if isinstance(arguments, str) else compact(arguments)
+        call_id, name = call.get("id"), function.get("name")
+        self._draft.begin(
+            CallDraft(
+                call_id if isinstance(call_id, str) else "",
+                name if isinstance(name, str) else "",
+                [] if arguments is None else [written],
+            )
+        )
+
+
+def read_usage(payload: Mapping[str, Any]) -> Usage:
+    """Read the counts of the last document."""
+    return Usage(
+        input_tokens=count_of(payload, "prompt_eval_count"),
+        output_tokens=count_of(payload, "eval_count"),
+    )

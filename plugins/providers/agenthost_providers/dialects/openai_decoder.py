@@ -1,0 +1,181 @@
+"""The OpenAI chat completions dialect, read: answers, streamed and whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from agenthost import ChatRequest, Delta, Endpoint, Finish, Usage
+
+from .answers import AnswerDraft, CallDraft, ThinkTags, compact, count_of
+from .faults import stream_fault
+from .framing import Framing, ServerSentEvents, WholeBody, malformed, read_object
+
+if TYPE_CHECKING:
+    from .openai_chat import OpenAIQuirks
+
+FINISHES = {
+    "stop": Finish.STOP,
+    "tool_calls": Finish.TOOL_USE,
+    "function_call": Finish.TOOL_USE,
+    "length": Finish.LENGTH,
+    "model_length": Finish.LENGTH,
+    "content_filter": Finish.CONTENT_BLOCKED,
+}
+
+
+class OpenAIDecoder:
+    """Reads one answer."""
+
+    def __init__(
+        self, request: ChatRequest, endpoint: Endpoint, quirks: OpenAIQuirks
+    ) -> None:
+        self._endpoint = endpoint
+        self._quirks = quirks
+        self._framing: Framing = (
+            ServerSentEvents(endpoint.provider)
+            if request.stream
+            else WholeBody(endpoint.provider)
+        )
+        self._draft = AnswerDraft(endpoint.provider, request)
+        self._calls: dict[int | str, CallDraft] = {}
+        self._tags = ThinkTags() if quirks.think_tags else None
+        self._streamed = request.stream
+        self._done = False
+
+    def feed(self, chunk: bytes) -> list[Delta]:
+        """Take the next bytes of the body."""
+        return [d for event in self._framing.feed(chunk) for d in self._take(event)]
+
+    def close(self) -> list[Delta]:
+        """End the body: emit the Completion, if it is whole."""
+        deltas = [d for event in self._framing.close() for d in self._take(event)]
+        if self._done:
+            return deltas
+        if self._streamed and self._quirks.done_marker:
+            raise malformed(self._endpoint.provider, "it broke off before its end")
+        return [*deltas, *self._finish()]
+
+    def _take(self, event: bytes) -> Iterable[Delta]:
+        if self._done:
+            return ()
+        if event.strip() == b"[DONE]":
+            return self._finish()
+        return self._payload(read_object(self._endpoint.provider, event))
+
+    def _finish(self) -> Iterator[Delta]:
+        self._done = True
+        if self._tags is not None:
+            yield from self._split(*self._tags.close())
+        yield self._draft.complete()
+
+    def _payload(self, payload: dict[str, Any]) -> Iterator[Delta]:
+        if payload.get("error"):
+            raise stream_fault(self._endpoint, payload)
+        self._usage(payload)
+        choices = payload.get("choices")
+        if not isinstance(choices, list) or not choices:
+            return
+        choice = choices[0] if isinstance(choices[0], dict) else {}
+        said = choice.get("delta") or choice.get("message")
+        if isinstance(said, dict):
+            yield from self._said(said)
+        self._reason(choice.get("finish_reason"))
+
+    def _said(self, said: Mapping[str, Any]) -> Iterator[Delta]:
+        for name in self._quirks.reasoning_fields:
+            thought = said.get(name)
+            if isinstance(thought, str) and thought:
+                yield from self._draft.thought(thought)
+                break
+        yield from self._content(said.get("content"))
+        if isinstance(said.get("refusal"), str):
+            yield from self._draft.text(said["refusal"])
+        for position, call in enumerate(said.get("tool_calls") or ()):
+            if isinstance(call, dict):
+                self._call(call, position)
+
+    def _content(self, content: Any) -> Iterator[Delta]:
+        if isinstance(content, str) and self._tags is None:
+            yield from self._draft.text(content)
+        elif isinstance(content, str) and self._tags is not None:
+            yield from self._split(*self._tags.feed(content))
+        elif isinstance(content, list):
+            for piece in content:
+                yield from self._typed(piece)
+
+    def _typed(self, piece: Any) -> Iterator[Delta]:
+        """Read content as Mistral's reasoning models write it: a list of pieces."""
+        if not isinstance(piece, dict):
+            return
+        if isinstance(piece.get("text"), str):
+            yield from self._draft.text(piece["text"])
+        for inner in piece.get("thinking") or ():
+            if isinstance(inner, dict) and isinstance(inner.get("text"), str):
+                yield from self._draft.thought(inner["text"])
+
+    def _split(self, thought: str, text: str) -> Iterator[Delta]:
+        yield from self._draft.thought(thought)
+        yield from self._draft.text(text)
+
+    def _call(self, call: Mapping[str, Any], position: int) -> None:
+        function = call.get("function")
+        function = function if isinstance(function, dict) else {}
+        draft = self._draft_of(call, position)
+        draft.id = draft.id or _text(call.get("id"))
+        draft.name = draft.name or _text(function.get("name"))
+        arguments = function.get("arguments")
+        if arguments is not None:
+            written = arguments if isinstance(arguments, str) else compact(arguments)
+            draft.arguments.append(written)
+
+    def _draft_of(self, call: Mapping[str, Any], position: int) -> CallDraft:
+        """Find the call that a piece belongs to, or begin it.
+
+        Some servers give every call the index 0; then a new id begins a new call.
+        """
+        index = call.get("index")
+        key: int | str = index if isinstance(index, int) else position
+        known = self._calls.get(key)
+        call_id = _text(call.get("id"))
+        another = known and known.id and call_id and known.id != call_id
+        if known is None or another:
+            known = CallDraft()
+            self._calls[key] = known
+            self._draft.begin(known)
+        return known
+
+    def _reason(self, reason: Any) -> None:
+        if reason == "error":
+            raise stream_fault(self._endpoint, {})
+        if isinstance(reason, str) and reason:
+            self._draft.finish = FINISHES.get(reason, Finish.STOP)
+
+    def _usage(self, payload: Mapping[str, Any]) -> None:
+        usage = payload.get("usage")
+        if not isinstance(usage, dict):
+            vendor = payload.get("x_groq")
+            usage = vendor.get("usage") if isinstance(vendor, dict) else None
+        if isinstance(usage, dict):
+            self._draft.usage = read_usage(usage, self._quirks.cost_field)
+
+
+def read_usage(usage: Mapping[str, Any], cost_field: str = "") -> Usage:
+    """Normalise a usage object; prompt and completion counts are whole already."""
+    cached = count_of(usage, "prompt_tokens_details", "cached_tokens")
+    cost = usage.get(cost_field) if cost_field else None
+    return Usage(
+        input_tokens=count_of(usage, "prompt_tokens"),
+        output_tokens=count_of(usage, "completion_tokens"),
+        cached_tokens=cached or count_of(usage, "prompt_cache_hit_tokens"),
+        reasoning_tokens=count_of(
+            usage, "completion_tokens_details", "reasoning_tokens"
+        ),
+        cost_micro_usd=(
+            round(cost * 1_000_000) if isinstance(cost, int | float) else None
+        ),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,17 @@
+"""Ollama: models on this machine, in their native dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agenthost import ProviderSpec, hookimpl
+
+from .catalogue import load_facts
+from .dialects.ollama import Ollama
+
+
+@hookimpl
+def register_provider() -> Iterable[ProviderSpec]:
+    """Offer Ollama."""
+    facts = load_facts("ollama")
+    yield ProviderSpec(facts, Ollama.from_quirks(facts.quirks))

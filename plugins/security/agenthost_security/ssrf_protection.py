@@ -1,0 +1,172 @@
+"""Refuse outbound requests to machines that only we can reach.
+
+Names and ports are judged before a request, addresses when the socket is made, so a
+name that changes its address in between gains nothing. Hosts that the operator
+configured may be local; metadata services of clouds only when named literally.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+
+from agenthost import (
+    ALLOW,
+    AddressCase,
+    Deny,
+    Guard,
+    SecuritySystem,
+    UrlCase,
+    Verdict,
+    hookimpl,
+)
+
+Address = IPv4Address | IPv6Address
+
+METADATA = frozenset(
+    ip_address(text)
+    for text in ("169.254.169.254", "100.100.100.200", "192.0.0.192", "fd00:ec2::254")
+)
+METADATA_NAMES = frozenset(
+    {"metadata", "metadata.google.internal", "metadata.aws.internal", "instance-data"}
+)
+LOCAL_NAMES = ("localhost", "ip6-localhost", "ip6-loopback")
+LOCAL_SUFFIXES = (".localhost", ".localdomain", ".local", ".internal")
+NAT64 = IPv6Network("64:ff9b::/96")
+# What the standard library calls global, or not yet private, and is neither.
+NEVER = tuple(
+    ip_network(text)
+    for text in (
+        "100.64.0.0/10",
+        "192.88.99.0/24",
+        "64:ff9b:1::/48",
+        "2001::/23",
+        "3fff::/20",
+        "5f00::/16",
+        "fec0::/10",
+    )
+)
+
+
+@lru_cache(maxsize=1024)
+def public_name(case: UrlCase) -> Verdict:
+    """Deny a host whose name alone says that it is local or a metadata service."""
+    host = case.host.lower().rstrip(".")
+    if host in METADATA_NAMES and host not in case.allowed_hosts:
+        return Deny(f"{host} is a metadata service; allow it by its own name")
+    with suppress(ValueError):
+        return public_address(
+            AddressCase(host, host, case.port, case.allowed_hosts),
+        )
+    if not _is_local_name(host) or _names(case.allowed_hosts, host):
+        return ALLOW
+    return Deny(_remedy(host))
+
+
+@lru_cache(maxsize=1024)
+def public_address(case: AddressCase) -> Verdict:
+    """Deny an address that is not public, whatever it is wrapped in."""
+    address = ip_address(case.address.partition("%")[0])
+    forms = tuple(_unwrapped(address))
+    literal = _literals(case.allowed_hosts)
+    if any(form in METADATA and form not in literal for form in forms):
+        return Deny(f"{case.host} is a metadata service; allow it by its address")
+    if all(_is_public(form) for form in forms):
+        return ALLOW
+    if _names(case.allowed_hosts, case.host) or _holds(case.allowed_hosts, address):
+        return ALLOW
+    return Deny(_remedy(case.host))
+
+
+def _remedy(host: str) -> str:
+    return f"{host} is not a public address; the operator can add it to allowed_hosts"
+
+
+def _is_local_name(host: str) -> bool:
+    return host in LOCAL_NAMES or host.endswith(LOCAL_SUFFIXES)
+
+
+def _unwrapped(address: Address) -> Iterator[Address]:
+    """Yield the address and every address that is carried inside it."""
+    yield address
+    if isinstance(address, IPv4Address):
+        return
+    inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+    packed = int(address)
+    if packed >> 32 == 0 and packed > 1:
+        inner.append(IPv4Address(packed))
+    if address in NAT64:
+        inner.append(IPv4Address(packed & 0xFFFFFFFF))
+    if packed >> 32 & 0xFFFFFFFF in (0x00005EFE, 0x02005EFE):
+        inner.append(IPv4Address(packed & 0xFFFFFFFF))
+    yield from (found for found in inner if found is not None)
+
+
+def _is_public(address: Address) -> bool:
+    if isinstance(address, IPv6Address) and _carries_v4(address):
+        return True
+    if any(address in network for network in NEVER):
+        return False
+    return address.is_global and not (
+        address.is_multicast or address.is_reserved or address.is_unspecified
+    )
+
+
+def _carries_v4(address: IPv6Address) -> bool:
+    """Tell a translated address, which is as public as the one that it carries."""
+    return address.ipv4_mapped is not None or address in NAT64
+
+
+def _names(allowed: frozenset[str], host: str) -> bool:
+    """Tell whether the operator wrote this host, or a pattern that holds it."""
+    return any(
+        fnmatchcase(host, entry) if entry.startswith("*.") else host == entry
+        for entry in (raw.lower().rstrip(".").strip("[]") for raw in allowed)
+    )
+
+
+def _literals(allowed: frozenset[str]) -> frozenset[Address]:
+    found = set()
+    for entry in allowed:
+        with suppress(ValueError):
+            found.add(ip_address(entry.strip("[]")))
+    return frozenset(found)
+
+
+def _holds(allowed: frozenset[str], address: Address) -> bool:
+    """Tell whether a configured address or network holds the address."""
+    for entry in allowed:
+        with suppress(ValueError):
+            if address in ip_network(entry.strip("[]"), strict=False):
+                return True
+    return False
+
+
+def self_test() -> None:
+    """See a local address refused in every dress, and a public one pass.
+
+    Raises:
+        RuntimeError: A case was judged wrongly.
+    """
+    none: frozenset[str] = frozenset()
+    local = ("127.0.0.1", "10.0.0.1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "::1")
+    for address in (*local, *map(str, METADATA)):
+        if public_address(AddressCase("probe", address, 80, none)) == ALLOW:
+            raise RuntimeError(f"{address} was let through")
+    if public_name(UrlCase("http", "localhost", 80, none)) == ALLOW:
+        raise RuntimeError("localhost was let through")
+    if public_address(AddressCase("probe", "1.1.1.1", 443, none)) != ALLOW:
+        raise RuntimeError("a public address was refused")
+
+
+@hookimpl
+def security_system() -> SecuritySystem:
+    """Offer protection against server-side request forgery."""
+    return SecuritySystem(
+        "ssrf_protection",
+        {Guard.URL: public_name, Guard.ADDRESS: public_address},
+        self_test,
+    )

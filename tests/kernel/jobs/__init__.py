@@ -1,0 +1,1 @@
+"""Durable work that happens once."""

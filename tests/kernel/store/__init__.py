@@ -1,0 +1,1 @@
+"""The database under load, faults and upgrades."""

@@ -1,0 +1,403 @@
+"""Manifests: every key, every refusal, the rights that follow."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import tomlkit
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agenthost.errors import InvalidInput, TooLarge
+from agenthost.manifest import NOT_YET, Manifest, parse_manifest
+
+EVERYTHING = """
+name = "worker"
+version = "1.2.3"
+description = "does things"
+author = "me"
+module = "builtin:chat"
+tags = ["a"]
+skills = ["s"]
+mcp_servers = ["m"]
+priority = "High"
+profile = "research"
+pinned_model = "p"
+workspace = "w"
+state_dir = "s"
+generate_identity_files = false
+cache_context = true
+max_history_messages = 30
+tool_allowlist = ["web_*"]
+tool_blocklist = ["web_search"]
+schedule = { periodic = { cron = "every 5m" } }
+
+[exec_policy]
+mode = "full"
+allowed_commands = ["ls"]
+env_allowlist = ["LANG"]
+
+[model]
+provider = "groq"
+name = "fast"
+max_tokens = 100
+temperature = 1
+system_prompt = "Be brief."
+api_key_env = "KEY"
+base_url = "https://x.example"
+
+[[fallback_models]]
+provider = "openai"
+model = "m"
+
+[resources]
+max_llm_tokens_per_hour = 5
+max_memory_bytes = 1
+max_cpu_time_ms = 1
+max_tool_calls_per_minute = 2
+max_network_bytes_per_hour = 1
+max_cost_per_hour_usd = 1
+max_cost_per_day_usd = 2.5
+max_cost_per_month_usd = 3
+
+[capabilities]
+network = ["*.example"]
+tools = ["web_*", "file_read"]
+memory_read = ["*"]
+memory_write = ["self.*"]
+agent_spawn = true
+agent_message = ["helper-*"]
+shell = ["ls *"]
+ofp_discover = true
+ofp_connect = ["*"]
+
+[tools.web_fetch.params]
+depth = 1
+
+[metadata]
+is_subagent = true
+
+[routing]
+simple_model = "s"
+simple_threshold = 10
+
+[autonomous]
+max_iterations = 5
+quiet_hours = "0 0 * * *"
+
+[thinking]
+budget_tokens = 0
+"""
+
+
+def test_every_key_is_known_and_what_has_no_effect_is_said() -> None:
+    parsed = parse_manifest(EVERYTHING)
+    assert parsed.warnings == tuple(
+        f"{key}: read but not used in this version" for key in NOT_YET
+    )
+    manifest = parsed.manifest
+    assert manifest.model.model == "fast"
+    assert manifest.resources.max_cost_per_day_usd == 2.5
+    assert manifest.exec_policy is not None
+    assert manifest.exec_policy.shell_env_passthrough == ("LANG",)
+    assert manifest.thinking.budget_tokens == 0
+
+
+def test_a_name_is_enough() -> None:
+    parsed = parse_manifest('name = "a"')
+    assert parsed.warnings == ()
+    assert parsed.manifest.module == "builtin:chat"
+    assert parsed.manifest.model.provider is None
+
+
+@pytest.mark.parametrize("word", ["", "default", "Default"])
+def test_default_leaves_the_model_to_the_daemon(word: str) -> None:
+    model = parse_manifest(
+        f'name = "a"\n[model]\nprovider = "{word}"\nmodel = "{word}"'
+    ).manifest.model
+    assert (model.provider, model.model) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "said"),
+    [
+        ("name =", "manifest_toml", "line 1, column 7"),
+        ('\n[capabilities\nx = "', "manifest_toml", "line 2, column"),
+        ('name = "a', "manifest_toml", "line 1"),
+        ("", "name", "is missing"),
+        ('nmae = "a"', "name", "is missing"),
+        ("name = 3", "name", "it is a whole number"),
+        ('name = ""', "name", "1 to 64"),
+        ('name = "a/b"', "name", "1 to 64"),
+        ('name = ".."', "name", "1 to 64"),
+        ('name = "a\\n"', "name", "1 to 64"),
+        (f'name = "{"a" * 65}"', "name", "1 to 64"),
+        ('name = "a"\nmodule = "python:x.py"', "module", "skills runtime"),
+        ('name = "a"\nmodule = "wasm:x.wasm"', "module", "skills runtime"),
+        ('name = "a"\nmodule = "builtin:caht"', "module", "builtin:chat"),
+        ('name = "a"\nprofile = "codng"', "profile", "did you mean 'coding'"),
+        ('name = "a"\ntags = { a = 1 }', "tags", "must be a list"),
+        ('name = "a"\ntags = ["x", 1]', "tags[1]", "must be text"),
+        (
+            'name = "a"\n[capabilities]\ntools = "file_read"',
+            "capabilities.tools",
+            "list",
+        ),
+        (
+            'name = "a"\n[capabilities]\nagent_spawn = 1',
+            "capabilities.agent_spawn",
+            "true or false",
+        ),
+        (
+            'name = "a"\n[model]\nmax_tokens = "9"',
+            "model.max_tokens",
+            "a whole number",
+        ),
+        (
+            'name = "a"\n[model]\ntemperature = 3',
+            "model.temperature",
+            "less than or equal",
+        ),
+        (
+            'name = "a"\n[resources]\nmax_cpu_time_ms = -1',
+            "resources.max_cpu_time_ms",
+            "greater",
+        ),
+        ('name = "a"\nschedule = "sometimes"', "schedule", "reactive"),
+        (
+            'name = "a"\n[schedule.periodic]',
+            "schedule.periodic.cron",
+            "is missing",
+        ),
+        ('name = "a"\nexec_policy = "ful"', "exec_policy", "did you mean 'full'"),
+        ('name = "a"\nrouting = true', "routing", "must be a table"),
+        ('name = "a"\n[[model]]', "model", "must be a table"),
+        ('name = "a"\n[metadata]\nat = 1979-01-01', "metadata.at", "JSON"),
+    ],
+)
+def test_a_wrong_manifest_names_the_key(text: str, field: str, said: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse_manifest(text)
+    assert caught.value.field == field
+    assert said in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        (
+            "descripton = 'x'",
+            "descripton: unknown key, ignored; did you mean 'description'?",
+        ),
+        (
+            "[capabilities]\ntool = ['x']",
+            "capabilities.tool: unknown key, ignored; did you mean 'tools'?",
+        ),
+        (
+            "[[fallback_models]]\nq = 1",
+            "fallback_models[0].q: unknown key, ignored",
+        ),
+        (
+            "[autonomous]\nmax_iteration = 50",
+            "autonomous.max_iteration: unknown key, ignored; "
+            "did you mean 'max_iterations'?",
+        ),
+    ],
+)
+def test_an_unknown_key_is_a_warning(text: str, warning: str) -> None:
+    assert warning in parse_manifest(f'name = "a"\n{text}').warnings
+
+
+def test_over_one_mebibyte_is_too_large() -> None:
+    with pytest.raises(TooLarge):
+        parse_manifest('name = "a"\n#' + "é" * 2**19)
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "a" + ".a" * 500_000 + " = 1",
+        '"a"' + " . 'a'" * 100_000 + " = 1",
+        "a = " + "[" * 100_000,
+        "a = " + "[" * 500 + "]" * 500,
+        "a" * 1_000_000,
+    ],
+)
+def test_a_hostile_manifest_is_refused_quickly(bomb: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(InvalidInput):
+        parse_manifest(bomb)
+    assert time.monotonic() - began < 5
+
+
+def grants(text: str, *tools: str) -> dict[str, tuple[str, ...]]:
+    return dict(parse_manifest(f'name = "a"\n{text}').manifest.grants(tools))
+
+
+def test_nothing_written_allows_nothing() -> None:
+    actions = (
+        "tool",
+        "network",
+        "memory_read",
+        "memory_write",
+        "agent_message",
+        "agent_spawn",
+    )
+    assert grants("") == dict.fromkeys(actions, ())
+
+
+def test_what_is_written_is_granted() -> None:
+    rights = parse_manifest(EVERYTHING).manifest.grants(
+        ["web_fetch", "web_search", "file_read"]
+    )
+    assert rights == {
+        "tool": ("web_fetch",),
+        "network": ("*.example",),
+        "memory_read": ("*",),
+        "memory_write": ("self.*",),
+        "agent_message": ("helper-*",),
+        "agent_spawn": ("*",),
+    }
+
+
+@pytest.mark.parametrize(
+    ("profile", "tools", "implied"),
+    [
+        ("minimal", {"file_read", "file_list"}, set()),
+        ("research", {"web_search"}, {"network"}),
+        ("coding", {"shell_exec"}, {"network"}),
+        (
+            "messaging",
+            {"agent_call", "kv_set"},
+            {"agent_message", "agent_spawn", "memory_read", "memory_write"},
+        ),
+        (
+            "automation",
+            {"web_search", "shell_exec", "kv_get"},
+            {
+                "network",
+                "agent_message",
+                "agent_spawn",
+                "memory_read",
+                "memory_write",
+            },
+        ),
+    ],
+)
+def test_a_profile_brings_its_tools_and_rights(
+    profile: str, tools: set[str], implied: set[str]
+) -> None:
+    rights = grants(f'profile = "{profile}"')
+    assert tools <= set(rights.pop("tool"))
+    assert {action for action, patterns in rights.items() if patterns} == implied
+
+
+def test_what_is_written_wins_over_the_profile() -> None:
+    rights = grants(
+        'profile = "full"\n[capabilities]\ntools = ["file_read"]\nnetwork = []\n'
+        "agent_spawn = false"
+    )
+    assert rights["tool"] == ("file_read",)
+    assert rights["network"] == ()
+    assert rights["agent_spawn"] == ()
+    assert rights["agent_message"] == ("*",)
+
+
+def test_former_tool_names_are_understood() -> None:
+    rights = grants('[capabilities]\ntools = ["memory_store", "agent_send"]')
+    assert rights["tool"] == ("kv_set", "agent_call")
+
+
+def test_a_blocked_tool_is_taken_out_of_a_pattern() -> None:
+    text = 'profile = "full"\ntool_blocklist = ["memory_store", "file_*"]'
+    assert grants(text, "kv_set", "kv_get", "file_read")["tool"] == ("kv_get",)
+    assert grants(text)["tool"] == ()
+
+
+PATTERNS = st.lists(st.text("ab*?", min_size=1, max_size=3), max_size=3)
+TOOLS = ["a", "b", "aa", "ab", "ba", "bb", "aab", "aba", "bbb"]
+
+
+@given(PATTERNS, PATTERNS, PATTERNS)
+def test_lists_only_ever_narrow_what_is_allowed(
+    allowed: list[str], allowlist: list[str], blocklist: list[str]
+) -> None:
+    from agenthost.context import Grants
+
+    def allows(manifest: Manifest) -> set[str]:
+        rights = Grants(manifest.grants(TOOLS))
+        return {tool for tool in TOOLS if rights.allow("tool", tool)}
+
+    base = {"name": "a", "capabilities": {"tools": allowed}}
+    lists = {"tool_allowlist": allowlist, "tool_blocklist": blocklist}
+    narrowed = allows(Manifest.model_validate(base | lists))
+    only_allowed = allows(
+        Manifest.model_validate({"name": "a", "capabilities": {"tools": allowlist}})
+    )
+    blocked = allows(
+        Manifest.model_validate({"name": "a", "capabilities": {"tools": blocklist}})
+    )
+    assert narrowed <= allows(Manifest.model_validate(base))
+    assert not narrowed & blocked
+    if allowlist:
+        assert narrowed <= only_allowed
+
+
+NAMES = st.lists(st.text(max_size=5), max_size=3)
+PLAIN = st.booleans() | st.integers(-9, 9) | st.text(max_size=5)
+MANIFESTS = st.fixed_dictionaries(
+    {"name": st.from_regex(r"[A-Za-z][A-Za-z0-9._-]{0,63}", fullmatch=True)},
+    optional={
+        "description": st.text(max_size=20),
+        "tags": NAMES,
+        "priority": st.sampled_from(["Low", "Normal", "High", "Critical"]),
+        "profile": st.sampled_from(["minimal", "coding", "full"]),
+        "tool_allowlist": NAMES,
+        "exec_policy": st.sampled_from(["deny", "full"]),
+        "schedule": st.just("reactive")
+        | st.fixed_dictionaries({"continuous": st.just({"check_interval_secs": 5})}),
+        "model": st.fixed_dictionaries(
+            {},
+            optional={
+                "provider": st.text(max_size=5),
+                "name": st.text(max_size=5),
+                "temperature": st.floats(0, 2),
+                "max_tokens": st.integers(1, 9_999),
+                "system_prompt": st.text(),
+            },
+        ),
+        "capabilities": st.fixed_dictionaries(
+            {},
+            optional={"tools": NAMES, "network": NAMES, "agent_spawn": st.booleans()},
+        ),
+        "resources": st.fixed_dictionaries(
+            {}, optional={"max_cost_per_day_usd": st.floats(0, 1e9)}
+        ),
+        "metadata": st.dictionaries(st.text(max_size=4), PLAIN, max_size=3),
+        "thinking": st.fixed_dictionaries(
+            {}, optional={"budget_tokens": st.integers(0, 9_999)}
+        ),
+    },
+)
+
+
+@given(MANIFESTS)
+def test_a_manifest_survives_toml_and_the_database(
+    content: dict[str, object],
+) -> None:
+    direct = Manifest.model_validate(content)
+    parsed = parse_manifest(tomlkit.dumps(content)).manifest
+    assert parsed == direct
+    stored = Manifest.from_json(parsed.model_json())
+    assert stored == parsed
+    assert stored.grants(TOOLS) == parsed.grants(TOOLS)
+    assert stored.model_json() == parsed.model_json()
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",)), max_size=60))
+def test_any_text_is_a_manifest_or_an_invalid_input(text: str) -> None:
+    try:
+        parse_manifest(text)
+    except InvalidInput as error:
+        assert error.field

@@ -1,0 +1,141 @@
+"""Messages: blocking, streamed, repeated, refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from agenthost import ProviderFault
+from agenthost.testing import Pause
+from agenthost.testing.daemons import RunningDaemon
+
+
+async def test_a_blocking_message_answers_with_totals(daemon: RunningDaemon) -> None:
+    daemon.model.calls("calculate", expression="1+1")
+    daemon.model.says("two")
+    agent = await daemon.agent()
+    answer = await agent.send("1+1?")
+    assert answer.json() == {
+        "response": "two",
+        "input_tokens": 20,
+        "output_tokens": 10,
+        "iterations": 2,
+        "cost_usd": 0.00004,
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        (b'{"message": ""}', 400, "message"),
+        (b'{"message": "  "}', 400, "message"),
+        (b'{"message": 5}', 400, "message"),
+        (b"{}", 400, "message"),
+        (b"[]", 400, "object"),
+        (b'{"message": "x"', 400, "JSON"),
+        (json.dumps({"message": "x" * 70_000}).encode(), 413, "message"),
+        (b'{"message": "' + b"x" * 1_200_000 + b'"}', 413, "limit"),
+    ],
+)
+@pytest.mark.parametrize("path", ["message", "message/stream"])
+async def test_a_bad_message_is_refused_before_anything_begins(
+    daemon: RunningDaemon, path: str, body: bytes, status: int, words: str
+) -> None:
+    agent = await daemon.agent()
+    answer = await daemon.http.post(
+        f"/api/agents/{agent.id}/{path}",
+        content=body,
+        headers={"content-type": "application/json"},
+    )
+    assert answer.status_code == status, answer.text
+    assert words in answer.json()["error"]
+    assert (await agent.session())["messages"] == []
+
+
+async def test_a_stream_shows_text_tools_and_one_done(daemon: RunningDaemon) -> None:
+    daemon.model.calls("calculate", expression="6*7")
+    daemon.model.says("It is ", "42.")
+    agent = await daemon.agent()
+    events = await agent.events("6*7?")
+    names = [name for name, _ in events]
+    assert names[:2] == ["tool_use", "tool_result"]
+    assert names.count("done") == 1
+    assert names[-1] == "done"
+    text = "".join(data["content"] for name, data in events if name == "chunk")
+    assert text == "It is 42."
+    assert events[0][1]["tool"] == "calculate"
+    assert events[1][1]["input"] == {"expression": "6*7"}
+    done = events[-1][1]
+    assert done["done"] is True
+    assert done["usage"] == {"input_tokens": 20, "output_tokens": 10}
+
+
+async def test_a_failed_stream_says_error_then_done(daemon: RunningDaemon) -> None:
+    daemon.model.fails(ProviderFault.OVERLOADED, "half")
+    agent = await daemon.agent()
+    events = await agent.events("hello")
+    assert [name for name, _ in events] == ["chunk", "error", "done"]
+    assert events[1][1]["code"] == "provider_error"
+
+
+async def test_a_client_that_leaves_a_stream_stops_its_turn(
+    daemon: RunningDaemon,
+) -> None:
+    pause = Pause()
+    daemon.model.says("one", pause, "two")
+    agent = await daemon.agent()
+    async with daemon.http.stream(
+        "POST", f"/api/agents/{agent.id}/message/stream", json={"message": "count"}
+    ) as answer:
+        async for line in answer.aiter_lines():
+            if "one" in line:
+                break
+    async with asyncio.timeout(5):
+        while daemon.daemon.turns.running:
+            await asyncio.sleep(0.01)
+    messages = (await agent.session())["messages"]
+    assert [m["content"] for m in messages] == ["count", "one"]
+
+
+async def test_a_stopped_blocking_message_is_a_conflict(daemon: RunningDaemon) -> None:
+    pause = Pause()
+    daemon.model.says(pause, "never")
+    agent = await daemon.agent()
+    sending = asyncio.create_task(agent.send("hello"))
+    await pause.reached.wait()
+    stopped = await daemon.http.post(f"/api/agents/{agent.id}/stop")
+    assert stopped.json()["status"] == "stopped"
+    answer = await sending
+    assert answer.status_code == 409
+    assert answer.json()["code"] == "cancelled"
+
+
+async def test_one_idempotency_key_is_one_turn(daemon: RunningDaemon) -> None:
+    agent = await daemon.agent()
+    answers = await asyncio.gather(
+        *(agent.send("once", Idempotency_Key="k1") for _ in range(50))
+    )
+    assert {answer.json()["response"] for answer in answers} == {"You said: once"}
+    assert len(daemon.model.requests) == 1
+    assert len((await agent.session())["messages"]) == 2
+
+
+async def test_a_session_folds_tools_into_the_message_that_asked(
+    daemon: RunningDaemon,
+) -> None:
+    daemon.model.calls("calculate", expression="2+2")
+    daemon.model.says("four")
+    agent = await daemon.agent()
+    await agent.ask("2+2?")
+    session = await agent.session()
+    assert [m["role"] for m in session["messages"]] == ["User", "Assistant", "Assistant"]
+    (tool,) = session["messages"][1]["tools"]
+    assert tool["name"] == "calculate"
+    assert "4" in tool["result"]
+    assert session["message_count"] == 3
+    assert session["context_window_tokens"] > 0
+    (item,) = (await daemon.http.get("/api/sessions")).json()["sessions"]
+    assert item["message_count"] == 3
+    assert item["agent_name"] == agent.name

@@ -1,0 +1,202 @@
+"""The WebSocket: every message type, every command, and stop during a turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
+
+from agenthost import ProviderFault
+from agenthost.testing import Pause
+from agenthost.testing.daemons import RunningAgent, RunningDaemon
+
+
+class Client:
+    """A chat client that speaks JSON."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self._connection = connection
+
+    async def say(self, content: str) -> None:
+        await self.send({"type": "message", "content": content})
+
+    async def send(self, frame: Any) -> None:
+        await self._connection.send(json.dumps(frame))
+
+    async def send_text(self, text: str) -> None:
+        await self._connection.send(text)
+
+    async def until(self, kind: str) -> list[dict[str, Any]]:
+        frames = []
+        while True:
+            frame = json.loads(await self._connection.recv())
+            if frame["type"] == "agents_updated" and kind != "agents_updated":
+                continue
+            frames.append(frame)
+            if frame["type"] == kind:
+                return frames
+
+
+@asynccontextmanager
+async def chat(agent: RunningAgent) -> AsyncIterator[Client]:
+    url = agent.host.url.replace("http", "ws") + f"/api/agents/{agent.id}/ws"
+    async with connect(url, proxy=None) as connection:
+        client = Client(connection)
+        (hello,) = await client.until("connected")
+        assert hello["agent_id"] == agent.id
+        yield client
+
+
+async def test_a_message_streams_and_ends_with_totals(daemon: RunningDaemon) -> None:
+    daemon.model.calls("calculate", expression="6*7")
+    daemon.model.says("It is ", "42.")
+    async with chat(await daemon.agent()) as client:
+        await client.say("6*7?")
+        frames = await client.until("response")
+    kinds = [frame["type"] for frame in frames]
+    assert kinds[0] == "thinking"
+    assert kinds.index("tool_start") < kinds.index("tool_end") < kinds.index("text_delta")
+    assert frames[-1] == {
+        "type": "response",
+        "content": "It is 42.",
+        "input_tokens": 20,
+        "output_tokens": 10,
+        "iterations": 2,
+        "cost_usd": 0.00004,
+    }
+
+
+@pytest.mark.parametrize("text", ["just words", '{"no": "type"}', "[1]"])
+async def test_text_that_is_no_frame_is_a_message(
+    daemon: RunningDaemon, text: str
+) -> None:
+    async with chat(await daemon.agent()) as client:
+        await client.send_text(text)
+        frames = await client.until("response")
+    assert frames[-1]["content"] == f"You said: {text}"
+
+
+async def test_ping_and_stop_work_during_a_turn(daemon: RunningDaemon) -> None:
+    pause = Pause()
+    daemon.model.says("one", pause, "two")
+    async with chat(await daemon.agent()) as client:
+        await client.say("count")
+        await client.until("text_delta")
+        await client.send({"type": "ping"})
+        await client.until("pong")
+        await client.say("/stop")
+        frames = await client.until("error")
+        assert frames[-1]["code"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("frame", "words"),
+    [
+        ({"type": "message", "content": ""}, "message"),
+        ({"type": "message", "content": 5}, "content"),
+        ({"type": "message"}, "content"),
+        ({"type": "dance"}, "type"),
+        ({"type": "message", "content": "/danse"}, "unknown command"),
+        ({"type": "message", "content": "x" * 65_000 + "é"}, "message"),
+    ],
+)
+async def test_a_bad_frame_is_answered_and_the_chat_goes_on(
+    daemon: RunningDaemon, frame: dict[str, Any], words: str
+) -> None:
+    async with chat(await daemon.agent()) as client:
+        await client.send(frame)
+        frames = await client.until("error")
+        assert words in frames[-1]["content"]
+        await client.say("still here")
+        await client.until("response")
+
+
+async def test_a_failed_turn_is_an_error_frame(daemon: RunningDaemon) -> None:
+    daemon.model.fails(ProviderFault.SERVER)
+    async with chat(await daemon.agent()) as client:
+        await client.say("hello")
+        frames = await client.until("error")
+    assert frames[-1]["code"] == "provider_error"
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("/new", "new session"),
+        ("/compact", "nothing to compact"),
+        ("/model", "scripted-model"),
+        ("/model other", "other"),
+        ("/stop", "Nothing was running"),
+        ("/usage", "tokens"),
+        ("/think", "on"),
+        ("/models", "scripted-model"),
+        ("/providers", "offline"),
+    ],
+)
+async def test_every_command_answers_with_a_response_frame(
+    daemon: RunningDaemon, command: str, words: str
+) -> None:
+    async with chat(await daemon.agent()) as client:
+        await client.say(command)
+        (frame,) = await client.until("response")
+    assert words in frame["content"]
+    assert (frame["input_tokens"], frame["iterations"]) == (0, 0)
+    assert daemon.model.requests == []
+
+
+async def test_think_reaches_the_model(daemon: RunningDaemon) -> None:
+    async with chat(await daemon.agent()) as client:
+        await client.say("/think")
+        await client.until("response")
+        await client.say("ponder")
+        await client.until("response")
+        await client.say("/think")
+        await client.until("response")
+        await client.say("chat")
+        await client.until("response")
+    budgets = [request.thinking_budget for request in daemon.model.requests]
+    assert budgets[0]
+    assert budgets[1] is None
+
+
+async def test_agents_are_told_every_few_seconds(
+    daemon: RunningDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agenthost_http_api.socket.UPDATE_SECONDS", 0.01)
+    agent = await daemon.agent()
+    async with chat(agent) as client:
+        frames = await client.until("agents_updated")
+    (row,) = frames[-1]["agents"]
+    assert row["id"] == agent.id
+    assert {"name", "state", "model_provider", "model_name"} <= set(row)
+
+
+@pytest.mark.parametrize(
+    ("agent_id", "status"),
+    [("nonsense", 400), ("11111111-2222-4333-8444-555555555555", 404)],
+)
+async def test_an_upgrade_for_no_agent_is_refused_in_json(
+    daemon: RunningDaemon, agent_id: str, status: int
+) -> None:
+    url = daemon.url.replace("http", "ws") + f"/api/agents/{agent_id}/ws"
+    with pytest.raises(InvalidStatus) as refused:
+        await connect(url, proxy=None)
+    assert refused.value.response.status_code == status
+    assert "error" in json.loads(refused.value.response.body)
+
+
+async def test_leaving_stops_the_turn(daemon: RunningDaemon) -> None:
+    pause = Pause()
+    daemon.model.says("one", pause, "two")
+    agent = await daemon.agent()
+    async with chat(agent) as client:
+        await client.say("count")
+        await client.until("text_delta")
+    await daemon.daemon.turns.stop_and_wait(agent.id, "test")
+    messages = (await agent.session())["messages"]
+    assert [m["content"] for m in messages] == ["count", "one"]
