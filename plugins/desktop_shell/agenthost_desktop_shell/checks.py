@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -92,13 +92,17 @@ class Spot:
         )
         self.findings.add(finding, strict_only=strict_only)
 
-    def items(self, *, nullable: bool = False) -> Iterator[Spot]:
-        """Yield the items of an array; anything else is noted and yields nothing."""
+    def array(self, *, nullable: bool = False) -> Sequence[Json]:
+        """The value as an array; anything else is noted, and read as empty."""
         if isinstance(self.value, list):
-            for place in range(len(self.value)):
-                yield self.at(place)
-        elif self.value is not None or not nullable:
+            return self.value
+        if self.value is not None or not nullable:
             self.fail("must be an array" + (" or null" if nullable else ""))
+        return ()
+
+    def items(self, *, nullable: bool = False) -> Iterator[Spot]:
+        """Yield the items of an array, each with its place."""
+        return map(self.at, range(len(self.array(nullable=nullable))))
 
     def text(self) -> str | None:
         """The value as text, or None after noting that it is none."""

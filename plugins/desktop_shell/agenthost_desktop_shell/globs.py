@@ -6,17 +6,25 @@ and all; ``*`` and ``?`` also stand for ``/``; braces and backslashes are ordina
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
 from .validators import Pattern, compile_linear
 
 SPECIAL = frozenset("*?[")
+_LITERAL = re.compile(r"[^*?\[]*")
 
 
 def is_literal(glob: str) -> bool:
     """Tell whether a glob matches exactly itself."""
     return not SPECIAL.intersection(glob)
+
+
+def literal_prefix(glob: str) -> str:
+    """The text that every label the glob matches starts with."""
+    found = _LITERAL.match(glob)
+    return found.group() if found else ""
 
 
 def check_glob(glob: str) -> None:

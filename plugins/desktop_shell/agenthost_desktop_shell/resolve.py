@@ -13,7 +13,7 @@ from .manifests import Permission
 from .model import LOCAL, PLATFORMS, Capability, Entry
 from .tables import Tables
 
-MAX_RECORDS = 500_000
+MAX_RECORDS = 300_000
 NO_SCOPE = 0
 
 
@@ -96,7 +96,7 @@ class Resolved:
         self.commands: dict[str, Access] = {}
         self.scopes: dict[int, Scope] = {}
         self.globals: dict[str, Scope] = {}
-        self._records = 0
+        self._refuse_excess()
         for index, capability in enumerate(self.capabilities):
             self._resolve(index, capability)
         self._index()
@@ -108,19 +108,33 @@ class Resolved:
         self.webviews = LabelIndex((g, bit) for bit, c in numbered for g in c.webviews)
         self.origins = OriginIndex((u, bit) for bit, c in numbered for u in c.remote)
 
-    def _resolve(self, index: int, capability: Capability) -> None:
+    def _refuse_excess(self) -> None:
+        size = sum(
+            len(permissions)
+            for capability in self.capabilities
+            for _, permissions in self._expansion(capability)
+        )
+        if size > MAX_RECORDS:
+            problem = f"the capabilities resolve to over {MAX_RECORDS} records"
+            raise CapabilityError([Finding(problem)])
+
+    def _expansion(
+        self, capability: Capability
+    ) -> Iterator[tuple[Entry, tuple[Permission, ...]]]:
+        """Yield what each entry stands for; repeating it without a scope is idle."""
         plain: set[str] = set()
-        recorded = capability.local or bool(capability.remote)
         for entry in capability.permissions:
+            if entry.scoped or entry.identifier not in plain:
+                yield entry, self.tables.expand(entry.identifier)
             if not entry.scoped:
-                if entry.identifier in plain:
-                    continue
                 plain.add(entry.identifier)
-            for permission in self.tables.expand(entry.identifier):
-                if (
-                    permission.platforms is None
-                    or self.platform in permission.platforms
-                ):
+
+    def _resolve(self, index: int, capability: Capability) -> None:
+        recorded = capability.local or bool(capability.remote)
+        for entry, permissions in self._expansion(capability):
+            for permission in permissions:
+                counts = permission.platforms
+                if counts is None or self.platform in counts:
                     self._add(index, entry, permission, recorded=recorded)
 
     def _add(
@@ -140,12 +154,10 @@ class Resolved:
             self._record(Record(index, permission.identifier, number), permission)
 
     def _record(self, record: Record, permission: Permission) -> None:
-        self._records += len(permission.allow) + len(permission.deny)
-        if self._records > MAX_RECORDS:
-            problem = f"the capabilities resolve to over {MAX_RECORDS} records"
-            raise CapabilityError([Finding(problem)])
         for command in permission.allow:
-            access = self.commands.setdefault(command, Access())
+            access = self.commands.get(command) or self.commands.setdefault(
+                command, Access()
+            )
             access.allowed.setdefault(record.capability, []).append(record)
             access.bits |= 1 << record.capability
         for command in permission.deny:

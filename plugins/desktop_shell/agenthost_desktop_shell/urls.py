@@ -42,3 +42,16 @@ def compile_url(pattern: str) -> URLPattern:
 def url_matches(pattern: str, url: str) -> bool:
     """Tell whether the pattern accepts the URL; a text that is no URL never matches."""
     return compile_url(pattern).test(url)
+
+
+@lru_cache(maxsize=1)
+def _anything() -> URLPattern:
+    from urlpattern import URLPattern
+
+    return URLPattern({})
+
+
+def host_of(url: str) -> str:
+    """The host of a URL as patterns see it; empty for a text that is no URL."""
+    found = _anything().exec(url)
+    return found["hostname"]["input"] if found else ""

@@ -166,16 +166,18 @@ def _platforms(spot: Spot) -> Iterator[str]:
 
 def _permissions(spot: Spot, tables: Tables) -> Iterator[Entry]:
     seen: set[str] = set()
+    entries = spot.at("permissions")
     if not spot.has("permissions"):
         return
-    for item in spot.at("permissions").items():
-        key = _equality(item.value)
-        if key in seen:
-            item.fail("stands twice; leave one out", strict_only=True)
-        seen.add(key)
-        entry = _entry(item, tables)
-        if entry is not None:
+    for place, value in enumerate(entries.array()):
+        key = _equality(value)
+        if key not in seen and key in tables.identifiers:
+            yield Entry(key)
+        elif (entry := _entry(entries.at(place), tables)) is not None:
             yield entry
+        if key in seen:
+            entries.at(place).fail("stands twice; leave one out", strict_only=True)
+        seen.add(key)
 
 
 def _equality(value: Json) -> str:

@@ -220,7 +220,9 @@ def test_scopes_of_all_matching_records_unite() -> None:
     grants = policy(
         capability(permissions=[{**entry, "allow": [1]}, {**entry, "allow": [2]}]),
         capability(identifier="b", permissions=[{**entry, "deny": [3]}]),
-        capability(identifier="c", windows=["x"], permissions=[{**entry, "allow": [4]}]),
+        capability(
+            identifier="c", windows=["x"], permissions=[{**entry, "allow": [4]}]
+        ),
     )
     assert command_scope(grants.on("linux"), "dialog:open", MAIN) == Scope((1, 2), (3,))
 

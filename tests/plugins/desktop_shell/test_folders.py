@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from agenthost_desktop_shell.folders import Folders, variables
 
-REQUIREMENT = (
+REQUIREMENT = (  # noqa: SIM905 - as the requirement writes them
     "AUDIO CACHE CONFIG DATA LOCALDATA DESKTOP DOCUMENT DOWNLOAD EXE FONT HOME PICTURE "
     "PUBLIC RUNTIME TEMPLATE VIDEO RESOURCE LOG TEMP APPCONFIG APPDATA APPLOCALDATA "
     "APPCACHE APPLOG"
@@ -105,7 +105,10 @@ def test_mac_folders_are_those_of_the_library(home: Path) -> None:
 
 def test_windows_folders_come_from_its_environment() -> None:
     folders = _folders("windows")
-    assert folders.expand("$APPDATA\\x.exe") == r"C:\Users\me\AppData\Roaming\dev.app\x.exe"
+    assert (
+        folders.expand("$APPDATA\\x.exe")
+        == r"C:\Users\me\AppData\Roaming\dev.app\x.exe"
+    )
     assert folders.expand("$EXE/x.exe") == r"C:\Users\me\AppData\Local\Programs\x.exe"
     assert folders.expand("$HOME") == r"C:\Users\me"
 
@@ -139,7 +142,8 @@ def test_an_unset_variable_of_the_environment_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "cmd", ["git", "/bin/sh", "$NOPE/x", "$HOMER/x", "$", "a/$HOME", "$HOME/../x", "$home/x"]
+    "cmd",
+    ["git", "/bin/sh", "$NOPE/x", "$HOMER/x", "$", "a/$HOME", "$HOME/../x", "$home/x"],
 )
 def test_what_cannot_be_parsed_stays_as_it_is(cmd: str) -> None:
     assert _folders("linux").expand(cmd) == cmd

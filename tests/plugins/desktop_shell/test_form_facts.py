@@ -29,7 +29,10 @@ VALID: list[tuple[str, Any]] = [
     ("platforms empty", {**ONE, "platforms": []}),
     ("an extra field", {**ONE, "$schema": "../schema.json", "anything": [1]}),
     ("neither windows nor webviews", capability(windows=None)),
-    ("allow null", capability(permissions=[{"identifier": "shell:default", "allow": None}])),
+    (
+        "allow null",
+        capability(permissions=[{"identifier": "shell:default", "allow": None}]),
+    ),
     (
         "an extended entry with more keys",
         capability(permissions=[{"identifier": "dialog:default", "more": 1}]),
@@ -45,7 +48,10 @@ VALID: list[tuple[str, Any]] = [
             ]
         ),
     ),
-    ("a framework-version", capability(permissions=["core:app:allow-framework-version"])),
+    (
+        "a framework-version",
+        capability(permissions=["core:app:allow-framework-version"]),
+    ),
     ("its older name", capability(permissions=["core:app:allow-tauri-version"])),
 ]
 
@@ -112,7 +118,9 @@ SHELL_ENTRIES: list[tuple[str, dict[str, Any]]] = [
     *(
         (
             expected,
-            capability(permissions=[{"identifier": "shell:allow-execute", "allow": [e]}]),
+            capability(
+                permissions=[{"identifier": "shell:allow-execute", "allow": [e]}]
+            ),
         )
         for expected, e in [
             ("holds only args, cmd, name", {"name": "x", "cmd": "x", "sidecar": True}),
@@ -161,7 +169,9 @@ def test_a_shell_entry_nobody_can_use_is_refused_in_either_mode(
     entry: Any, expected: str, mode: Mode
 ) -> None:
     for side in ("allow", "deny"):
-        value = capability(permissions=[{"identifier": "shell:allow-spawn", side: [entry]}])
+        value = capability(
+            permissions=[{"identifier": "shell:allow-spawn", side: [entry]}]
+        )
         assert expected in problems(value, mode)[0]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agenthost_desktop_shell.globs import check_glob, matches
+from agenthost_desktop_shell.labels import LabelIndex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -66,7 +67,7 @@ def test_malformed_globs_are_refused(glob: str) -> None:
         check_glob(glob)
 
 
-def _independent(glob: str, label: str) -> bool:
+def _independent(glob: str, label: str) -> bool:  # noqa: PLR0911 - a case each
     """Match by trying every split, straight from the description of the dialect."""
     if not glob:
         return not label
@@ -119,3 +120,13 @@ def test_globs_agree_with_an_independent_matcher(glob: str, label: str) -> None:
 
 def test_a_glob_of_many_stars_stays_fast_on_a_long_label() -> None:
     assert not matches("*a" * 50 + "b", "a" * 5000)
+
+
+GLOBS = sorted({glob for glob, _, _ in FACTS})
+
+
+@pytest.mark.parametrize("label", sorted({label for _, label, _ in FACTS}))
+def test_the_index_of_labels_finds_what_each_glob_matches(label: str) -> None:
+    index = LabelIndex((glob, 1 << n) for n, glob in enumerate(GLOBS))
+    expected = sum(1 << n for n, glob in enumerate(GLOBS) if matches(glob, label))
+    assert index.match(label) == expected

@@ -1,4 +1,4 @@
-"""Section 7 of the semantics: what the shell may run, open, and with which arguments."""
+"""Section 7 of the semantics: what the shell may run and open, and how."""
 
 from __future__ import annotations
 
@@ -85,9 +85,10 @@ def test_arguments_of_a_wrong_type_fail_when_they_are_used() -> None:
 
 @pytest.mark.parametrize("name", ["y", "prog", "/usr/bin/prog", ""])
 def test_only_names_of_the_scope_run(name: str) -> None:
-    assert "no scope of shell:execute has the name" in run(
-        shell_policy(_entry(True)), name
-    ).reason
+    assert (
+        "no scope of shell:execute has the name"
+        in run(shell_policy(_entry(True)), name).reason
+    )
 
 
 def test_the_first_of_two_entries_with_one_name_wins() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from agenthost_desktop_shell.labels import LabelIndex, OriginIndex
 from agenthost_desktop_shell.urls import compile_url, url_matches
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,7 +61,15 @@ def test_these_urls_do_not_match(pattern: str, url: str) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["not a url (", "", "/path", "https://a:99999", "https://a/(\\p{", "\x00", "https://["],
+    [
+        "not a url (",
+        "",
+        "/path",
+        "https://a:99999",
+        "https://a/(\\p{",
+        "\x00",
+        "https://[",
+    ],
 )
 def test_what_is_no_pattern_is_a_value_error(pattern: str) -> None:
     with pytest.raises(ValueError, match=r"."):
@@ -90,3 +99,43 @@ def test_the_three_defaults_hold_for_literal_patterns(
     )
     matched = url_matches("https://" + "".join(pattern), "https://" + "".join(url))
     assert matched is expected
+
+
+PATTERNS = [
+    *sorted({pattern for pattern, _ in (*MATCHES, *MISSES)}),
+    r"https://[\:\:1]/",
+    "https://a{.b}?.dev",
+    "https://*.dev",
+    "https://*a.dev",
+    "app://*",
+    "https://über.example",
+]
+URLS = [
+    *sorted({url for _, url in (*MATCHES, *MISSES)}),
+    "https://[::1]/x",
+    "https://a.b.dev",
+    "https://xa.dev",
+    "https://A.DEV/",
+    "https://XN--BER-GOA.example/",
+    "https://user:pw@a.dev/",
+    "https://0x7f.1/",
+    "http://0x7f.1:4316/",
+    "app://anything/x",
+    "data:text/html,x",
+    "https:\\\\a.dev",
+]
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_the_index_of_origins_finds_what_each_pattern_matches(url: str) -> None:
+    index = OriginIndex((pattern, 1 << n) for n, pattern in enumerate(PATTERNS))
+    expected = sum(1 << n for n, p in enumerate(PATTERNS) if url_matches(p, url))
+    assert index.match(url) == expected
+    assert index.match(url) == expected
+
+
+def test_an_index_remembers_only_so_much() -> None:
+    index = LabelIndex([("a*", 1)])
+    assert all(index.match(f"a{n}") for n in range(5000))
+    assert index.match("a0") == 1
+    assert index.match("b" * 5000) == 0
