@@ -29,6 +29,7 @@ from .chat import (
 )
 from .clock import Clock, SystemClock, timestamp
 from .context import OPERATOR, AgentView, Context, Grants, Principal, PrincipalKind
+from .egress import EgressPolicy
 from .errors import (
     AgentHostError,
     Blocked,
@@ -51,12 +52,14 @@ from .errors import (
     Unavailable,
     UpstreamUnreachable,
 )
+from .files import Files, Workspace
 from .plugins.guards import (
     ALLOW,
     AddressCase,
     Allow,
     Deny,
     Guard,
+    Guards,
     ManifestCase,
     PathCase,
     Replace,
@@ -194,9 +197,11 @@ __all__ = [
     "Event",
     "EventStream",
     "Failed",
+    "Files",
     "Finish",
     "Grants",
     "Guard",
+    "Guards",
     "HttpRequest",
     "Image",
     "InvalidInput",
@@ -261,6 +266,7 @@ __all__ = [
     "UrlCase",
     "Usage",
     "Verdict",
+    "Workspace",
     "__version__",
     "authorize",
     "did_you_mean",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import logging
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import structlog
 
 from . import jobs, kv, tables
 from .agents import Agents
@@ -25,7 +25,7 @@ from .models import Models
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import Registry, compile_registry
-from .secrets import Vault
+from .secrets import Vault, vault_key
 from .sessions import Sessions
 from .store import HomeLock, Store, lock_home
 from .supervisor import Supervisor
@@ -41,10 +41,11 @@ if TYPE_CHECKING:
     from .config_model import Config
     from .plugins.discovery import Entry
 
-log = structlog.get_logger(__name__)
+log = logging.getLogger(__name__)
 
 DATABASE = "agenthost.db"
 RUNNING_FILE = "daemon.json"
+VAULT = "vault.enc"
 TURN_PATIENCE = 20.0
 
 
@@ -136,7 +137,7 @@ class Daemon:
             try:
                 await close()
             except Exception:
-                log.exception("could not stop cleanly", part=name)
+                log.exception("could not stop %s cleanly", name)
 
     async def _open(self) -> None:
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -157,7 +158,9 @@ class Daemon:
         self._on_stop("store", self.store.close)
 
     async def _assemble(self) -> None:
-        self.vault = Vault(self.home, self.environ)
+        vault = self.home / VAULT
+        key = partial(vault_key, self.home, vault, self.environ)
+        self.vault = Vault(vault, key)
         self.egress = Egress(self.guards)
         self._on_stop("egress", self.egress.close)
         self.files = Files(self.data_dir / "workspaces", self.guards)
@@ -177,7 +180,7 @@ class Daemon:
         await self.agents.load()
         interrupted = await self.store.write(interrupt_all)
         if interrupted:
-            log.warning("turns were interrupted by the last end", turns=interrupted)
+            log.warning("the last end interrupted %d turns", interrupted)
         await self.jobs.start()
         self._on_stop("jobs", self.jobs.stop)
         await self._start_services()
@@ -187,10 +190,10 @@ class Daemon:
             try:
                 await service.start(self)
             except Exception as error:
-                log.exception("service did not start", service=service.name)
+                log.exception("service %s did not start", service.name)
                 self.plugins.fail(key, f"service {service.name}: {error}")
                 continue
-            self._on_stop(service.name, lambda stop=service.stop: stop(self))
+            self._on_stop(service.name, partial(service.stop, self))
 
     async def _serve(self) -> None:
         for key, group in self.registry.routes:

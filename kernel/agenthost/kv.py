@@ -116,6 +116,11 @@ class KeyValues:
         return [(row["key"], value_of(row)) for row in rows]
 
 
+def erase_namespace(connection: Connection, namespace: str) -> None:
+    """Delete everything an agent remembered."""
+    connection.execute(delete(KV).where(KV.c.namespace == namespace))
+
+
 def namespace_of(agent_id: str, key: str) -> str:
     """Say where an agent's key lives: ``shared.*`` is common to all agents."""
     return SHARED if key.startswith(f"{SHARED}.") else agent_id

@@ -9,10 +9,9 @@ import signal
 import sys
 from pathlib import Path
 
-import structlog
-
 from .daemon import Daemon
 from .errors import AgentHostError
+from .logs import set_up_logs
 
 SECOND_SIGNAL_EXIT = 130
 
@@ -37,23 +36,6 @@ def run(home: Path | None = None) -> int:
         return SECOND_SIGNAL_EXIT
 
 
-def set_up_logs() -> None:
-    """Log to standard error, one line an event, secrets never in it."""
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.LogfmtRenderer(
-                key_order=["timestamp", "level", "event"]
-            ),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-    )
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
-
-
 async def _serve(home: Path) -> int:
     daemon = Daemon(home)
     loop = asyncio.get_running_loop()
@@ -64,6 +46,7 @@ async def _serve(home: Path) -> int:
     except AgentHostError as error:
         _say(f"agenthost did not start: {error.message}")
         return 1
+    logging.getLogger("agenthost").setLevel(daemon.config.log_level.upper())
     _greet(daemon)
     await daemon.stop_requested.wait()
     await daemon.stop()

@@ -239,16 +239,19 @@ class Manifest(Table):
         """
         return cls.model_validate_json(text)
 
-    def grants(self, tools: Iterable[str] = ()) -> Mapping[str, tuple[str, ...]]:
+    def grants(
+        self, tools: Iterable[str] | None = None
+    ) -> Mapping[str, tuple[str, ...]]:
         """The agent's rights by action, as :class:`agenthost.Grants` takes them.
 
         What ``[capabilities]`` says counts; what it leaves out comes from the profile,
         and without one it is not allowed. Allowlist and blocklist narrow the tools.
 
         Args:
-            tools: The names of the registered tools. A blocklist takes names out of
-                a pattern, so with a blocklist patterns are resolved over these names;
-                a pattern that they do not resolve is dropped.
+            tools: The names of the registered tools. With a blocklist they are needed
+                to act: patterns are resolved over them, less what is blocked. Without
+                them the answer is the most that the agent could ever get, which is
+                what comparing its rights with those of its maker needs.
         """
         rights = implied_rights(self.profile)
         written = self.capabilities.model_fields_set
@@ -260,7 +263,7 @@ class Manifest(Table):
         rights["tool"] = self._tools(tools)
         return rights
 
-    def _tools(self, known: Iterable[str]) -> tuple[str, ...]:
+    def _tools(self, known: Iterable[str] | None) -> tuple[str, ...]:
         preset = PROFILE_TOOLS[self.profile] if self.profile else ()
         allowed = _present(self.capabilities.tools) or preset
         if self.tool_allowlist:

@@ -7,7 +7,7 @@ import binascii
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import mkstemp
 from typing import NoReturn
@@ -54,10 +54,11 @@ class Vault:
 
     Args:
         path: The file; it need not exist. Its folder must.
-        key: 32 bytes, as ``vault_key`` finds them.
+        key: Finds the 32 bytes of the key, as ``vault_key`` does; asked for only when
+            there is something to open or to keep.
     """
 
-    def __init__(self, path: Path, key: bytes) -> None:
+    def __init__(self, path: Path, key: Callable[[], bytes]) -> None:
         self._path = path
         self._key = key
         self._secrets: dict[str, Secret] | None = None
@@ -110,11 +111,11 @@ class Vault:
             except FileNotFoundError:
                 self._secrets = {}
             else:
-                self._secrets = unsealed(data, self._key)
+                self._secrets = unsealed(data, self._key())
         return self._secrets
 
     def _keep(self, secrets: dict[str, Secret]) -> None:
-        replace_file(self._path, sealed(secrets, self._key))
+        replace_file(self._path, sealed(secrets, self._key()))
         self._secrets = secrets
 
 

@@ -22,23 +22,36 @@ def narrowed(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:
 
 
 def without(
-    patterns: Iterable[str], blocked: Iterable[str], known: Iterable[str]
+    patterns: Iterable[str], blocked: Iterable[str], known: Iterable[str] | None
 ) -> tuple[str, ...]:
-    """The names that the patterns allow among the known ones, less the blocked."""
-    allowed = tuple(patterns)
-    names = [p for p in allowed if not is_pattern(p)]
-    names += sorted(n for n in known if any(fnmatchcase(n, p) for p in allowed))
-    barred = tuple(blocked)
+    """What the patterns allow, less the blocked.
+
+    Args:
+        patterns: What is allowed.
+        blocked: What is not.
+        known: All names there are; None keeps every pattern as it stands.
+    """
+    allowed, barred = tuple(patterns), tuple(blocked)
+    if known is None:
+        names = list(allowed)
+    else:
+        names = [p for p in allowed if not is_pattern(p)]
+        names += sorted(n for n in known if matches(n, allowed))
     return tuple(
         name
         for name in dict.fromkeys(names)
-        if not any(fnmatchcase(name, pattern) for pattern in barred)
+        if is_pattern(name) or not matches(name, barred)
     )
+
+
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Tell whether one of the patterns matches the name."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _covered(pattern: str, others: tuple[str, ...]) -> bool:
     if not is_pattern(pattern):
-        return any(fnmatchcase(pattern, other) for other in others)
+        return matches(pattern, others)
     return any(pattern == other or _prefix_covers(other, pattern) for other in others)
 
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import httpx
 import pytest
-from websockets.asyncio.client import connect
-
 from agenthost.testing.processes import DaemonProcess
+from websockets.asyncio.client import connect
 
 MANIFEST = """
 name = "{name}"
@@ -25,7 +24,9 @@ agent_message = ["*"]
 
 
 def create(http: httpx.Client, name: str) -> str:
-    answer = http.post("/api/agents", json={"manifest_toml": MANIFEST.format(name=name)})
+    answer = http.post(
+        "/api/agents", json={"manifest_toml": MANIFEST.format(name=name)}
+    )
     assert answer.status_code == 201, answer.text
     return str(answer.json()["agent_id"])
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-
 from agenthost.testing.processes import DaemonProcess
+
 from tests.acceptance.test_offline import create
 
 WORKERS = 4

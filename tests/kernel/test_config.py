@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from agenthost.config import LoadedConfig, check_exposure, load_config
 from agenthost.config_model import Config
 from agenthost.errors import ConfigError

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from agenthost import Message, Role, Text, ToolOutput, ToolUse
 from agenthost.history import UNKNOWN, estimate_tokens, repaired, safe_cut
+from hypothesis import given
+from hypothesis import strategies as st
 
 IDS = st.sampled_from(["a", "b", "c"])
 TEXTS = st.text(max_size=5).map(Text)
@@ -39,7 +38,7 @@ def is_paired(history: list[Message]) -> bool:
         if message.role is not Role.TOOL:
             if sorted(use.id for use in message.tool_uses) != answered:
                 return False
-        elif here == 0 or after is not None and after.role is Role.TOOL:
+        elif here == 0 or (after is not None and after.role is Role.TOOL):
             return False
     return True
 

@@ -6,10 +6,9 @@ import tomllib
 from typing import Any
 
 import tomlkit
+from agenthost.key_lines import KeyLines
 from hypothesis import given
 from hypothesis import strategies as st
-
-from agenthost.key_lines import KeyLines
 
 KEYS = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=4

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from agenthost.kv import KV, SCHEMA, KeyValues, namespace_of
 from agenthost.store import Store
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 
 
 @pytest.fixture
@@ -126,18 +125,22 @@ JSON = st.recursive(
 KEYS = st.text(min_size=1, max_size=60)
 
 
-@settings(max_examples=20, deadline=None)
-@given(written=st.dictionaries(KEYS, JSON, max_size=8))
-def test_any_json_comes_back_as_it_went(written: dict[str, Any]) -> None:
-    async def round_trip(folder: str) -> list[tuple[str, Any]]:
-        store = await Store.open(Path(folder) / "agenthost.db", [SCHEMA])
+def test_any_json_comes_back_as_it_went(tmp_path: Path) -> None:
+    with asyncio.Runner() as runner:
+        store = runner.run(Store.open(tmp_path / "agenthost.db", [SCHEMA]))
         kv = KeyValues(store, SystemClock())
-        await asyncio.gather(*(kv.set("a", k, v) for k, v in written.items()))
-        found = await kv.items("a")
-        assert [(key, await kv.get("a", key)) for key, _ in found] == found
-        await store.close()
-        return found
 
-    with TemporaryDirectory() as folder:
-        found = asyncio.run(round_trip(folder))
-    assert found == sorted(written.items(), key=lambda pair: pair[0].encode())
+        async def round_trip(written: dict[str, Any]) -> list[tuple[str, Any]]:
+            await store.write(lambda connection: connection.execute(delete(KV)))
+            await asyncio.gather(*(kv.set("a", k, v) for k, v in written.items()))
+            assert [await kv.get("a", key) for key in written] == [*written.values()]
+            return await kv.items("a")
+
+        @settings(max_examples=15, deadline=None)
+        @given(written=st.dictionaries(KEYS, JSON, max_size=8))
+        def holds(written: dict[str, Any]) -> None:
+            found = runner.run(round_trip(written))
+            assert found == sorted(written.items(), key=lambda pair: pair[0].encode())
+
+        holds()
+        runner.run(store.close())

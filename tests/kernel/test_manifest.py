@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import pytest
 import tomlkit
-from hypothesis import given
-from hypothesis import strategies as st
-
 from agenthost.errors import InvalidInput, TooLarge
 from agenthost.manifest import NOT_YET, Manifest, parse_manifest
+from hypothesis import given
+from hypothesis import strategies as st
 
 EVERYTHING = """
 name = "worker"
@@ -200,8 +200,10 @@ def test_a_wrong_manifest_names_the_key(text: str, field: str, said: str) -> Non
         ),
         (
             "[autonomous]\nmax_iteration = 50",
-            "autonomous.max_iteration: unknown key, ignored; "
-            "did you mean 'max_iterations'?",
+            (
+                "autonomous.max_iteration: unknown key, ignored; "
+                "did you mean 'max_iterations'?"
+            ),
         ),
     ],
 )
@@ -232,7 +234,8 @@ def test_a_hostile_manifest_is_refused_quickly(bomb: str) -> None:
 
 
 def grants(text: str, *tools: str) -> dict[str, tuple[str, ...]]:
-    return dict(parse_manifest(f'name = "a"\n{text}').manifest.grants(tools))
+    manifest = parse_manifest(f'name = "a"\n{text}').manifest
+    return dict(manifest.grants(tools or None))
 
 
 def test_nothing_written_allows_nothing() -> None:
@@ -312,7 +315,11 @@ def test_former_tool_names_are_understood() -> None:
 def test_a_blocked_tool_is_taken_out_of_a_pattern() -> None:
     text = 'profile = "full"\ntool_blocklist = ["memory_store", "file_*"]'
     assert grants(text, "kv_set", "kv_get", "file_read")["tool"] == ("kv_get",)
-    assert grants(text)["tool"] == ()
+
+
+def test_without_the_tools_a_blocklist_cannot_hide_what_a_pattern_may_bring() -> None:
+    text = 'tool_blocklist = ["b"]\n[capabilities]\ntools = ["*", "a", "b"]'
+    assert grants(text)["tool"] == ("*", "a")
 
 
 PATTERNS = st.lists(st.text("ab*?", min_size=1, max_size=3), max_size=3)
@@ -329,6 +336,10 @@ def test_lists_only_ever_narrow_what_is_allowed(
         rights = Grants(manifest.grants(TOOLS))
         return {tool for tool in TOOLS if rights.allow("tool", tool)}
 
+    def could(manifest: Manifest) -> set[str]:
+        rights = Grants(manifest.grants())
+        return {tool for tool in TOOLS if rights.allow("tool", tool)}
+
     base = {"name": "a", "capabilities": {"tools": allowed}}
     lists = {"tool_allowlist": allowlist, "tool_blocklist": blocklist}
     narrowed = allows(Manifest.model_validate(base | lists))
@@ -339,6 +350,7 @@ def test_lists_only_ever_narrow_what_is_allowed(
         Manifest.model_validate({"name": "a", "capabilities": {"tools": blocklist}})
     )
     assert narrowed <= allows(Manifest.model_validate(base))
+    assert narrowed <= could(Manifest.model_validate(base | lists))
     assert not narrowed & blocked
     if allowlist:
         assert narrowed <= only_allowed
@@ -395,9 +407,7 @@ def test_a_manifest_survives_toml_and_the_database(
     assert stored.model_json() == parsed.model_json()
 
 
-@given(st.text(st.characters(exclude_categories=("Cs",)), max_size=60))
+@given(st.text(st.characters(codec="utf-8"), max_size=60))
 def test_any_text_is_a_manifest_or_an_invalid_input(text: str) -> None:
-    try:
-        parse_manifest(text)
-    except InvalidInput as error:
-        assert error.field
+    with suppress(InvalidInput):
+        assert parse_manifest(text).manifest.name

@@ -6,6 +6,7 @@ import base64
 import pickle
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def vault(path: Path) -> Vault:
-    vault = Vault(path, KEY)
+    vault = Vault(path, lambda: KEY)
     vault.set("openai", "sk-canary")
     vault.set("groq", "gsk-ключ")
     return vault
@@ -42,7 +43,7 @@ def test_a_secret_does_not_show_itself() -> None:
 
 
 def test_secrets_outlive_the_vault_object(vault: Vault, path: Path) -> None:
-    again = Vault(path, KEY)
+    again = Vault(path, lambda: KEY)
     assert again.names() == vault.names() == ["groq", "openai"]
     assert revealed(again, "openai") == "sk-canary"
     assert revealed(again, "groq") == "gsk-ключ"
@@ -52,7 +53,7 @@ def test_secrets_outlive_the_vault_object(vault: Vault, path: Path) -> None:
 def test_a_deleted_secret_is_gone(vault: Vault, path: Path) -> None:
     assert vault.delete("groq")
     assert not vault.delete("groq")
-    assert Vault(path, KEY).names() == ["openai"]
+    assert Vault(path, lambda: KEY).names() == ["openai"]
 
 
 def test_the_file_is_private_and_shows_nothing(vault: Vault, path: Path) -> None:
@@ -77,27 +78,27 @@ def test_every_changed_byte_is_noticed(vault: Vault, path: Path) -> None:
     for place in range(len(data)):
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         with pytest.raises(ConfigError, match="vault"):
-            Vault(path, KEY).names()
+            Vault(path, lambda: KEY).names()
 
 
 @pytest.mark.parametrize("length", [0, 5, 18, 30, 40])
 def test_a_cut_file_is_noticed(vault: Vault, path: Path, length: int) -> None:
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(ConfigError, match="cannot be opened"):
-        Vault(path, KEY).get("openai")
+        Vault(path, lambda: KEY).get("openai")
     with pytest.raises(ConfigError, match="cannot be opened"):
-        Vault(path, KEY).set("new", "value")
+        Vault(path, lambda: KEY).set("new", "value")
 
 
 def test_another_key_is_refused_with_the_remedy(vault: Vault, path: Path) -> None:
     with pytest.raises(ConfigError, match="AGENTHOST_VAULT_KEY"):
-        Vault(path, bytes(32)).get("openai")
+        Vault(path, lambda: bytes(32)).get("openai")
 
 
 def test_a_newer_version_is_named(vault: Vault, path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"vault 1", b"vault 2"))
     with pytest.raises(ConfigError, match="another version"):
-        Vault(path, KEY).names()
+        Vault(path, lambda: KEY).names()
 
 
 def test_empty_names_and_values_are_refused(vault: Vault) -> None:
@@ -151,7 +152,24 @@ def test_no_key_is_made_for_a_vault_that_has_lost_its_own(tmp_path: Path) -> Non
 def test_no_vault_needs_no_cryptography(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from agenthost.secrets import Vault; "
-        "Vault(Path(sys.argv[1]), bytes(32)).get('x'); "
+        "Vault(Path(sys.argv[1]), lambda: bytes(32)).get('x'); "
         "sys.exit('cryptography' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "vault")], check=True)
+
+
+def test_the_key_is_asked_for_only_when_needed(tmp_path: Path) -> None:
+    path = tmp_path / "vault"
+    vault = Vault(path, partial(vault_key, tmp_path, path, {}))
+    assert vault.get("x") is None
+    assert not vault.delete("x")
+    assert not list(tmp_path.iterdir())
+    vault.set("x", "first")
+    again = Vault(path, partial(vault_key, tmp_path, path, {}))
+    again.set("y", "second")
+    assert vault_names(tmp_path) == ["x", "y"]
+
+
+def vault_names(home: Path) -> list[str]:
+    path = home / "vault"
+    return Vault(path, partial(vault_key, home, path, {})).names()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from http.client import HTTPResponse
-from http.cookiejar import CookieJar
-from urllib.request import Request
-
-import httpx
+from typing import TYPE_CHECKING
 
 from ..errors import Unavailable
 from ..plugins.guards import Guards
-from .decode import ACCEPTED
-from .faults import ENDED
 from .policy import EgressPolicy
-from .transport import EgressTransport
+
+if TYPE_CHECKING:
+    import httpx
+
+ENDED = "outbound requests have ended; the daemon is stopping"
 
 
 class Egress:
@@ -53,19 +51,19 @@ class Egress:
             await client.aclose()
 
 
-class _NoCookies(CookieJar):
-    """A jar that keeps nothing: clients are shared by callers who share no state."""
-
-    def extract_cookies(self, response: HTTPResponse, request: Request) -> None:
-        """Leave the answer's cookies to whoever asked."""
-
-
 def _client(policy: EgressPolicy, guards: Guards) -> httpx.AsyncClient:
+    # Importing agenthost must not cost what httpx costs.
+    import httpx
+
+    from .cookies import NoCookies
+    from .decode import ACCEPTED
+    from .transport import EgressTransport
+
     return httpx.AsyncClient(
         transport=EgressTransport(policy, guards),
         timeout=policy.timeout,
         headers={"Accept-Encoding": ACCEPTED, "User-Agent": "agenthost"},
-        cookies=_NoCookies(),
+        cookies=NoCookies(),
         follow_redirects=False,
         trust_env=False,
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import httpx
 
 from ..errors import AgentHostError, InvalidInput, NotSent, OutcomeUnknown, Unavailable
+from .client import ENDED
 
 Fault = AgentHostError | httpx.TimeoutException
-ENDED = "outbound requests have ended; the daemon is stopping"
 _UNSENDABLE = "the URL, a header or the body cannot be sent"
 
 

@@ -10,8 +10,9 @@ import httpx
 
 from ..errors import InvalidInput, OutcomeUnknown, TooLarge, Unavailable
 from ..plugins.guards import Guard, Guards, UrlCase
+from .client import ENDED
 from .decode import Decoder, UnknownCoding
-from .faults import ENDED, broken_body, translated
+from .faults import broken_body, translated
 from .policy import EgressPolicy
 from .redirects import is_redirect, next_request
 from .session import HOST, open_session

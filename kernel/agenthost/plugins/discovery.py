@@ -77,7 +77,7 @@ def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[Found, ...]:
         PluginError: Two distributions offer the same key.
     """
     found: dict[str, Found] = {}
-    for entry in _installed() if entries is None else entries:
+    for entry in installed_entries() if entries is None else entries:
         if entry.group not in GROUPS:
             continue
         plugin = _found(entry)
@@ -90,7 +90,8 @@ def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[Found, ...]:
     return tuple(sorted(found.values(), key=lambda p: (not p.first_party, p.key)))
 
 
-def _installed() -> Iterable[Entry]:
+def installed_entries() -> Iterable[Entry]:
+    """The entry points of the six groups in this environment."""
     from importlib_metadata import entry_points
 
     return [e for group in GROUPS for e in entry_points(group=group)]

@@ -30,7 +30,10 @@ class Hooks:
     """What a plugin may offer. Implement any of these as functions of a module."""
 
     @hookspec
-    def register_routes(self, app: Quart) -> Iterable[RouteGroup]:
+    def register_routes(
+        self,
+        app: Quart,
+    ) -> Iterable[RouteGroup]:
         """Offer HTTP routes and WebSockets.
 
         Called once at boot, off the event loop. Every route names its required scope

@@ -49,7 +49,7 @@ class Tool:
 class Registry:
     """Everything on offer; what a failed plugin offered is not in it.
 
-    ``services`` are paired with their plugin's key.
+    ``services`` and ``routes`` are paired with their plugin's key.
     """
 
     security: SecuritySystems
@@ -58,7 +58,7 @@ class Registry:
     dialects: Mapping[str, DialectSpec]
     schemas: tuple[SchemaSpec, ...]
     services: tuple[tuple[str, ServiceSpec], ...]
-    routes: tuple[RouteGroup, ...]
+    routes: tuple[tuple[str, RouteGroup], ...]
     _by_any_name: Mapping[str, Tool] = field(repr=False)
 
     def tool(self, name: str) -> Tool:
@@ -184,6 +184,6 @@ def _compiled(security: SecuritySystems, standing: list[tuple[str, Any]]) -> Reg
         dialects={o.name: o for o in offers if isinstance(o, DialectSpec)},
         schemas=tuple(o for o in offers if isinstance(o, SchemaSpec)),
         services=tuple((k, o) for k, o in standing if isinstance(o, ServiceSpec)),
-        routes=tuple(o for o in offers if isinstance(o, RouteGroup)),
+        routes=tuple((k, o) for k, o in standing if isinstance(o, RouteGroup)),
         _by_any_name={name: tool for tool in tools for name in tool.names},
     )

@@ -1,6 +1,47 @@
-"""The test harness for plugin authors: running daemons, a scripted model, contracts."""
+"""The test harness for plugin authors: running daemons, a scripted model, contracts.
+
+The contract classes import what they need when they are first asked for, so that the
+pytest plugin stays cheap.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from .clock import ManualClock
-from .scripted import Pause, ScriptedModel
 
-__all__ = ["ManualClock", "Pause", "ScriptedModel"]
+if TYPE_CHECKING:
+    from .daemons import Daemons, RunningAgent, RunningDaemon, RunningTurn
+    from .processes import DaemonProcess
+    from .providers import ProviderContract
+    from .scripted import Pause, ScriptedModel
+
+_LATER = {
+    "DaemonProcess": "processes",
+    "Daemons": "daemons",
+    "Pause": "scripted",
+    "ProviderContract": "providers",
+    "RunningAgent": "daemons",
+    "RunningDaemon": "daemons",
+    "RunningTurn": "daemons",
+    "ScriptedModel": "scripted",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{module}"), name)
+
+
+__all__ = [
+    "DaemonProcess",
+    "Daemons",
+    "ManualClock",
+    "Pause",
+    "ProviderContract",
+    "RunningAgent",
+    "RunningDaemon",
+    "RunningTurn",
+    "ScriptedModel",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ import httpx
 
 from ..clock import Clock
 from ..daemon import Daemon
-from ..plugins.loader import EntryPoint, installed, provided
+from ..plugins.discovery import Entry, installed_entries
 from .scripted import MODEL, SLUG, ScriptedModel
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Daemons:
         home: Path | None = None,
         config: str = "",
         environ: Mapping[str, str] | None = None,
-        plugins: Iterable[object] = (),
+        plugins: Sequence[object] = (),
         clock: Clock | None = None,
     ) -> RunningDaemon:
         """Start a daemon.
@@ -186,9 +186,38 @@ class Daemons:
         await self._stack.aclose()
 
 
-def entry_points(plugins: Iterable[object]) -> list[EntryPoint]:
-    """The installed first-party plugins, and these."""
-    return [*installed(), *(provided(plugin) for plugin in plugins)]
+@dataclass(frozen=True)
+class Distribution:
+    """Where plugins that a test made come from."""
+
+    name: str = "agenthost-test"
+    version: str = "0"
+
+
+@dataclass(frozen=True)
+class Provided:
+    """An entry point that hands over a plugin a test made."""
+
+    plugin: object
+    name: str
+    group: str = "agenthost.plugins"
+    dist: Distribution = Distribution()
+
+    def load(self) -> object:
+        """Hand it over."""
+        return self.plugin
+
+
+def provided(plugins: Sequence[object]) -> list[Entry]:
+    """Make entry points of plugins; each needs a ``__name__``."""
+    names = [getattr(plugin, "__name__", "").rpartition(".")[2] for plugin in plugins]
+    return [Provided(p, name) for p, name in zip(plugins, names, strict=True)]
+
+
+def _furnish(home: Path, config: str) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    if config:
+        (home / "config.toml").write_text(config, encoding="utf-8")
 
 
 @asynccontextmanager
@@ -197,15 +226,15 @@ async def running_daemon(
     *,
     config: str,
     environ: Mapping[str, str],
-    plugins: Iterable[object],
+    plugins: Sequence[object],
     clock: Clock | None,
 ) -> AsyncIterator[RunningDaemon]:
     """Run one daemon on a free loopback port."""
-    home.mkdir(parents=True, exist_ok=True)
-    if config:
-        (home / "config.toml").write_text(config, encoding="utf-8")
+    _furnish(home, config)
     model = ScriptedModel()
+    extra = provided([model.plugin(), *plugins])
     settings = {
+        "AGENTHOST_PLUGINS__ENABLE": ",".join(f"plugin:{e.name}" for e in extra),
         "AGENTHOST_LISTEN_ADDR": "127.0.0.1:0",
         "AGENTHOST_DEFAULT_MODEL__PROVIDER": SLUG,
         "AGENTHOST_DEFAULT_MODEL__MODEL": MODEL,
@@ -215,7 +244,7 @@ async def running_daemon(
         home,
         environ=settings,
         clock=clock,
-        entry_points=entry_points([model.plugin(), *plugins]),
+        entry_points=[*installed_entries(), *extra],
     )
     await daemon.start()
     running = RunningDaemon(daemon, model)

@@ -30,7 +30,7 @@ class DaemonProcess:
         self.home = home
         self._log = home.with_suffix(".log")
         self._log_file = self._log.open("ab")
-        self.process = subprocess.Popen(  # noqa: S603 - our own interpreter
+        self.process = subprocess.Popen(
             [sys.executable, "-m", "agenthost"],
             env={
                 "PATH": os.environ.get("PATH", ""),

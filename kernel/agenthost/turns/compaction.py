@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import structlog
 from sqlalchemy import Connection
 
 from ..chat import ChatRequest, Completion, Message, Role, Text, ToolOutput, ToolUse
@@ -20,7 +20,7 @@ from .prompt import COMPACTION_REQUEST, COMPACTION_SYSTEM, SUMMARY_PREFIX
 if TYPE_CHECKING:
     from ..daemon import Daemon
 
-log = structlog.get_logger(__name__)
+log = logging.getLogger(__name__)
 
 SUMMARY_TOKENS = 1_024
 PART_CHARACTERS = 2_000
@@ -61,7 +61,7 @@ class Compaction:
         try:
             outcome = await self._compact(session, target)
         except AgentHostError as error:
-            log.warning("compaction failed", session=session.id, reason=error.message)
+            log.warning("session %s not compacted: %s", session.id, error.message)
             return session, history
         if not outcome.compacted:
             return session, history

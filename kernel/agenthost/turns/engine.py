@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
-
-import structlog
 
 from ..chat import Message, Role, Text, Usage
 from ..context import AgentView, Context, Principal, PrincipalKind
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from ..daemon import Daemon
     from ..store import Row
 
-log = structlog.get_logger(__name__)
+log = logging.getLogger(__name__)
 
 MESSAGE_BYTES = 64 * 1024
 CALL_DEPTH = 5
@@ -167,7 +166,7 @@ class Turns:
         except AgentHostError as error:
             await self._end(turn, run, error, journal.TurnState.FAILED)
         except Exception:
-            log.exception("turn failed", turn=turn.id)
+            log.exception("turn %s failed", turn.id)
             ours = TurnFailed("the turn failed for an internal reason; see the log")
             await self._end(turn, run, ours, journal.TurnState.FAILED)
         finally:

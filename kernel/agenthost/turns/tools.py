@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import structlog
 from pydantic import BaseModel, ValidationError
 
 from ..authorize import authorize
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..manifest import Manifest
     from ..plugins.registry import Registry
 
-log = structlog.get_logger(__name__)
+log = logging.getLogger(__name__)
 
 RESULT_CHARACTERS = 100_000
 BeforeEffect = Callable[[ToolUse], Awaitable[None]]
@@ -106,7 +106,7 @@ class Toolbox:
         except TimeoutError:
             text, is_error = f"{call.name} failed: it took too long", True
         except Exception:
-            log.exception("tool failed", tool=call.name, turn=context.turn_id)
+            log.exception("tool %s failed in turn %s", call.name, context.turn_id)
             text, is_error = f"{call.name} failed: an internal error, see the log", True
         return ToolOutput(call.id, call.name, text, is_error)
 

@@ -74,10 +74,10 @@ def _schemas(bound: Sequence[Bound]) -> tuple[Schemas, dict[str, Any]]:
     inputs: list[tuple[Any, JsonSchemaMode, TypeAdapter[Any]]] = []
     for number, one in enumerate(bound):
         route = one.route
-        if _is_model(route.body):
-            inputs.append(
-                ((number, "body"), "validation", TypeAdapter[Any](route.body))
-            )
+        body = route.body
+        if body is not None and issubclass(body, BaseModel):
+            adapter = TypeAdapter[Any](body)
+            inputs.append(((number, "body"), "validation", adapter))
         if route.answer is not None:
             adapter = TypeAdapter[Any](route.answer)
             inputs.append(((number, "answer"), "serialization", adapter))

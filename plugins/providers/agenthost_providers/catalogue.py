@@ -28,8 +28,10 @@ def load_facts(slug: str) -> ProviderFacts:
 
 
 def _model(row: dict[str, Any]) -> ModelFacts:
+    """Read a row; what the file does not know (null) keeps its default."""
     known = {item.name for item in fields(ModelFacts)}
-    return ModelFacts(**{name: row[name] for name in row if name in known})
+    told = {k: value for k, value in row.items() if k in known and value is not None}
+    return ModelFacts(**told)
 
 
 @cache

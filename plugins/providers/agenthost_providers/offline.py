@@ -47,6 +47,10 @@ ask <agent> to <request>, run <command>.
 For a real model, set OPENAI_API_KEY or ANTHROPIC_API_KEY, run Ollama on this \
 machine, or add [providers.<slug>] to config.toml, and restart the daemon."""
 
+REFUSAL = """\
+I would use the tool {tool} for this, but this agent does not have it; \
+add {tool} to its tools."""
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -176,14 +180,9 @@ def _obey(said: str, request: ChatRequest) -> tuple[str, ToolUse | None]:
         arguments = command.arguments(said)
         if arguments is None:
             continue
-        if command.tool in granted:
-            call_id = UniqueIds(request).take("")
-            return "", ToolUse(call_id, command.tool, arguments)
-        return (
-            f"I would use the tool {command.tool} for this, but this agent does not "
-            f"have it; add {command.tool} to its tools.",
-            None,
-        )
+        if command.tool not in granted:
+            return REFUSAL.format(tool=command.tool), None
+        return "", ToolUse(UniqueIds(request).take(""), command.tool, arguments)
     return INTRODUCTION, None
 
 

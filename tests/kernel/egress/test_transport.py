@@ -364,7 +364,8 @@ async def test_a_cancelled_request_closes_its_connection(egress: Egress) -> None
 def test_making_a_client_does_not_load_aiohttp() -> None:
     code = (
         "import sys; from agenthost.egress import Egress, EgressPolicy;"
-        "from agenthost.plugins.guards import Guards;"
+        "from agenthost import Guards;"
+        "assert 'httpx' not in sys.modules;"
         "Egress(Guards()).client(EgressPolicy('x'));"
         "assert 'aiohttp' not in sys.modules and 'yarl' not in sys.modules"
     )

@@ -29,7 +29,7 @@ async def test_what_was_acknowledged_outlives_kill_9(path: Path) -> None:
     chance = random.Random(7)
     promised: list[str] = []
     for start in range(POINTS):
-        promised += killed_after(path, chance.randint(1, 1500), start)
+        promised += killed_after(path, chance.randint(1, 500), start)
         store = await Store.open(path, [SCHEMA])
         found = await names(store)
         await store.close()

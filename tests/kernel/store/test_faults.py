@@ -68,6 +68,68 @@ def test_a_full_disk_refuses_writes_and_recovers(tmp_path: Path) -> None:
     assert done.stdout == "recovered\n", done.stderr
 
 
+SYNC_FAILS = """
+import asyncio, sys
+from pathlib import Path
+from agenthost import Unavailable
+from agenthost.store import Store
+from tests.kernel.store.rows import SCHEMA, adding
+
+async def main():
+    store = await Store.open(Path(sys.argv[1]), [SCHEMA])
+    for number in range(40):
+        try:
+            await store.write(adding(f"{number}"))
+        except Unavailable:
+            assert not store.healthy
+            print("refused", number, flush=True)
+        else:
+            assert store.healthy
+            print("kept", number, flush=True)
+    await store.close()
+
+asyncio.run(main())
+"""
+
+
+def run_with_failing_sync(path: Path, place: int) -> subprocess.CompletedProcess[str]:
+    strace = shutil.which("strace")
+    traced = [
+        str(strace),
+        "-f",
+        "-qq",
+        "-o",
+        "/dev/null",
+        "-e",
+        "trace=fdatasync,fsync",
+    ]
+    if not strace or subprocess.run([*traced, "true"], check=False).returncode:
+        pytest.skip("this machine cannot trace a process")
+    fault = f"inject=fdatasync,fsync:error=EIO:when={place}"
+    return subprocess.run(
+        [*traced, "-e", fault, sys.executable, "-c", SYNC_FAILS, str(path)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("place", [12, 20, 33])
+async def test_a_sync_that_fails_is_never_a_success(path: Path, place: int) -> None:
+    done = run_with_failing_sync(path, place)
+    assert done.returncode == 0, done.stderr
+    told = [line.split() for line in done.stdout.splitlines()]
+    refused = [number for verdict, number in told if verdict == "refused"]
+    assert len(told) == 40
+    assert len(refused) == 1
+    store = await Store.open(path, [SCHEMA])
+    found = await names(store)
+    await store.close()
+    assert [number for verdict, number in told if verdict == "kept"] == found
+
+
 async def test_a_lock_held_for_a_moment_is_waited_for(store: Store, path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")

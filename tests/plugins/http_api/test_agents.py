@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-
 from agenthost.testing.daemons import Daemons, RunningDaemon
 
 UNKNOWN = "11111111-2222-4333-8444-555555555555"

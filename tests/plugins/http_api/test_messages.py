@@ -6,7 +6,6 @@ import asyncio
 import json
 
 import pytest
-
 from agenthost import ProviderFault
 from agenthost.testing import Pause
 from agenthost.testing.daemons import RunningDaemon
@@ -130,7 +129,11 @@ async def test_a_session_folds_tools_into_the_message_that_asked(
     agent = await daemon.agent()
     await agent.ask("2+2?")
     session = await agent.session()
-    assert [m["role"] for m in session["messages"]] == ["User", "Assistant", "Assistant"]
+    assert [m["role"] for m in session["messages"]] == [
+        "User",
+        "Assistant",
+        "Assistant",
+    ]
     (tool,) = session["messages"][1]["tools"]
     assert tool["name"] == "calculate"
     assert "4" in tool["result"]

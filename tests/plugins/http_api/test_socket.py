@@ -8,12 +8,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidStatus
-
 from agenthost import ProviderFault
 from agenthost.testing import Pause
 from agenthost.testing.daemons import RunningAgent, RunningDaemon
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
 
 
 class Client:
@@ -60,7 +59,9 @@ async def test_a_message_streams_and_ends_with_totals(daemon: RunningDaemon) -> 
         frames = await client.until("response")
     kinds = [frame["type"] for frame in frames]
     assert kinds[0] == "thinking"
-    assert kinds.index("tool_start") < kinds.index("tool_end") < kinds.index("text_delta")
+    assert (
+        kinds.index("tool_start") < kinds.index("tool_end") < kinds.index("text_delta")
+    )
     assert frames[-1] == {
         "type": "response",
         "content": "It is 42.",

@@ -227,6 +227,17 @@ def body_of(value: Mapping[str, Any]) -> bytes:
     return compact(value).encode("utf-8", "replace")
 
 
+def text_of(value: Any) -> str:
+    """Take a value that should be a text; anything else says nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def objects_of(value: Any) -> list[dict[str, Any]]:
+    """Take the objects of a value that should be a list of them."""
+    listed = value if isinstance(value, list) else []
+    return [item for item in listed if isinstance(item, dict)]
+
+
 def count_of(usage: Mapping[str, Any], *path: str) -> int:
     """Read a token count at a path; 0 where there is none."""
     found: Any = usage

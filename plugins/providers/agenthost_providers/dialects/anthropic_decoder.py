@@ -10,7 +10,16 @@ from typing import Any
 
 from agenthost import ChatRequest, Delta, Endpoint, Finish, Usage
 
-from .answers import AnswerDraft, CallDraft, Draft, ThoughtDraft, compact, count_of
+from .answers import (
+    AnswerDraft,
+    CallDraft,
+    Draft,
+    ThoughtDraft,
+    compact,
+    count_of,
+    objects_of,
+    text_of,
+)
 from .faults import stream_fault
 from .framing import Framing, ServerSentEvents, WholeBody, malformed, read_object
 
@@ -38,7 +47,7 @@ class AnthropicDecoder:
             else WholeBody(endpoint.provider)
         )
         self._draft = AnswerDraft(endpoint.provider, request)
-        self._blocks: dict[Any, Draft | None] = {}
+        self._blocks: dict[str, Draft | None] = {}
         self._usage: dict[str, Any] = {}
         self._done = False
         self._readers = {
@@ -73,7 +82,7 @@ class AnthropicDecoder:
 
     def _message(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         """Read a whole answer: its blocks as if each had come in one piece."""
-        for index, block in enumerate(payload.get("content") or ()):
+        for index, block in enumerate(objects_of(payload.get("content"))):
             yield from self._begin({"index": index, "content_block": block})
         self._account(payload.get("usage"))
         self._reason(payload.get("stop_reason"))
@@ -89,24 +98,24 @@ class AnthropicDecoder:
         block = payload.get("content_block")
         block = block if isinstance(block, dict) else {}
         draft = _draft_of(block)
-        self._blocks[payload.get("index")] = draft
+        self._blocks[str(payload.get("index"))] = draft
         if draft is not None:
             self._draft.begin(draft)
-        yield from self._draft.text(_text(block.get("text")))
+        yield from self._draft.text(text_of(block.get("text")))
         if isinstance(draft, ThoughtDraft):
-            yield from self._draft.thought(_text(block.get("thinking")))
+            yield from self._draft.thought(text_of(block.get("thinking")))
 
     def _continue(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         delta = payload.get("delta")
         if not isinstance(delta, dict):
             return
-        draft = self._blocks.get(payload.get("index"))
-        yield from self._draft.text(_text(delta.get("text")))
+        draft = self._blocks.get(str(payload.get("index")))
+        yield from self._draft.text(text_of(delta.get("text")))
         if isinstance(draft, ThoughtDraft):
-            yield from self._draft.thought(_text(delta.get("thinking")))
-            _sign(draft, _text(delta.get("signature")))
+            yield from self._draft.thought(text_of(delta.get("thinking")))
+            _sign(draft, text_of(delta.get("signature")))
         elif isinstance(draft, CallDraft):
-            self._argue(draft, _text(delta.get("partial_json")))
+            self._argue(draft, text_of(delta.get("partial_json")))
 
     def _argue(self, draft: CallDraft, piece: str) -> None:
         # The block opens with ``input: {}``, which the pieces replace.
@@ -155,12 +164,14 @@ def _draft_of(block: Mapping[str, Any]) -> Draft | None:
     if kind == "tool_use":
         given = block.get("input")
         arguments = [] if given is None else [compact(given)]
-        return CallDraft(_text(block.get("id")), _text(block.get("name")), arguments)
+        return CallDraft(
+            text_of(block.get("id")), text_of(block.get("name")), arguments
+        )
     if kind == "redacted_thinking":
-        return ThoughtDraft(opaque={NAME: {"data": block.get("data")}})
+        return ThoughtDraft(opaque={NAME: {"data": text_of(block.get("data"))}})
     if kind == "thinking":
         draft = ThoughtDraft()
-        _sign(draft, _text(block.get("signature")))
+        _sign(draft, text_of(block.get("signature")))
         return draft
     return None
 
@@ -169,7 +180,3 @@ def _sign(draft: ThoughtDraft, piece: str) -> None:
     if piece:
         own = draft.opaque.setdefault(NAME, {"signature": ""})
         own["signature"] += piece
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

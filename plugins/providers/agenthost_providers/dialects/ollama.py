@@ -25,7 +25,15 @@ from agenthost import (
     Usage,
 )
 
-from .answers import AnswerDraft, CallDraft, body_of, compact, count_of
+from .answers import (
+    AnswerDraft,
+    CallDraft,
+    body_of,
+    compact,
+    count_of,
+    objects_of,
+    text_of,
+)
 from .conversation import bearer, effort_of, loop_start
 from .faults import http_fault, stream_fault
 from .framing import Framing, JsonLines, WholeBody, malformed, read_object
@@ -208,12 +216,10 @@ class OllamaDecoder:
             yield self._draft.complete()
 
     def _said(self, said: Mapping[str, Any]) -> Iterator[Delta]:
-        thought, text = said.get("thinking"), said.get("content")
-        yield from self._draft.thought(thought if isinstance(thought, str) else "")
-        yield from self._draft.text(text if isinstance(text, str) else "")
-        for call in said.get("tool_calls") or ():
-            if isinstance(call, dict):
-                self._call(call)
+        yield from self._draft.thought(text_of(said.get("thinking")))
+        yield from self._draft.text(text_of(said.get("content")))
+        for call in objects_of(said.get("tool_calls")):
+            self._call(call)
 
     def _call(self, call: Mapping[str, Any]) -> None:
         function = call.get("function")
@@ -221,11 +227,10 @@ class OllamaDecoder:
             raise malformed(self._endpoint.provider, "a tool call has no function")
         arguments = function.get("arguments")
         written = arguments if isinstance(arguments, str) else compact(arguments)
-        call_id, name = call.get("id"), function.get("name")
         self._draft.begin(
             CallDraft(
-                call_id if isinstance(call_id, str) else "",
-                name if isinstance(name, str) else "",
+                text_of(call.get("id")),
+                text_of(function.get("name")),
                 [] if arguments is None else [written],
             )
         )

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agenthost import ChatRequest, Delta, Endpoint, Finish, Usage
 
-from .answers import AnswerDraft, CallDraft, ThinkTags, compact, count_of
+from .answers import (
+    AnswerDraft,
+    CallDraft,
+    ThinkTags,
+    compact,
+    count_of,
+    objects_of,
+    text_of,
+)
 from .faults import stream_fault
 from .framing import Framing, ServerSentEvents, WholeBody, malformed, read_object
 
@@ -73,14 +82,11 @@ class OpenAIDecoder:
         if payload.get("error"):
             raise stream_fault(self._endpoint, payload)
         self._usage(payload)
-        choices = payload.get("choices")
-        if not isinstance(choices, list) or not choices:
-            return
-        choice = choices[0] if isinstance(choices[0], dict) else {}
-        said = choice.get("delta") or choice.get("message")
-        if isinstance(said, dict):
-            yield from self._said(said)
-        self._reason(choice.get("finish_reason"))
+        for choice in objects_of(payload.get("choices"))[:1]:
+            said = choice.get("delta") or choice.get("message")
+            if isinstance(said, dict):
+                yield from self._said(said)
+            self._reason(choice.get("finish_reason"))
 
     def _said(self, said: Mapping[str, Any]) -> Iterator[Delta]:
         for name in self._quirks.reasoning_fields:
@@ -89,11 +95,9 @@ class OpenAIDecoder:
                 yield from self._draft.thought(thought)
                 break
         yield from self._content(said.get("content"))
-        if isinstance(said.get("refusal"), str):
-            yield from self._draft.text(said["refusal"])
-        for position, call in enumerate(said.get("tool_calls") or ()):
-            if isinstance(call, dict):
-                self._call(call, position)
+        yield from self._draft.text(text_of(said.get("refusal")))
+        for position, call in enumerate(objects_of(said.get("tool_calls"))):
+            self._call(call, position)
 
     def _content(self, content: Any) -> Iterator[Delta]:
         if isinstance(content, str) and self._tags is None:
@@ -101,18 +105,14 @@ class OpenAIDecoder:
         elif isinstance(content, str) and self._tags is not None:
             yield from self._split(*self._tags.feed(content))
         elif isinstance(content, list):
-            for piece in content:
+            for piece in objects_of(content):
                 yield from self._typed(piece)
 
-    def _typed(self, piece: Any) -> Iterator[Delta]:
+    def _typed(self, piece: Mapping[str, Any]) -> Iterator[Delta]:
         """Read content as Mistral's reasoning models write it: a list of pieces."""
-        if not isinstance(piece, dict):
-            return
-        if isinstance(piece.get("text"), str):
-            yield from self._draft.text(piece["text"])
-        for inner in piece.get("thinking") or ():
-            if isinstance(inner, dict) and isinstance(inner.get("text"), str):
-                yield from self._draft.thought(inner["text"])
+        yield from self._draft.text(text_of(piece.get("text")))
+        for inner in objects_of(piece.get("thinking")):
+            yield from self._draft.thought(text_of(inner.get("text")))
 
     def _split(self, thought: str, text: str) -> Iterator[Delta]:
         yield from self._draft.thought(thought)
@@ -122,8 +122,8 @@ class OpenAIDecoder:
         function = call.get("function")
         function = function if isinstance(function, dict) else {}
         draft = self._draft_of(call, position)
-        draft.id = draft.id or _text(call.get("id"))
-        draft.name = draft.name or _text(function.get("name"))
+        draft.id = draft.id or text_of(call.get("id"))
+        draft.name = draft.name or text_of(function.get("name"))
         arguments = function.get("arguments")
         if arguments is not None:
             written = arguments if isinstance(arguments, str) else compact(arguments)
@@ -137,7 +137,7 @@ class OpenAIDecoder:
         index = call.get("index")
         key: int | str = index if isinstance(index, int) else position
         known = self._calls.get(key)
-        call_id = _text(call.get("id"))
+        call_id = text_of(call.get("id"))
         another = known and known.id and call_id and known.id != call_id
         if known is None or another:
             known = CallDraft()
@@ -163,7 +163,6 @@ class OpenAIDecoder:
 def read_usage(usage: Mapping[str, Any], cost_field: str = "") -> Usage:
     """Normalise a usage object; prompt and completion counts are whole already."""
     cached = count_of(usage, "prompt_tokens_details", "cached_tokens")
-    cost = usage.get(cost_field) if cost_field else None
     return Usage(
         input_tokens=count_of(usage, "prompt_tokens"),
         output_tokens=count_of(usage, "completion_tokens"),
@@ -171,11 +170,11 @@ def read_usage(usage: Mapping[str, Any], cost_field: str = "") -> Usage:
         reasoning_tokens=count_of(
             usage, "completion_tokens_details", "reasoning_tokens"
         ),
-        cost_micro_usd=(
-            round(cost * 1_000_000) if isinstance(cost, int | float) else None
-        ),
+        cost_micro_usd=_micro_usd(usage.get(cost_field)),
     )
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+def _micro_usd(dollars: Any) -> int | None:
+    if not isinstance(dollars, int | float) or not math.isfinite(dollars):
+        return None
+    return round(dollars * 1_000_000)

@@ -11,6 +11,8 @@ NAMED = frozenset({"properties", "patternProperties", "dependentSchemas"})
 # Keywords whose value is data, never a schema.
 LITERAL = frozenset({"enum", "const", "default", "examples", "required", "example"})
 DEFINITIONS = ("$defs", "definitions")
+# References that double at each step would grow without end.
+MOST_REFERENCES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +26,9 @@ class SchemaRules:
 def shape_schema(schema: Mapping[str, Any], rules: SchemaRules) -> dict[str, Any]:
     """Rewrite a tool's parameters so that the vendor takes them.
 
-    References to definitions are written out; one that leads back into itself
-    becomes a schema that takes anything. The result is always an object schema and
-    holds what the given one held in the same order.
+    References to definitions are written out; one that leads back into itself, and
+    those beyond a bound, become a schema that takes anything. The result is always
+    an object schema and holds what the given one held in the same order.
     """
     shaper = _Shaper(schema, rules)
     walked = shaper.walk(schema, ())
@@ -42,6 +44,7 @@ class _Shaper:
     def __init__(self, root: Mapping[str, Any], rules: SchemaRules) -> None:
         self._root = root
         self._rules = rules
+        self._followed = 0
 
     def walk(self, node: Any, path: tuple[str, ...]) -> Any:
         if isinstance(node, list):
@@ -68,7 +71,9 @@ class _Shaper:
         self, reference: str, node: Mapping[str, Any], path: tuple[str, ...]
     ) -> dict[str, Any]:
         beside = {key: value for key, value in node.items() if key != "$ref"}
-        target = None if reference in path else self._find(reference)
+        self._followed += 1
+        lost = reference in path or self._followed > MOST_REFERENCES
+        target = None if lost else self._find(reference)
         merged = {**target, **beside} if isinstance(target, Mapping) else beside
         walked = self.walk(merged, (*path, reference))
         return walked if isinstance(walked, dict) else {}

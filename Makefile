@@ -1,0 +1,64 @@
+# Only CPython 3.11 or newer, pip and make are assumed; `make help` says what there is.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest
+SOURCES := kernel plugins tests benchmarks tools
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench faults conformance clean
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+run: $(VENV)/.installed ## start the daemon in the foreground
+	@exec $(BIN)/agenthost start
+
+test: $(VENV)/.installed-dev ## run the quick tests
+	$(PYTEST) -m "not conformance and not faults"
+
+check: $(VENV)/.installed-dev ## format, lint, types, borders, sizes, hook docs, changes
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy $(SOURCES)
+	$(BIN)/lint-imports
+	$(BIN)/python tools/check_sizes.py
+	$(BIN)/python tools/hook_docs.py --check
+	$(BIN)/python tools/check_changes.py
+
+bench: $(VENV)/.installed-dev ## measure every row beside its yardstick
+	$(BIN)/python -m benchmarks.run
+
+faults: $(VENV)/.installed-dev ## slow fault injection
+	$(PYTEST) -m faults
+
+conformance: $(VENV)/.installed-dev ## outside suites and vendors' clients
+	$(PYTEST) -m conformance
+
+clean: ## remove the environment and what tools left behind
+	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .hypothesis .import_linter_cache
+	find kernel plugins tests benchmarks tools -name __pycache__ -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "agenthost needs Python 3.11 or newer; '$(PYTHON)' is" \
+	    "$$($(PYTHON) --version 2>&1 || true)." >&2; \
+	  echo "Install one and name it: make $(MAKECMDGOALS) PYTHON=python3.11" >&2; \
+	  exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "On Debian and Ubuntu, 'apt-get install python3-venv' brings it." >&2; \
+	  exit 1; }
+
+# A stamp is younger than pyproject.toml once its install went through, so that a
+# second run needs no network.
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	@echo "Installing agenthost into $(VENV) ..."
+	@$(PIP) install -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	@echo "Installing agenthost and its development tools into $(VENV) ..."
+	@$(PIP) install -e '.[dev]'
+	@touch $(VENV)/.installed $@

@@ -1,0 +1,1 @@
+"""Each target measured beside its yardstick in one run: ``make bench``."""

@@ -1,0 +1,159 @@
+"""The rows: each measures ours and its yardstick in the same run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import install, load, measure, servers, sockets, writes
+
+REQUESTS = 1_500
+TURNS_OF_AN_AGENT = 25
+"""Below the compaction threshold, so that a turn is one call of the model."""
+SOCKETS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table.
+
+    ``value`` is held against ``limit``: a ratio when there is a yardstick, else the
+    figure itself. ``at_least`` turns the comparison round.
+    """
+
+    name: str
+    ours: float
+    unit: str
+    limit: float
+    yardstick: float | None = None
+    at_least: bool = False
+
+    @property
+    def value(self) -> float:
+        """What the limit speaks of."""
+        return self.ours if self.yardstick is None else self.ours / self.yardstick
+
+    @property
+    def met(self) -> bool:
+        """Whether the target is met."""
+        if self.at_least:
+            return self.value >= self.limit
+        return self.value <= self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The servers of one run."""
+
+    daemon: servers.Server
+    hello: servers.Server
+
+
+def cpu_us(server: servers.Server, plan: load.Plan) -> float:
+    """CPU microseconds a request of a server's process tree, warmed up."""
+    load.run(load.Plan(plan.port, plan.paths, 200, plan.clients, plan.body))
+    spent = measure.cpu_of(server.pid, lambda: load.run(plan))
+    return spent / plan.requests * 1e6
+
+
+def request_rows(bench: Bench) -> Iterator[Row]:
+    """CPU per request beside a stock Quart hello, with 1 and with 32 clients."""
+    bench.daemon.spawn_agents("listed", 1)
+    for clients in (1, 32):
+        hello = load.Plan(bench.hello.port, ("/",), REQUESTS, clients)
+        yardstick = cpu_us(bench.hello, hello)
+        for path, limit in (("/api/health", 1.0), ("/api/agents", 2.0)):
+            plan = load.Plan(bench.daemon.port, (path,), REQUESTS, clients)
+            ours = cpu_us(bench.daemon, plan)
+            name = f"GET {path}, CPU, {_clients(clients)}"
+            yield Row(name, ours, "us", limit, yardstick)
+    for clients in (1, 32):
+        hello = load.Plan(bench.hello.port, ("/",), REQUESTS, clients)
+        ours = cpu_us(bench.daemon, message_plan(bench.daemon, clients))
+        name = f"POST message, CPU, {_clients(clients)}"
+        yield Row(name, ours, "us", 6.0, cpu_us(bench.hello, hello))
+
+
+def message_plan(daemon: servers.Server, clients: int) -> load.Plan:
+    """Spread the turns over agents, so that no session grows long."""
+    count = (REQUESTS + 200) // TURNS_OF_AN_AGENT
+    agents = daemon.spawn_agents(f"bench-{clients}", count)
+    paths = tuple(f"/api/agents/{agent}/message" for agent in agents)
+    body = json.dumps({"message": "hello"})
+    return load.Plan(daemon.port, paths, REQUESTS, clients, body)
+
+
+def _clients(count: int) -> str:
+    return "1 client" if count == 1 else f"{count} clients"
+
+
+def memory_row(bench: Bench) -> Row:
+    """Idle memory beside a bare embedded Hypercorn and Quart, one request each."""
+    bench.hello.ask("/")
+    ours = measure.pss_kb(bench.daemon.pid) / 1e3
+    yardstick = measure.pss_kb(bench.hello.pid) / 1e3
+    return Row("idle memory, PSS", ours, "MB", 2.4, yardstick)
+
+
+def socket_row(bench: Bench) -> Row:
+    """Memory of an idle WebSocket."""
+    (agent,) = bench.daemon.spawn_agents("socket", 1)
+    path = f"/api/agents/{agent}/ws"
+    with sockets.held_open(bench.daemon.port, path, 10):
+        before = measure.pss_kb(bench.daemon.pid)
+        with sockets.held_open(bench.daemon.port, path, SOCKETS):
+            after = measure.pss_kb(bench.daemon.pid)
+    return Row("idle WebSocket", (after - before) / SOCKETS, "kB", 60)
+
+
+def cold_start_row(home: Path) -> Row:
+    """Time to the first answered GET /api/agents, on a home that was used before."""
+    seconds = []
+    for _ in range(6):
+        with servers.daemon(home) as (_, start):
+            seconds.append(start)
+    bare = measure.wall_of([sys.executable, "-I", "-S", "-c", "pass"], 21)
+    ours = statistics.median(seconds[1:])
+    return Row("cold start", ours * 1e3, "ms", 80, bare * 1e3)
+
+
+def write_row() -> Row:
+    """Durable commits a second of 64 callers."""
+    with tempfile.TemporaryDirectory(dir=install.ROOT) as folder:
+        ours = asyncio.run(writes.of_store(Path(folder), 300))
+        yardstick = asyncio.run(writes.of_sqlalchemy(Path(folder), 20))
+    return Row("durable writes, 64 callers", ours, "/s", 15, yardstick, at_least=True)
+
+
+def install_rows() -> Iterator[Row]:
+    """What a plain install brings."""
+    size, count = install.size_and_count()
+    yield Row("install size", size, "MB", 130)
+    yield Row("installed distributions", count, "", 90)
+
+
+def daemon_rows(home: Path) -> Iterator[Row]:
+    """Everything that needs a daemon."""
+    with servers.module("upstream") as upstream, servers.module("baseline_hello") as h:
+        servers.write_home(home, upstream.port)
+        yield cold_start_row(home)
+        with servers.daemon(home) as (daemon, _):
+            bench = Bench(daemon, h)
+            yield memory_row(bench)
+            yield from request_rows(bench)
+            yield socket_row(bench)
+
+
+def all_rows() -> Iterator[Row]:
+    """Every row, one after another."""
+    sockets.allow_many_files()
+    yield write_row()
+    with tempfile.TemporaryDirectory() as folder:
+        yield from daemon_rows(Path(folder))
+    yield from install_rows()

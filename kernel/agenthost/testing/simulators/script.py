@@ -1,0 +1,120 @@
+"""What a simulated provider is told to say, and what it heard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ...chat import Finish, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedCall:
+    """A tool call to make; ``arguments`` is written as it stands, JSON or not."""
+
+    name: str
+    arguments: str = "{}"
+    id: str = "call_1"
+
+
+SMALL = Usage(input_tokens=20, output_tokens=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A healthy answer; ``redacted`` is opaque thinking, where the wire has it."""
+
+    text: str = ""
+    reasoning: str = ""
+    redacted: str = ""
+    calls: tuple[ScriptedCall, ...] = ()
+    finish: Finish = Finish.STOP
+    usage: Usage = SMALL
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer byte by byte; ``drop`` cuts the connection instead of ending it."""
+
+    chunks: tuple[bytes, ...] = ()
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    drop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A request in no vendor's words.
+
+    ``results`` are pairs of a tool call's id (its name where the wire has no ids)
+    and text, ``thoughts`` pairs of reasoning and its signature, ``steps`` how many
+    messages carried tool results.
+    """
+
+    path: str
+    key: str | None
+    raw: bytes
+    body: Mapping[str, Any]
+    model: str
+    stream: bool
+    system: str
+    said: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    results: tuple[tuple[str, str], ...] = ()
+    thoughts: tuple[tuple[str, str], ...] = ()
+    steps: int = 0
+
+
+class Wire(Protocol):
+    """How one dialect writes what the script says."""
+
+    @property
+    def base(self) -> str:
+        """The path of the base URL, such as ``/v1``."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """The path that requests go to."""
+        ...
+
+    @property
+    def content_type(self) -> str:
+        """The media type of a streamed answer."""
+        ...
+
+    def hear(self, headers: Mapping[str, str], raw: bytes) -> Heard:
+        """Read a request; header names are lower case."""
+        ...
+
+    def events(self, turn: Turn) -> Sequence[bytes]:
+        """Write a streamed answer; the last event is the end marker."""
+        ...
+
+    def whole(self, turn: Turn) -> bytes:
+        """Write an answer that does not stream."""
+        ...
+
+    def refusal(self, status: int, words: str) -> bytes:
+        """Write the body of an error answer."""
+        ...
+
+    def failure(self, words: str) -> bytes:
+        """Write an error event for the middle of a stream."""
+        ...
+
+    def garbage(self) -> bytes:
+        """Write an event that is not JSON."""
+        ...
+
+    def told(self, usage: Usage) -> Usage:
+        """Keep of a usage what this wire can say."""
+        ...
+
+
+def pieces(text: str, size: int = 5) -> list[str]:
+    """Cut a text into what a stream would bring at a time."""
+    return [text[start : start + size] for start in range(0, len(text), size)]

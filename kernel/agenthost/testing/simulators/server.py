@@ -1,0 +1,112 @@
+"""A small HTTP/1.1 server that answers each request with the next scene."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from .script import Heard, Reply, Turn, Wire
+
+
+class ProviderSimulator:
+    """A provider on a loopback port, for one test.
+
+    Example:
+        ::
+
+            async with ProviderSimulator(OpenAIChatWire()) as upstream:
+                upstream.play(Turn("hello"))
+                ...
+                assert upstream.heard[0].said == ("hi",)
+    """
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        self.heard: list[Heard] = []
+        self._scenes: deque[Turn | Reply] = deque()
+        self._server: asyncio.Server | None = None
+        self._port = 0
+
+    @property
+    def base_url(self) -> str:
+        """The address to configure for the provider."""
+        return f"http://127.0.0.1:{self._port}{self.wire.base}"
+
+    def play(self, *scenes: Turn | Reply) -> None:
+        """Answer the coming requests with these, in order."""
+        self._scenes.extend(scenes)
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._server is not None:
+            self._server.close()
+            await self._server.wait_closed()
+
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        try:
+            path, headers, body = await _read_request(reader)
+            await self._answer(writer, self._reply(path, headers, body))
+        except (ConnectionError, asyncio.IncompleteReadError):
+            return
+        finally:
+            writer.close()
+
+    def _reply(self, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        if path.partition("?")[0] != self.wire.path:
+            return self._refuse(404, f"no route {path}")
+        heard = self.wire.hear(headers, body)
+        self.heard.append(heard)
+        if not self._scenes:
+            return self._refuse(500, "the script has no scene left")
+        scene = self._scenes.popleft()
+        if isinstance(scene, Reply):
+            return scene
+        if heard.stream:
+            kind = {"Content-Type": self.wire.content_type}
+            return Reply(tuple(self.wire.events(scene)), headers=kind)
+        return Reply((self.wire.whole(scene),), headers=JSON)
+
+    def _refuse(self, status: int, words: str) -> Reply:
+        return Reply((self.wire.refusal(status, words),), status, JSON)
+
+    async def _answer(self, writer: asyncio.StreamWriter, reply: Reply) -> None:
+        lines = [f"HTTP/1.1 {reply.status} Scripted"]
+        fixed = {"Transfer-Encoding": "chunked", "Connection": "close"}
+        lines += [
+            f"{name}: {value}" for name, value in {**reply.headers, **fixed}.items()
+        ]
+        writer.write("\r\n".join([*lines, "", ""]).encode())
+        for chunk in filter(None, reply.chunks):
+            writer.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
+            await writer.drain()
+        if not reply.drop:
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+async def _read_request(
+    reader: asyncio.StreamReader,
+) -> tuple[str, dict[str, str], bytes]:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    first, *lines = head.split("\r\n")
+    pairs = (line.partition(":") for line in lines if line)
+    headers = {name.lower(): value.strip() for name, _, value in pairs}
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return first.split(" ")[1], headers, body

@@ -1,0 +1,7 @@
+"""``python -m agenthost_cli`` is ``agenthost``."""
+
+import sys
+
+from . import main
+
+sys.exit(main())

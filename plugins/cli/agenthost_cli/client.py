@@ -1,0 +1,79 @@
+"""Speak HTTP to the daemon that runs on a home."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from pathlib import Path
+from typing import Any
+
+from .errors import CommandError
+from .home import RunningDaemon, api_key, not_running, running_daemon
+
+
+class Client:
+    """Asks the daemon of a home.
+
+    Raises:
+        CommandError: From every method: nobody runs there, or it refused.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self.daemon: RunningDaemon = running_daemon(home)
+        self._key = api_key(home)
+
+    def get(self, path: str) -> Any:
+        """Ask for JSON."""
+        return self._ask("GET", path, None, 10)
+
+    def post(self, path: str, body: object = None, *, timeout: float = 10) -> Any:
+        """Send JSON and read the answer's."""
+        return self._ask("POST", path, body, timeout)
+
+    def agent_id(self, name: str) -> str:
+        """Find an agent by its name or id."""
+        agents = self.get("/api/agents")
+        for agent in agents:
+            if name in (agent["name"], agent["id"]):
+                return str(agent["id"])
+        known = ", ".join(sorted(agent["name"] for agent in agents)) or "none"
+        raise CommandError(f"no agent is named {name!r}; there are: {known}")
+
+    def _ask(self, method: str, path: str, body: object, timeout: float) -> Any:
+        headers = {"accept": "application/json"}
+        if body is not None:
+            headers["content-type"] = "application/json"
+        if self._key:
+            headers["authorization"] = f"Bearer {self._key}"
+        data = None if body is None else json.dumps(body).encode()
+        connection = http.client.HTTPConnection(
+            self.daemon.host, self.daemon.port, timeout=timeout
+        )
+        try:
+            connection.request(method, path, data, headers)
+            answer = connection.getresponse()
+            return _read(answer.status, answer.read())
+        except ConnectionRefusedError:
+            raise not_running(self._home) from None
+        except TimeoutError:
+            raise CommandError(f"no answer within {timeout:g} seconds") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise CommandError(f"the connection broke off: {error}") from error
+        finally:
+            connection.close()
+
+
+def _read(status: int, body: bytes) -> Any:
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        raise CommandError(f"the daemon answered {status} without JSON") from None
+    if status < 400:
+        return answer
+    if status == 401:
+        raise CommandError(
+            "the daemon wants its key; set AGENTHOST_API_KEY or api_key in config.toml"
+        )
+    said = answer.get("error") if isinstance(answer, dict) else None
+    raise CommandError(str(said or f"the daemon answered {status}"))

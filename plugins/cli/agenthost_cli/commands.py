@@ -1,0 +1,175 @@
+"""The commands of ``agenthost``."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .errors import CommandError
+from .home import home_folder
+
+STOP_SECONDS = 60
+MESSAGE_SECONDS = 900
+FAILED = 1
+INTERRUPTED = 130
+
+
+class Commands(click.Group):
+    """Own commands first; a name that is not ours is looked for among the plugins."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Find a command, loading plugins only for a name that is not ours."""
+        own = super().get_command(ctx, cmd_name)
+        if own is not None:
+            return own
+        from .extensions import plugin_commands
+
+        return plugin_commands(home_folder()).get(cmd_name)
+
+
+def run() -> int:
+    """Run one command; its exit code is 0, 1 or 130."""
+    try:
+        agenthost(prog_name="agenthost", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return FAILED
+    except (click.Abort, KeyboardInterrupt):
+        click.echo(err=True)
+        return INTERRUPTED
+    return 0
+
+
+@click.group(cls=Commands, epilog="Plugins bring more: agenthost plugins commands")
+def agenthost() -> None:
+    """Run a daemon that hosts AI agents, and speak to it."""
+
+
+@agenthost.command()
+@click.option("--detach", is_flag=True, help="Go on in the background.")
+def start(*, detach: bool) -> None:
+    """Start the daemon of this home."""
+    from agenthost import AgentHostError, run
+
+    try:
+        run(home_folder(), detach=detach)
+    except AgentHostError as error:
+        raise CommandError(error.message) from error
+
+
+@agenthost.command()
+def stop() -> None:
+    """Stop the daemon and wait until it is gone."""
+    from .client import Client
+
+    client = Client(home_folder())
+    client.post("/api/shutdown")
+    deadline = time.monotonic() + STOP_SECONDS
+    while _alive(client.daemon.pid):
+        if time.monotonic() > deadline:
+            raise CommandError(
+                f"process {client.daemon.pid} still runs after {STOP_SECONDS} seconds"
+            )
+        time.sleep(0.05)
+    click.echo("stopped")
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return not _is_zombie(pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] == "Z"
+
+
+@agenthost.command()
+@click.option("--json", "as_json", is_flag=True, help="Print what the API answers.")
+def status(*, as_json: bool) -> None:
+    """Tell how the daemon is."""
+    from .client import Client
+
+    answer = Client(home_folder()).get("/api/status")
+    if as_json:
+        click.echo(json.dumps(answer, indent=2))
+        return
+    click.echo(f"{answer['status']}, up {int(answer['uptime_seconds'])} s")
+    click.echo(f"model: {answer['default_provider']}/{answer['default_model']}")
+    click.echo(f"agents: {answer['agent_count']}")
+    for agent in answer["agents"]:
+        model = f"{agent['model_provider']}/{agent['model_name']}"
+        click.echo(f"  {agent['name']}  {agent['state']}  {model}  {agent['id']}")
+
+
+@agenthost.command()
+@click.argument("agent")
+@click.argument("text")
+def message(agent: str, text: str) -> None:
+    """Send TEXT to AGENT (a name or an id) and print the answer."""
+    from .client import Client
+
+    client = Client(home_folder())
+    path = f"/api/agents/{client.agent_id(agent)}/message"
+    answer = client.post(path, {"message": text}, timeout=MESSAGE_SECONDS)
+    click.echo(answer["response"])
+
+
+@agenthost.command()
+def version() -> None:
+    """Print the version."""
+    from importlib.metadata import version as version_of
+
+    click.echo(f"agenthost {version_of('agenthost')}")
+
+
+@agenthost.group()
+def plugins() -> None:
+    """See what is installed."""
+
+
+@plugins.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_plugins(*, as_json: bool) -> None:
+    """List plugins: enabled, disabled or failed."""
+    from .extensions import load_plugins
+
+    rows: list[dict[str, Any]] = [
+        {
+            "key": state.key,
+            "status": str(state.status),
+            "distribution": state.distribution,
+            "version": state.version,
+            "reason": state.reason,
+        }
+        for state in load_plugins(home_folder()).states()
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        origin = f"{row['distribution']} {row['version']}"
+        reason = f"  {row['reason']}" if row["reason"] else ""
+        click.echo(f"{row['key']:<44} {row['status']:<9} {origin}{reason}")
+
+
+@plugins.command("commands")
+def list_commands() -> None:
+    """List the commands that plugins bring."""
+    from .extensions import plugin_commands
+
+    for name, command in sorted(plugin_commands(home_folder()).items()):
+        click.echo(f"{name:<20} {command.get_short_help_str()}")

@@ -1,0 +1,59 @@
+"""Refuse file access that leaves the agent's workspace.
+
+The guard judges the path as written; opening beneath a directory descriptor, in
+``agenthost.Files``, judges what stands on the disk.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from agenthost import (
+    ALLOW,
+    Blocked,
+    Deny,
+    Files,
+    Guard,
+    Guards,
+    PathCase,
+    SecuritySystem,
+    Verdict,
+    hookimpl,
+)
+
+
+def inside_workspace(case: PathCase) -> Verdict:
+    """Deny a path that names a place outside the workspace."""
+    if case.path.is_absolute() or ".." in case.path.parts:
+        return Deny(f"{case.path} leaves the workspace; use a path inside it")
+    return ALLOW
+
+
+def self_test() -> None:
+    """Plant a link that leaves a scratch workspace and see every way out refused.
+
+    Raises:
+        RuntimeError: A way out was open, or an honest file was refused.
+    """
+    with tempfile.TemporaryDirectory(prefix="agenthost-") as scratch:
+        root = Path(scratch)
+        (root / "secret").write_bytes(b"secret")
+        workspace = Files(root / "spaces", Guards([security_system()])).workspace("a")
+        workspace.write("honest", b"yes")
+        if workspace.read("honest", 3) != b"yes":
+            raise RuntimeError("an honest file was not read")
+        (root / "spaces" / "a" / "out").symlink_to(root)
+        for way in ("out/secret", "../../secret", f"{root}/secret"):
+            with suppress(Blocked):
+                workspace.read(way, 6)
+                raise RuntimeError(f"{way} was let through")
+
+
+@hookimpl
+def security_system() -> SecuritySystem:
+    """Offer path traversal prevention."""
+    return SecuritySystem(
+        "path_traversal_prevention", {Guard.PATH: inside_workspace}, self_test
+    )

@@ -1,0 +1,121 @@
+"""A tool loop against aimock, a scripted model upstream that is not ours.
+
+``make conformance`` installs it: ``npm i @copilotkit/aimock@1.43.0`` in .cache/npm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+from agenthost import (
+    ChatRequest,
+    Completion,
+    Delta,
+    Endpoint,
+    Finish,
+    Message,
+    ModelCall,
+    Role,
+    Secret,
+    Text,
+    TextChunk,
+    ToolDefinition,
+    ToolOutput,
+)
+from agenthost.providers import open_stream
+from agenthost.testing.providers import provider_of
+
+ROOT = Path(__file__).parents[2]
+CLI = ROOT / ".cache/npm/node_modules/@copilotkit/aimock/dist/cli.js"
+NODE = shutil.which("node")
+
+pytestmark = [
+    pytest.mark.conformance,
+    pytest.mark.skipif(
+        NODE is None or not CLI.exists(),
+        reason="needs node and `npm i @copilotkit/aimock@1.43.0` in .cache/npm",
+    ),
+]
+
+FIXTURES = {
+    "fixtures": [
+        {
+            "match": {"userMessage": "weather", "hasToolResult": False},
+            "response": {
+                "toolCalls": [
+                    {"name": "get_weather", "arguments": '{"city": "Lisbon"}'},
+                    {"name": "get_weather", "arguments": '{"city": "Porto"}'},
+                ]
+            },
+        },
+        {
+            "match": {"hasToolResult": True},
+            "response": {"content": "It is warm in both cities."},
+        },
+    ]
+}
+WEATHER = ToolDefinition(
+    "get_weather",
+    "Tell the weather of a city.",
+    {"type": "object", "properties": {"city": {"type": "string"}}},
+)
+
+
+@pytest.fixture
+async def aimock(tmp_path: Path) -> AsyncIterator[str]:
+    """The address of a running aimock."""
+    fixtures = tmp_path / "fixtures.json"
+    fixtures.write_text(json.dumps(FIXTURES))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    process = await asyncio.create_subprocess_exec(
+        str(NODE), str(CLI), "-p", port, "--strict", "-f", str(fixtures),
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        async with asyncio.timeout(60):
+            while b"listening" not in (line := await process.stdout.readline()).lower():
+                assert line, "aimock ended before it listened"
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        await process.communicate()
+
+
+async def deltas(slug: str, url: str, *messages: Message) -> list[Delta]:
+    """Ask the provider, whose service is aimock."""
+    spec = provider_of(slug)
+    model = spec.facts.models[0].upstream_id
+    request = ChatRequest(model, "Be brief.", messages, (WEATHER,), 1000)
+    async with httpx.AsyncClient() as http:
+        call = ModelCall(request, Endpoint(slug, url, Secret("sk-x")), http)
+        return [delta async for delta in open_stream(spec, call)]
+
+
+@pytest.mark.parametrize(
+    ("slug", "base"), [("openai", "/v1"), ("anthropic", ""), ("ollama", "")]
+)
+async def test_a_streamed_tool_loop(aimock: str, slug: str, base: str) -> None:
+    asked = Message(Role.USER, (Text("what is the weather?"),))
+    called = (await deltas(slug, aimock + base, asked))[-1]
+    assert isinstance(called, Completion)
+    assert called.finish is Finish.TOOL_USE
+    uses = called.message.tool_uses
+    assert [use.arguments for use in uses] == [{"city": "Lisbon"}, {"city": "Porto"}]
+    outputs = tuple(ToolOutput(use.id, use.name, "20 degrees") for use in uses)
+    results = Message(Role.TOOL, outputs)
+    said = await deltas(slug, aimock + base, asked, called.message, results)
+    last = said[-1]
+    assert isinstance(last, Completion)
+    assert last.finish is Finish.STOP
+    assert last.message.text == "It is warm in both cities."
+    assert sum(isinstance(delta, TextChunk) for delta in said) > 1

@@ -1,0 +1,283 @@
+"""What plugins offer, compiled: look-ups, collisions, schemas, self-tests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from agenthost import (
+    ALLOW,
+    Answer,
+    Blocked,
+    Call,
+    Deny,
+    DialectSpec,
+    Effect,
+    Grants,
+    Guard,
+    NotFound,
+    ProviderFacts,
+    ProviderSpec,
+    RouteGroup,
+    SchemaSpec,
+    SecuritySystem,
+    ServiceSpec,
+    ToolResult,
+    ToolSpec,
+)
+from agenthost.plugins.loader import Plugins
+from agenthost.plugins.registry import Registry, compile_registry
+from pydantic import BaseModel, Field
+from sqlalchemy import MetaData
+
+from .entries import OTHER, FakeEntry, config, entry, module
+
+
+class Arguments(BaseModel):
+    """What the tool takes."""
+
+    path: str = Field(description="a path")
+
+
+async def call_it(context: object, call: object) -> ToolResult:
+    return ToolResult("done")
+
+
+def tool(name: str, *aliases: str, model: type[BaseModel] = Arguments) -> ToolSpec:
+    return ToolSpec(name, "A tool.", model, Effect.READ, call_it, aliases=aliases)
+
+
+def tools(*specs: ToolSpec) -> Any:
+    return module(register_tool=lambda: specs)
+
+
+def provider(slug: str) -> ProviderSpec:
+    return ProviderSpec(ProviderFacts(slug, slug, "https://x.example"), dialect=ANY)
+
+
+ANY: Any = object()
+
+
+async def compiled(*entries: FakeEntry, app: Any = None) -> tuple[Plugins, Registry]:
+    plugins = Plugins(entries)
+    await plugins.load(config(enable=["*"]))
+    return plugins, await compile_registry(plugins, app)
+
+
+def failures(plugins: Plugins) -> dict[str, str | None]:
+    return {s.key: s.reason for s in plugins.states() if s.status == "failed"}
+
+
+async def test_tools_are_found_by_name_and_alias() -> None:
+    _, registry = await compiled(entry("tool:a", tools(tool("kv_set", "memory_store"))))
+    assert registry.tool("memory_store") is registry.tool("kv_set")
+    assert list(registry.tools) == ["kv_set"]
+    assert registry.tool("kv_set").definition.parameters["type"] == "object"
+    with pytest.raises(NotFound):
+        registry.tool("nothing")
+
+
+async def test_granted_tools_come_sorted_and_by_any_name() -> None:
+    specs = tools(tool("kv_set", "memory_store"), tool("b"), tool("a"))
+    _, registry = await compiled(entry("tool:a", specs))
+    names = [t.spec.name for t in registry.granted(Grants({"tool": ("memory_*", "a")}))]
+    assert names == ["a", "kv_set"]
+    assert registry.granted(Grants()) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "name"),
+    [
+        (tools(tool("x")), tools(tool("x")), "tool x"),
+        (tools(tool("x")), tools(tool("y", "x")), "tool x"),
+        (tools(tool("y", "x")), tools(tool("x")), "tool x"),
+        (
+            module(register_provider=lambda: [provider("p")]),
+            module(register_provider=lambda: [provider("p")]),
+            "provider p",
+        ),
+        (
+            module(register_dialect=lambda: [DialectSpec("d", lambda _: ANY)]),
+            module(register_dialect=lambda: [DialectSpec("d", lambda _: ANY)]),
+            "dialect d",
+        ),
+    ],
+)
+async def test_a_name_taken_twice_fails_the_second_naming_both(
+    first: object, second: object, name: str
+) -> None:
+    plugins, _ = await compiled(entry("tool:a", second, OTHER), entry("tool:z", first))
+    assert failures(plugins) == {
+        "tool:a": f"tool:a offers {name}, which tool:z has taken"
+    }
+
+
+async def test_a_plugin_that_collides_offers_nothing_at_all() -> None:
+    _, registry = await compiled(
+        entry("tool:a", tools(tool("x"))), entry("tool:b", tools(tool("x"), tool("y")))
+    )
+    assert set(registry.tools) == {"x"}
+    with pytest.raises(NotFound):
+        registry.tool("y")
+
+
+async def test_a_name_offered_twice_by_one_plugin_fails_it() -> None:
+    plugins, _ = await compiled(entry("tool:a", tools(tool("x"), tool("x"))))
+    assert failures(plugins) == {"tool:a": "tool:a offers tool x twice"}
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a" * 65, "a.b", "é"])
+async def test_a_tool_name_that_models_refuse_fails_its_plugin(name: str) -> None:
+    plugins, registry = await compiled(entry("tool:a", tools(tool(name))))
+    assert "must be 1 to 64" in str(failures(plugins)["tool:a"])
+    assert registry.tools == {}
+
+
+async def serve(call: Call) -> Answer:
+    return {}
+
+
+def routes(method: str, path: str) -> Callable[[Any], list[RouteGroup]]:
+    def hook(app: Any) -> list[RouteGroup]:
+        group = RouteGroup("g")
+        getattr(group, method)(path, scope="x:read")(serve)
+        return [group]
+
+    return hook
+
+
+async def test_a_path_taken_twice_fails_the_second_whatever_its_parameter() -> None:
+    plugins, registry = await compiled(
+        entry("plugin:a", module(register_routes=routes("get", "/x/<uuid:id>"))),
+        entry("plugin:b", module(register_routes=routes("get", "/x/<name>"))),
+        entry("plugin:c", module(register_routes=routes("post", "/x/<name>"))),
+        app=object(),
+    )
+    assert list(failures(plugins)) == ["plugin:b"]
+    assert len(registry.routes) == 2
+
+
+async def test_schemas_and_services_are_collected() -> None:
+    async def nothing(daemon: object) -> None:
+        return None
+
+    both = module(
+        register_schema=lambda: SchemaSpec("notes", MetaData()),
+        register_service=lambda: [ServiceSpec("watch", nothing, nothing)],
+    )
+    _, registry = await compiled(entry("plugin:a", both))
+    assert [s.name for s in registry.schemas] == ["notes"]
+    assert [(key, s.name) for key, s in registry.services] == [("plugin:a", "watch")]
+
+
+def system(
+    name: str, test: Callable[[], Any], guard: Callable[[Any], Any] = lambda _: ALLOW
+) -> Any:
+    made = SecuritySystem(name, {Guard.PATH: guard}, test)
+    return module(security_system=lambda: made)
+
+
+def fails() -> None:
+    raise AssertionError("planted link was followed")
+
+
+async def asynchronous() -> None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("test", "reason"),
+    [
+        (fails, "AssertionError: planted link was followed"),
+        (asynchronous, "self_test is async; it must be a plain function"),
+    ],
+)
+async def test_guards_of_a_failed_self_test_are_not_used(
+    test: Callable[[], Any], reason: str
+) -> None:
+    _, registry = await compiled(entry("security:s", system("s", test)))
+    (state,) = registry.security.states()
+    assert (state.active, state.reason) == (False, reason)
+    with pytest.raises(Blocked, match="no security system guards"):
+        registry.security.guards.check(Guard.PATH, None)
+
+
+async def test_guards_of_a_healthy_system_decide() -> None:
+    refuse = system("s", lambda: None, lambda _: Deny("no"))
+    _, registry = await compiled(entry("security:s", refuse))
+    assert registry.security.states()[0].active
+    with pytest.raises(Blocked, match="no"):
+        registry.security.guards.check(Guard.PATH, None)
+
+
+async def test_a_self_test_is_run_again_and_off_the_loop() -> None:
+    results: list[Callable[[], None]] = [lambda: None, fails, lambda: None]
+    threads: list[threading.Thread] = []
+
+    def test() -> None:
+        threads.append(threading.current_thread())
+        results.pop(0)()
+
+    _, registry = await compiled(entry("security:s", system("s", test)))
+    assert registry.security.guards.filled(Guard.PATH)
+    assert not (await registry.security.test())[0].active
+    assert not registry.security.guards.filled(Guard.PATH)
+    assert (await registry.security.test())[0].active
+    assert threading.main_thread() not in threads
+
+
+async def test_a_system_is_inactive_once_its_plugin_has_failed() -> None:
+    plugins, registry = await compiled(entry("security:s", system("s", lambda: None)))
+    plugins.fail("security:s", "broke")
+    assert not registry.security.states()[0].active
+
+
+class Inner(BaseModel):
+    """Inside."""
+
+    title: str
+    more: Mapping[str, int] = Field(default_factory=dict)
+
+
+class Outer(BaseModel):
+    """Outside."""
+
+    one: Inner = Field(description="the one")
+    many: list[Inner] = []
+
+
+class Tree(BaseModel):
+    """Recurs."""
+
+    name: str
+    children: list[Tree] = []
+
+
+async def test_a_schema_is_closed_and_holds_no_references() -> None:
+    _, registry = await compiled(entry("tool:a", tools(tool("a", model=Outer))))
+    schema = registry.tool("a").schema
+    assert "$defs" not in schema
+    assert schema["additionalProperties"] is False
+    one = schema["properties"]["one"]
+    assert one["description"] == "the one"
+    assert one["additionalProperties"] is False
+    assert one["properties"]["title"] == {"type": "string"}
+    assert one["properties"]["more"]["additionalProperties"] == {"type": "integer"}
+    assert schema["properties"]["many"]["items"]["properties"] == one["properties"]
+
+
+async def test_a_schema_that_recurs_keeps_its_definitions() -> None:
+    _, registry = await compiled(entry("tool:a", tools(tool("a", model=Tree))))
+    schema = registry.tool("a").schema
+    assert schema["$defs"]["Tree"]["additionalProperties"] is False
+    assert schema["$defs"]["Tree"]["properties"]["name"] == {"type": "string"}
+
+
+async def test_a_model_without_a_schema_fails_its_plugin() -> None:
+    class Odd(BaseModel):
+        call: Callable[[int], int]
+
+    plugins, _ = await compiled(entry("tool:a", tools(tool("a", model=Odd))))
+    assert "tool:a" in failures(plugins)

@@ -1,0 +1,88 @@
+"""Bodies: too large, too slow, cut short."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from .conftest import Running, Start, until
+from .test_answers import check_headers
+
+PREFIXES = ["/api", "/v1"]
+
+
+async def chunks(count: int) -> AsyncIterator[bytes]:
+    for _ in range(count):
+        yield b"x" * 65536
+
+
+@pytest.mark.parametrize("at", PREFIXES)
+async def test_a_body_over_the_limit_is_refused_by_its_length(
+    open_front: Running, at: str
+) -> None:
+    answer = await open_front.client.post(
+        f"{at}/greet",
+        content=b"x" * (5 * 1024 * 1024),
+        headers={"content-type": "application/json"},
+    )
+    assert answer.status_code == 413
+    assert answer.json()["code"] == "too_large"
+    check_headers(answer.headers)
+
+
+@pytest.mark.parametrize("at", PREFIXES)
+async def test_a_body_over_the_limit_is_refused_while_it_streams(
+    open_front: Running, at: str
+) -> None:
+    answer = await open_front.client.post(
+        f"{at}/greet",
+        content=chunks(40),
+        headers={"content-type": "application/json"},
+    )
+    assert answer.status_code == 413
+    check_headers(answer.headers)
+
+
+@pytest.mark.parametrize("at", PREFIXES)
+async def test_a_route_has_its_own_limit(open_front: Running, at: str) -> None:
+    for size, status in ((9, 200), (10, 413)):
+        answer = await open_front.client.post(f"{at}/raw", content=b"x" * size)
+        assert answer.status_code == status
+
+
+@pytest.mark.parametrize("at", PREFIXES)
+async def test_a_slow_body_is_given_up(start: Start, at: str) -> None:
+    front = await start(body_timeout=0.05)
+    reader, writer = await asyncio.open_connection(front.host, front.port)
+    writer.write(
+        f"POST {at}/greet HTTP/1.1\r\nHost: localhost\r\n"
+        "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{".encode()
+    )
+    head = await reader.readuntil(b"\r\n\r\n")
+    writer.close()
+    assert b" 408 " in head
+
+
+async def test_a_refused_client_can_go_on_on_its_connection(
+    locked_front: Running,
+) -> None:
+    for _ in range(3):
+        answer = await locked_front.client.post("/api/touch", content=b"x" * 100_000)
+        assert answer.status_code == 401
+    pool = locked_front.client._transport._pool  # type: ignore[attr-defined]
+    assert len(pool.connections) == 1
+
+
+async def test_a_client_that_leaves_in_its_body_leaves_nothing(
+    open_front: Running,
+) -> None:
+    _, writer = await asyncio.open_connection(open_front.host, open_front.port)
+    writer.write(
+        b"POST /api/greet HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
+    )
+    await writer.drain()
+    await until(lambda: bool(open_front.front.asgi.running))
+    writer.close()
+    await until(lambda: not open_front.front.asgi.running)

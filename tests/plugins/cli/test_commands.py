@@ -1,0 +1,315 @@
+"""The command line against a scripted daemon on the loopback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import agenthost
+import agenthost_cli
+import click
+import pytest
+from agenthost import CommandSpec
+from agenthost_cli import commands, extensions, home
+
+AGENT = {
+    "id": "0b6b2a4e-0000-4000-8000-000000000001",
+    "name": "ada",
+    "state": "Running",
+    "created_at": "2026-01-01T00:00:00.000Z",
+    "model_provider": "offline",
+    "model_name": "offline",
+}
+STATUS = {
+    "status": "running",
+    "agent_count": 1,
+    "data_dir": "/data",
+    "default_provider": "offline",
+    "default_model": "offline",
+    "uptime_seconds": 7,
+    "agents": [AGENT],
+}
+
+
+class ScriptedDaemon(ThreadingHTTPServer):
+    """Answers what it was told to, and keeps what it was asked."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers: dict[str, tuple[int, Any]] = {
+            "GET /api/status": (200, STATUS),
+            "GET /api/agents": (200, [AGENT]),
+            "POST /api/shutdown": (200, {"status": "shutting_down"}),
+        }
+        self.heard: list[tuple[str, str | None, Any]] = []
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request of the scripted daemon."""
+
+    server: ScriptedDaemon
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        asked = f"{self.command} {self.path}"
+        key = self.headers.get("authorization")
+        self.server.heard.append((asked, key, json.loads(body) if body else None))
+        status, answer = self.server.answers.get(asked, (404, {"error": "no route"}))
+        data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_POST(self) -> None:
+        self.do_GET()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - theirs
+        """Say nothing."""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AGENTHOST_HOME", str(tmp_path))
+    monkeypatch.delenv("AGENTHOST_API_KEY", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def daemon(folder: Path) -> Iterator[ScriptedDaemon]:
+    with ScriptedDaemon() as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        tell(folder, f"127.0.0.1:{server.server_port}", pid=ended_process())
+        yield server
+        server.shutdown()
+
+
+def ended_process() -> int:
+    with subprocess.Popen([sys.executable, "-I", "-S", "-c", ""]) as process:
+        pass
+    return process.pid
+
+
+def tell(folder: Path, address: str, pid: int = 1) -> None:
+    facts = {"pid": pid, "listen_addr": address, "started_at": "", "version": "0"}
+    (folder / "daemon.json").write_text(json.dumps(facts), encoding="utf-8")
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["agenthost", *arguments])
+    return agenthost_cli.main()
+
+
+Captured = pytest.CaptureFixture[str]
+
+
+def test_status_tells_people_and_programs(
+    daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    assert run(monkeypatch, "status") == 0
+    told = capsys.readouterr().out
+    assert "running, up 7 s" in told
+    assert "ada  Running  offline/offline" in told
+    assert run(monkeypatch, "status", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == STATUS
+    assert [asked for asked, _, _ in daemon.heard] == ["GET /api/status"] * 2
+
+
+@pytest.mark.parametrize("named", ["ada", AGENT["id"]])
+def test_a_message_goes_to_an_agent_by_name_or_id(
+    daemon: ScriptedDaemon,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+    named: str,
+) -> None:
+    path = f"POST /api/agents/{AGENT['id']}/message"
+    daemon.answers[path] = (200, {"response": "Olá"})
+    assert run(monkeypatch, "message", named, "hello") == 0
+    assert capsys.readouterr().out == "Olá\n"
+    assert daemon.heard[-1] == (path, None, {"message": "hello"})
+
+
+def test_a_message_to_nobody_names_who_is_there(
+    daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    assert run(monkeypatch, "message", "bob", "hello") == 1
+    assert "no agent is named 'bob'; there are: ada" in capsys.readouterr().err
+    assert len(daemon.heard) == 1
+
+
+def test_what_the_daemon_refuses_is_shown(
+    daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    path = f"POST /api/agents/{AGENT['id']}/message"
+    daemon.answers[path] = (409, {"error": "the agent is suspended"})
+    assert run(monkeypatch, "message", "ada", "hello") == 1
+    assert capsys.readouterr().err == "Error: the agent is suspended\n"
+
+
+@pytest.mark.parametrize("answer", [b"", b"<html>", b"\xff"])
+def test_an_answer_that_is_no_json_is_an_error(
+    daemon: ScriptedDaemon,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+    answer: bytes,
+) -> None:
+    daemon.answers["GET /api/status"] = (502, answer)
+    assert run(monkeypatch, "status") == 1
+    assert "answered 502 without JSON" in capsys.readouterr().err
+
+
+def test_stop_asks_and_waits_for_the_process(
+    daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    assert run(monkeypatch, "stop") == 0
+    assert capsys.readouterr().out == "stopped\n"
+    assert daemon.heard[0][0] == "POST /api/shutdown"
+
+
+def test_the_key_comes_from_the_configuration_or_the_environment(
+    daemon: ScriptedDaemon, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "config.toml").write_text('api_key = "from-file"\n', encoding="utf-8")
+    run(monkeypatch, "status")
+    monkeypatch.setenv("AGENTHOST_API_KEY", "from-environment")
+    run(monkeypatch, "status")
+    keys = [key for _, key, _ in daemon.heard]
+    assert keys == ["Bearer from-file", "Bearer from-environment"]
+
+
+def test_a_missing_key_names_the_remedy(
+    daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    daemon.answers["GET /api/status"] = (401, {"error": "unauthenticated"})
+    assert run(monkeypatch, "status") == 1
+    assert "set AGENTHOST_API_KEY" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [("status",), ("stop",), ("message", "a", "b")])
+def test_without_a_daemon_every_command_says_how_to_start_one(
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    assert run(monkeypatch, *command) == 1
+    assert "agenthost start" in capsys.readouterr().err
+
+
+def test_a_file_left_behind_by_a_killed_daemon_is_not_believed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        tell(folder, f"127.0.0.1:{server.server_port}")
+    assert run(monkeypatch, "status") == 1
+    assert "no daemon runs on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"pid": 1, "listen_addr": "x"}'])
+def test_a_broken_daemon_file_is_an_error_not_a_crash(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+    text: str,
+) -> None:
+    (folder / "daemon.json").write_text(text, encoding="utf-8")
+    assert run(monkeypatch, "status") == 1
+    assert "cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("127.0.0.1:4200", "127.0.0.1"),
+        ("0.0.0.0:4200", "127.0.0.1"),
+        ("[::]:4200", "::1"),
+        ("[fd00::1]:4200", "fd00::1"),
+    ],
+)
+def test_an_address_is_one_that_can_be_asked(
+    folder: Path, address: str, host: str
+) -> None:
+    tell(folder, address)
+    assert home.running_daemon(folder) == home.RunningDaemon(1, host, 4200)
+
+
+def test_a_wrong_use_ends_with_1_and_an_interrupt_with_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    def interrupted() -> Path:
+        raise KeyboardInterrupt
+
+    assert run(monkeypatch, "message", "ada") == 1
+    assert "Missing argument 'TEXT'" in capsys.readouterr().err
+    monkeypatch.setattr(commands, "home_folder", interrupted)
+    assert run(monkeypatch, "status") == 130
+
+
+def test_start_hands_over_to_the_kernel(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[Path, bool]] = []
+
+    def start(home: Path, *, detach: bool) -> None:
+        calls.append((home, detach))
+
+    monkeypatch.setattr(agenthost, "run", start, raising=False)
+    assert run(monkeypatch, "start", "--detach") == 0
+    assert calls == [(folder, True)]
+
+
+def test_a_start_that_is_refused_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    def start(home: Path, *, detach: bool) -> None:
+        raise agenthost.ConfigError("config.toml line 1: listen_addr: no")
+
+    monkeypatch.setattr(agenthost, "run", start, raising=False)
+    assert run(monkeypatch, "start") == 1
+    assert "config.toml line 1: listen_addr: no" in capsys.readouterr().err
+
+
+@click.command("greet")
+@click.argument("name")
+def greet(name: str) -> None:
+    """Greet somebody."""
+    click.echo(f"hello {name}")
+
+
+class OfferingPlugins:
+    """Loaded plugins of which one brings a command."""
+
+    async def collect(self, hook: str) -> Iterable[tuple[str, CommandSpec]]:
+        assert hook == "register_command"
+        return [("plugin:greeter", CommandSpec(greet))]
+
+
+def test_register_command_brings_commands_of_plugins(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(extensions, "load_plugins", lambda _: OfferingPlugins())
+    assert run(monkeypatch, "greet", "ada") == 0
+    assert capsys.readouterr().out == "hello ada\n"
+    assert run(monkeypatch, "plugins", "commands") == 0
+    assert "Greet somebody." in capsys.readouterr().out
+    assert run(monkeypatch, "gret", "ada") == 1
+    assert "No such command 'gret'" in capsys.readouterr().err
+
+
+def test_help_imports_neither_the_kernel_nor_what_is_heavy() -> None:
+    script = (
+        "import sys; sys.argv = ['agenthost', '--help']; import agenthost_cli\n"
+        "agenthost_cli.main()\n"
+        "heavy = {'agenthost', 'pydantic', 'asyncio', 'http.client', 'pluggy'}\n"
+        "sys.exit(repr(sorted(heavy & set(sys.modules))))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert answer.stderr.strip() == "[]"
+    assert "Usage: agenthost" in answer.stdout

@@ -1,0 +1,62 @@
+"""The size check sees what is too large, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tools.check_sizes import offences
+
+
+def plant(root: Path, path: str, source: str) -> list[str]:
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(source, encoding="utf-8")
+    return list(offences(root))
+
+
+def function(lines: int, indent: str = "") -> str:
+    body = f"{indent}    x = 1\n" * (lines - 1)
+    return f"{indent}def long():\n{body}"
+
+
+def test_a_file_of_500_lines_passes_and_one_more_does_not(tmp_path: Path) -> None:
+    assert plant(tmp_path, "plugins/a/a/m.py", "x = 1\n" * 500) == []
+    assert plant(tmp_path, "plugins/a/a/m.py", "x = 1\n" * 501) == [
+        "plugins/a/a/m.py: 501 lines; at most 500"
+    ]
+
+
+def test_a_function_of_60_lines_passes_and_one_more_does_not(tmp_path: Path) -> None:
+    assert plant(tmp_path, "kernel/k/m.py", function(60)) == []
+    assert plant(tmp_path, "kernel/k/m.py", function(61)) == [
+        "kernel/k/m.py:1: long has 61 lines; at most 60"
+    ]
+
+
+def test_a_nested_method_is_measured_too(tmp_path: Path) -> None:
+    source = (
+        "def f():\n    class A:\n        async def g(self, a, b, c, d, e, f): ...\n"
+    )
+    assert plant(tmp_path, "kernel/k/m.py", source) == [
+        "kernel/k/m.py:3: g has 6 parameters; at most 5"
+    ]
+
+
+def test_self_is_no_parameter_but_keyword_only_ones_are(tmp_path: Path) -> None:
+    method = "class A:\n    def f(self, a, b, c, *, d, e): ...\n"
+    assert plant(tmp_path, "kernel/k/m.py", method) == []
+    static = "class A:\n    @staticmethod\n    def f(a, b, c, d, e, f): ...\n"
+    assert plant(tmp_path, "kernel/k/m.py", static) == [
+        "kernel/k/m.py:3: f has 6 parameters; at most 5"
+    ]
+
+
+def test_the_kernel_stays_under_6000_lines_without_its_harness(tmp_path: Path) -> None:
+    for number in range(11):
+        plant(tmp_path, f"kernel/k/m{number}.py", "x = 1\n" * 500)
+    for number in range(3):
+        plant(tmp_path, f"kernel/k/testing/m{number}.py", "x = 1\n" * 500)
+    assert plant(tmp_path, "kernel/k/last.py", "x = 1\n" * 499) == []
+    assert plant(tmp_path, "kernel/k/last.py", "x = 1\n" * 500) == [
+        "kernel: 6000 lines; it stays under 6000"
+    ]

@@ -1,0 +1,62 @@
+"""Every hook is documented from its docstring, and tested under its name."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import hook_docs
+
+TESTS = Path(__file__).parents[1]
+
+
+def names_of_tests() -> set[str]:
+    """Names of all test functions of the tree, read without importing them."""
+    return {
+        node.name
+        for path in TESTS.rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test_")
+    }
+
+
+def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(sys, "argv", ["hook_docs.py", *arguments])
+    return hook_docs.main()
+
+
+@pytest.mark.parametrize("hook", hook_docs.hook_names())
+def test_every_hook_has_a_line_in_the_docs(hook: str) -> None:
+    page = hook_docs.PAGE.read_text(encoding="utf-8")
+    assert f"## {hook}\n" in page
+
+
+@pytest.mark.parametrize("hook", hook_docs.hook_names())
+def test_every_hook_has_a_test_of_its_name(hook: str) -> None:
+    assert any(hook in name for name in names_of_tests()), (
+        f"write a test whose name contains {hook}"
+    )
+
+
+def test_every_example_of_the_page_is_python() -> None:
+    examples = hook_docs.page().split("**Example:**\n\n```python\n")[1:]
+    assert len(examples) == len(hook_docs.hook_names())
+    for example in examples:
+        ast.parse(example.partition("```")[0])
+
+
+def test_a_stale_page_fails_the_check_and_is_mended_by_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "hooks.md"
+    monkeypatch.setattr(hook_docs, "PAGE", page)
+    assert run(["--check"], monkeypatch) == 1
+    assert "stale" in capsys.readouterr().out
+    assert run([], monkeypatch) == 0
+    assert run(["--check"], monkeypatch) == 0
+    page.write_text(page.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
+    assert run(["--check"], monkeypatch) == 1
