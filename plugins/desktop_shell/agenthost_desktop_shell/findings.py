@@ -11,6 +11,7 @@ Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 Path = tuple[str | int, ...]
 
 SHOWN_CHARACTERS = 120
+TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,10 @@ class CapabilityError(InvalidInput):
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
-        super().__init__("capabilities", "; ".join(str(f) for f in self.findings))
+        told = "; ".join(str(finding) for finding in self.findings[:TOLD])
+        more = len(self.findings) - TOLD
+        rest = f"; and {more} more" if more > 0 else ""
+        super().__init__("capabilities", told + rest)
 
 
 def shorten(value: Json) -> Json:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 MAX_BYTES = 116
@@ -67,11 +65,3 @@ def _problem(text: str) -> str:
         ),
     )
     return next((problem for broken, problem in rules if broken), "")
-
-
-def suggestion(text: str, known: Iterable[str]) -> str:
-    """Name the nearest known identifier as the end of a message, or nothing."""
-    if len(text) > MAX_BYTES:
-        return ""
-    near = difflib.get_close_matches(text, known, n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else ""

@@ -10,7 +10,7 @@ from .checks import Mode
 from .decide import Caller, Decision, decide
 from .findings import CapabilityError, Finding
 from .folders import Folders
-from .manifests import read_manifests
+from .manifests import Target, read_manifests
 from .model import LOCAL, Capability
 from .reading import read_file
 from .resolve import Resolved
@@ -95,9 +95,10 @@ class Policy:
         return known
 
 
-def host_platform() -> str:
+def host_platform() -> Target:
     """This machine's platform, as capability files name it."""
-    return {"darwin": "macOS", "win32": "windows"}.get(sys.platform, "linux")
+    known: dict[str, Target] = {"darwin": "macOS", "win32": "windows"}
+    return known.get(sys.platform, "linux")
 
 
 def platform_of(triple: str) -> str:
@@ -141,12 +142,20 @@ def read_report(
     return Report(tuple(capabilities), tuple(errors), tuple(strict))
 
 
-def load_policy(folder: Path, mode: Mode = Mode.STRICT) -> Policy:
-    """Load a folder: capability files, and tables in its subfolder ``manifests``.
+def load_tables(folder: Path) -> Tables:
+    """Load the built-in tables, and those of a folder's subfolder ``manifests``.
 
     Raises:
-        CapabilityError: Something in it cannot be used.
+        CapabilityError: A manifest cannot be used.
     """
-    tables = Tables.builtin(*read_manifests(folder / MANIFESTS))
+    return Tables.builtin(*read_manifests(folder / MANIFESTS))
+
+
+def load_policy(folder: Path, tables: Tables, mode: Mode = Mode.STRICT) -> Policy:
+    """Load the capability files of a folder; one that does not exist has none.
+
+    Raises:
+        CapabilityError: A file cannot be used.
+    """
     paths = [folder] if folder.is_dir() else []
     return Policy(read_report(paths, tables, mode).checked(), tables)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from agenthost import did_you_mean
+
 from .findings import CapabilityError, Finding
-from .identifiers import CORE, parse_identifier, qualify, suggestion
+from .identifiers import CORE, parse_identifier, qualify
 from .manifests import (
     DEFAULT,
     Module,
@@ -131,12 +133,14 @@ class Tables:
                 f"unknown permission {identifier!r}: the application has no manifest; "
                 "register one, or write module:permission"
             )
-        hint = suggestion(name, self.modules) or f"; known: {', '.join(self._names())}"
+        hint = (
+            did_you_mean(name, self.modules) or f"; known: {', '.join(self._names())}"
+        )
         raise ValueError(f"unknown module {name!r}{hint}")
 
     def _unknown(self, identifier: str, module: str, name: str) -> str:
         owner = repr(module) if module else "the application"
-        hint = suggestion(identifier, self.modules[module].names())
+        hint = did_you_mean(identifier, self.modules[module].names())
         return f"unknown permission {name!r} of {owner}{hint or '; see its table'}"
 
     def _names(self) -> list[str]:

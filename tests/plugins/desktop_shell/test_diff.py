@@ -59,8 +59,10 @@ ROWS: list[tuple[str, Any, Any, list[str]]] = [
         granting(_scope(GIT)),
         granting(_scope(GIT, {"name": "sh", "cmd": "sh"})),
         [
-            "+ shell:execute to window 'main' from local "
-            'scope {"cmd": "sh", "name": "sh"}'
+            (
+                "+ shell:execute to window 'main' from local "
+                'scope {"cmd": "sh", "name": "sh"}'
+            )
         ],
     ),
     (
@@ -68,8 +70,10 @@ ROWS: list[tuple[str, Any, Any, list[str]]] = [
         granting(_scope(GIT)),
         granting(_scope(GIT, deny=[GIT])),
         [
-            "- shell:execute to window 'main' from local "
-            'scope {"cmd": "git", "name": "git"}'
+            (
+                "- shell:execute to window 'main' from local "
+                'scope {"cmd": "git", "name": "git"}'
+            )
         ],
     ),
 ]
