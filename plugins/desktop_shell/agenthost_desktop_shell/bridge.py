@@ -83,8 +83,11 @@ class ShellArguments(BaseModel):
 class Bridge:
     """The socket and the tokens of one daemon."""
 
-    def __init__(self, folders: ServedFolders) -> None:
+    def __init__(
+        self, folders: ServedFolders, hello_within: float = HELLO_WITHIN
+    ) -> None:
         self._folders = folders
+        self._hello_within = hello_within
         self._tokens = Tokens()
 
     async def issue(self, _call: Call, body: IssueBody) -> Answer:
@@ -115,7 +118,7 @@ class Bridge:
 
     async def _hello(self, socket: Socket) -> str:
         try:
-            async with asyncio.timeout(HELLO_WITHIN):
+            async with asyncio.timeout(self._hello_within):
                 frame = await socket.receive()
             token = Hello.model_validate_json(frame or "{}").token
         except (TimeoutError, ValidationError) as error:

@@ -1,14 +1,21 @@
-"""The IPC bridge, on a running daemon, by a WebSocket client that is not ours."""
+"""The IPC bridge: by its handler alone, and on a daemon with a client not ours."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from agenthost.testing import Daemons, RunningDaemon
-from agenthost_desktop_shell.tokens import LIMIT, seen_origin
+from agenthost import OPERATOR, Call, Conflict, NotFound, Reply
+from agenthost.testing import Daemons, ManualClock, RunningDaemon
+from agenthost_desktop_shell.bridge import Bridge, IssueBody
+from agenthost_desktop_shell.decide import Caller
+from agenthost_desktop_shell.served import ServedFolders
+from agenthost_desktop_shell.tokens import LIMIT, Tokens, seen_origin
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
@@ -29,130 +36,211 @@ GRANTS = [
         permissions=["core:window:allow-title"],
     ),
 ]
+Frame = Any
+
+
+def serving(home: Path) -> Path:
+    (home / "capabilities").mkdir(parents=True)
+    (home / "capabilities" / "all.json").write_text(json.dumps(GRANTS))
+    return home
+
+
+class Wire:
+    """A socket whose peer says what it was given, then leaves."""
+
+    def __init__(self, call: Call, frames: Sequence[Frame]) -> None:
+        self.call = call
+        self.said: list[dict[str, Any]] = []
+        self.closed_with = 0
+        self._frames = list(frames)
+
+    async def accept(self) -> None:
+        pass
+
+    async def receive(self) -> str | None:
+        if not self._frames:
+            return None
+        frame = self._frames.pop(0)
+        if callable(frame):
+            return str(await frame())
+        return frame if isinstance(frame, str) else json.dumps(frame)
+
+    async def send(self, text: str) -> None:
+        self.said.append(json.loads(text))
+
+    async def close(self, code: int = 1000) -> None:
+        self.closed_with = code
+
+
+class Talk:
+    """A bridge over a folder, spoken to by one webview after another."""
+
+    def __init__(self, home: Path) -> None:
+        self._daemon: Any = SimpleNamespace(home=serving(home), clock=ManualClock())
+        self.bridge = Bridge(ServedFolders())
+
+    def call(self, **headers: str) -> Call:
+        return Call(self._daemon, OPERATOR, "127.0.0.1", "1", {}, headers)
+
+    async def issue(self, **binding: Any) -> dict[str, Any]:
+        body = IssueBody(**{"window": "main", "platform": "linux", **binding})
+        answer = await self.bridge.issue(self.call(), body)
+        assert isinstance(answer, Reply)
+        return dict(answer.body)
+
+    async def say(self, *frames: Frame, **headers: str) -> Wire:
+        wire = Wire(self.call(**headers), frames)
+        await self.bridge.serve(wire)
+        return wire
 
 
 @pytest.fixture
-async def served(daemons: Daemons, tmp_path: Any) -> AsyncIterator[RunningDaemon]:
-    home = tmp_path / "home"
-    (home / "capabilities").mkdir(parents=True)
-    (home / "capabilities" / "all.json").write_text(json.dumps(GRANTS))
-    config = '[server]\nallowed_origins = ["https://a.dev"]\n'
-    yield await daemons.start(home=home, config=config)
+def talk(tmp_path: Path) -> Talk:
+    return Talk(tmp_path / "home")
 
 
-async def issue(daemon: RunningDaemon, **binding: Any) -> dict[str, Any]:
-    body = {"window": "main", **binding}
-    answer = await daemon.http.post("/api/desktop/tokens", json=body)
-    assert answer.status_code == 201, answer.text
-    return dict(answer.json())
+def invocation(command: str, **args: Any) -> Frame:
+    return {"id": 1, "command": command, "args": args}
 
 
-def bridge(daemon: RunningDaemon, **options: Any) -> connect:
-    url = daemon.url.replace("http", "ws") + "/api/desktop/ipc"
-    return connect(url, proxy=None, **options)
-
-
-async def say(socket: ClientConnection, frame: Any) -> dict[str, Any]:
-    await socket.send(json.dumps(frame))
-    return dict(json.loads(await socket.recv()))
-
-
-async def invoke(socket: ClientConnection, command: str, **args: Any) -> dict[str, Any]:
-    return await say(socket, {"id": 1, "command": command, "args": args})
-
-
+@pytest.mark.parametrize(("webview", "expected"), [("view", True), ("other", False)])
 async def test_each_command_is_checked_for_the_bound_webview(
-    served: RunningDaemon,
+    talk: Talk, webview: str, expected: bool
 ) -> None:
-    for webview, expected in (("view", True), ("other", False)):
-        token = (await issue(served, webview=webview))["token"]
-        async with bridge(served) as socket:
-            hello = await say(socket, {"token": token})
-            assert (hello["status"], hello["webview"]) == ("bound", webview)
-            assert "token" not in hello
-            answer = await invoke(socket, "plugin:window|set_title", title="x")
-            assert (answer["id"], answer["allowed"]) == (1, expected)
-            assert answer["reason"]
+    token = (await talk.issue(webview=webview))["token"]
+    frame = invocation("plugin:window|set_title", title="x")
+    hello, answer = (await talk.say({"token": token}, frame)).said
+    assert (hello["status"], hello["webview"]) == ("bound", webview)
+    assert "token" not in hello
+    assert (answer["id"], answer["allowed"]) == (1, expected)
+    assert answer["reason"]
 
 
-async def test_shell_commands_are_answered_with_what_would_run(
-    served: RunningDaemon,
-) -> None:
-    token = (await issue(served, webview="view"))["token"]
-    async with bridge(served) as socket:
-        await say(socket, {"token": token})
-        assert (await invoke(socket, "shell:execute", name="git"))["argv"] == ["git"]
-        refused = await invoke(socket, "shell:execute", name="git", args=["x"])
-        assert "argument 1" in refused["reason"]
-        opened = await invoke(socket, "shell:open", path="https://a.dev")
-        assert opened["allowed"]
-        wrong = await invoke(socket, "shell:execute", name=5)
-        assert wrong["code"] == "invalid_input"
+async def test_shell_commands_are_answered_with_what_would_run(talk: Talk) -> None:
+    token = (await talk.issue(webview="view"))["token"]
+    wire = await talk.say(
+        {"token": token},
+        invocation("shell:execute", name="git"),
+        invocation("shell:execute", name="git", args=["x"]),
+        invocation("shell:open", path="https://a.dev"),
+        invocation("shell:execute", name=5),
+    )
+    runs, refused, opens, wrong = wire.said[1:]
+    assert runs["argv"] == ["git"]
+    assert "argument 1" in refused["reason"]
+    assert opens["allowed"]
+    assert wrong["code"] == "invalid_input"
 
 
 @pytest.mark.parametrize(
     "frame", [{"token": "guess"}, {"token": ""}, {}, {"command": TITLE}, [], "x"]
 )
-async def test_without_a_good_token_the_bridge_closes(
-    served: RunningDaemon, frame: Any
+async def test_without_a_good_token_the_bridge_closes(talk: Talk, frame: Frame) -> None:
+    wire = await talk.say(frame, invocation(TITLE))
+    assert [answer["code"] for answer in wire.said] == ["unauthenticated"]
+    assert wire.closed_with == 1008
+
+
+async def test_a_peer_that_says_nothing_is_closed(talk: Talk) -> None:
+    talk.bridge = Bridge(ServedFolders(), hello_within=0)
+    wire = await talk.say(asyncio.Event().wait)
+    assert wire.closed_with == 1008
+
+
+async def test_a_revoked_token_ends_its_bridge(talk: Talk) -> None:
+    issued = await talk.issue(webview="view")
+
+    async def after_revocation() -> str:
+        await talk.bridge.revoke(talk.call(), issued["id"])
+        return json.dumps(invocation(TITLE))
+
+    wire = await talk.say(
+        {"token": issued["token"]}, invocation(TITLE), after_revocation
+    )
+    assert wire.said[1]["allowed"]
+    assert wire.said[2]["code"] == "unauthenticated"
+    assert wire.closed_with == 1008
+    with pytest.raises(NotFound):
+        await talk.bridge.revoke(talk.call(), issued["id"])
+
+
+async def test_a_frame_that_is_no_invocation_is_answered(talk: Talk) -> None:
+    token = (await talk.issue(webview="view"))["token"]
+    odd: list[Frame] = [
+        {},
+        {"id": 1},
+        [],
+        "[" * 5000,
+        {**invocation(TITLE), "window": 1},
+    ]
+    wire = await talk.say({"token": token}, *odd, invocation(TITLE))
+    assert [answer.get("code") for answer in wire.said[1:-1]] == ["invalid_input"] * 5
+    assert wire.said[-1]["allowed"]
+
+
+async def test_a_remote_page_with_a_local_token_stays_remote(talk: Talk) -> None:
+    token = (await talk.issue(webview="view"))["token"]
+    frames = {"token": token}, invocation(TITLE), invocation("core:window:title")
+    wire = await talk.say(*frames, origin="https://a.dev")
+    assert [answer["allowed"] for answer in wire.said[1:]] == [False, True]
+
+
+async def test_a_broken_folder_allows_nothing(talk: Talk) -> None:
+    token = (await talk.issue(webview="view"))["token"]
+    folder = talk.call().daemon.home / "capabilities"
+    (folder / "broken.json").write_text("{")
+    wire = await talk.say({"token": token}, invocation(TITLE))
+    assert wire.said[1]["code"] == "conflict"
+    assert "broken.json:1" in wire.said[1]["error"]
+
+
+async def test_tokens_are_listed_without_themselves(talk: Talk) -> None:
+    issued = await talk.issue(webview="view")
+    listed = await talk.bridge.listed(talk.call())
+    token = issued.pop("token")
+    assert listed == [issued]
+    assert token not in json.dumps(listed)
+
+
+def test_tokens_are_bounded() -> None:
+    tokens = Tokens()
+    for _ in range(LIMIT):
+        tokens.issue(Caller("main"), "linux")
+    with pytest.raises(Conflict, match="revoke those of closed webviews"):
+        tokens.issue(Caller("main"), "linux")
+
+
+async def test_a_running_daemon_serves_the_bridge(
+    daemons: Daemons, tmp_path: Path
 ) -> None:
-    async with bridge(served) as socket:
-        answer = await say(socket, frame)
+    daemon = await daemons.start(home=serving(tmp_path / "home"))
+    issued = await _issue(daemon, webview="view")
+    url = daemon.url.replace("http", "ws") + "/api/desktop/ipc"
+    async with connect(url, proxy=None) as socket:
+        assert (await _say(socket, {"token": issued["token"]}))["status"] == "bound"
+        assert (await _say(socket, invocation(TITLE)))["allowed"]
+        assert not (await _say(socket, invocation("core:window:close")))["allowed"]
+        listed = (await daemon.http.get("/api/desktop/tokens")).json()
+        assert [binding["id"] for binding in listed] == [issued["id"]]
+        revoked = await daemon.http.delete(f"/api/desktop/tokens/{issued['id']}")
+        assert revoked.status_code == 200
+        answer = await _say(socket, invocation(TITLE))
         assert answer["code"] == "unauthenticated"
         with pytest.raises(ConnectionClosed):
             await socket.recv()
         assert socket.close_code == 1008
 
 
-async def test_a_revoked_token_ends_its_bridge(served: RunningDaemon) -> None:
-    issued = await issue(served, webview="view")
-    async with bridge(served) as socket:
-        await say(socket, {"token": issued["token"]})
-        assert (await invoke(socket, TITLE))["allowed"]
-        url = f"/api/desktop/tokens/{issued['id']}"
-        assert (await served.http.delete(url)).status_code == 200
-        assert (await invoke(socket, TITLE))["code"] == "unauthenticated"
-    assert (await served.http.delete(url)).status_code == 404
+async def _issue(daemon: RunningDaemon, **binding: Any) -> dict[str, Any]:
+    body = {"window": "main", **binding}
+    answer = await daemon.http.post("/api/desktop/tokens", json=body)
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
 
 
-async def test_a_frame_that_is_no_invocation_is_answered(
-    served: RunningDaemon,
-) -> None:
-    token = (await issue(served, webview="view"))["token"]
-    async with bridge(served) as socket:
-        await say(socket, {"token": token})
-        for frame in ({}, {"id": 1}, [], {"id": 1, "command": TITLE, "window": "x"}):
-            assert (await say(socket, frame))["code"] == "invalid_input"
-        assert (await invoke(socket, TITLE))["allowed"]
-
-
-async def test_a_remote_page_with_a_local_token_stays_remote(
-    served: RunningDaemon,
-) -> None:
-    token = (await issue(served, webview="view"))["token"]
-    async with bridge(served, origin="https://a.dev") as socket:
-        await say(socket, {"token": token})
-        assert not (await invoke(socket, TITLE))["allowed"]
-        assert (await invoke(socket, "core:window:title"))["allowed"]
-
-
-async def test_tokens_are_listed_without_themselves(served: RunningDaemon) -> None:
-    issued = await issue(served, webview="view")
-    listed = (await served.http.get("/api/desktop/tokens")).json()
-    token = issued.pop("token")
-    assert listed == [issued]
-    assert token not in json.dumps(listed)
-
-
-async def test_tokens_are_bounded(served: RunningDaemon) -> None:
-    from agenthost_desktop_shell.decide import Caller
-    from agenthost_desktop_shell.tokens import Tokens
-
-    tokens = Tokens()
-    for _ in range(LIMIT):
-        tokens.issue(Caller("main"), "linux")
-    with pytest.raises(Exception, match="revoke those of closed webviews"):
-        tokens.issue(Caller("main"), "linux")
+async def _say(socket: ClientConnection, frame: Frame) -> dict[str, Any]:
+    await socket.send(json.dumps(frame))
+    return dict(json.loads(await socket.recv()))
 
 
 @pytest.mark.parametrize(
