@@ -29,7 +29,7 @@ from .chat import (
 )
 from .clock import Clock, SystemClock, timestamp
 from .context import OPERATOR, AgentView, Context, Grants, Principal, PrincipalKind
-from .egress import EgressPolicy
+from .egress import CHECK_HOST, FINAL_URL, EgressPolicy
 from .errors import (
     AgentHostError,
     Blocked,
@@ -110,11 +110,12 @@ from .web.routes import (
 
 if TYPE_CHECKING:
     from .agents import Agent, AgentMode
+    from .config import load_config
     from .daemon import Daemon
-    from .egress import EgressPolicy
     from .history import estimate_tokens
     from .kv import namespace_of
     from .main import home_folder, run
+    from .plugins.loader import Plugins
     from .turns.engine import user_message
     from .turns.events import (
         Done,
@@ -132,12 +133,13 @@ if TYPE_CHECKING:
 _LATER = {
     "Agent": "agents",
     "AgentMode": "agents",
+    "load_config": "config",
     "Daemon": "daemon",
-    "EgressPolicy": "egress",
     "estimate_tokens": "history",
     "namespace_of": "kv",
     "home_folder": "main",
     "run": "main",
+    "Plugins": "plugins.loader",
     "user_message": "turns.engine",
     "Done": "turns.events",
     "Failed": "turns.events",
@@ -164,6 +166,8 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "ALLOW",
+    "CHECK_HOST",
+    "FINAL_URL",
     "OPERATOR",
     "AddressCase",
     "Agent",
@@ -216,6 +220,7 @@ __all__ = [
     "Part",
     "PathCase",
     "PluginError",
+    "Plugins",
     "Principal",
     "PrincipalKind",
     "ProviderError",
@@ -273,6 +278,7 @@ __all__ = [
     "estimate_tokens",
     "home_folder",
     "hookimpl",
+    "load_config",
     "namespace_of",
     "run",
     "timestamp",

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+CHECK_HOST = "agenthost.check_host"
+"""Request extension: ``(host) -> None``, called for every hop; raises to refuse it."""
+
+FINAL_URL = "agenthost.url"
+"""Response extension: the URL that answered, after redirects."""
+
 
 @dataclass(frozen=True, slots=True)
 class EgressPolicy:

@@ -32,7 +32,11 @@ def next_request(request: httpx.Request, response: httpx.Response) -> httpx.Requ
     method = _method(request.method, response.status_code)
     content = None if method != request.method else _replayable(request)
     return httpx.Request(
-        method, url, headers=_headers(request, url), content=content or None
+        method,
+        url,
+        headers=_headers(request, url),
+        content=content or None,
+        extensions=request.extensions,
     )
 
 

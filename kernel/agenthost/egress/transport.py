@@ -13,7 +13,7 @@ from ..plugins.guards import Guard, Guards, UrlCase
 from .client import ENDED
 from .decode import Decoder, UnknownCoding
 from .faults import broken_body, translated
-from .policy import EgressPolicy
+from .policy import CHECK_HOST, FINAL_URL, EgressPolicy
 from .redirects import is_redirect, next_request
 from .session import HOST, open_session
 from .target import Target, target_of
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import aiohttp
     import yarl
 
-FINAL_URL = "agenthost.url"
 _PIECE = 256 * 1024
 _SLOWEST = 32 * 1024
 _WIRE_ERRORS = (OSError, ValueError, TypeError, RuntimeError)
@@ -85,6 +84,9 @@ class EgressTransport(httpx.AsyncBaseTransport):
         self, request: httpx.Request, deadline: float | None
     ) -> httpx.Response:
         target = target_of(request.url)
+        check_host = request.extensions.get(CHECK_HOST)
+        if check_host is not None:
+            check_host(target.host)
         self._guards.check(
             Guard.URL,
             UrlCase(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .processes import DaemonProcess
     from .providers import ProviderContract
     from .scripted import Pause, ScriptedModel
+    from .tools import ToolContract
 
 _LATER = {
     "DaemonProcess": "processes",
@@ -24,6 +25,7 @@ _LATER = {
     "RunningDaemon": "daemons",
     "RunningTurn": "daemons",
     "ScriptedModel": "scripted",
+    "ToolContract": "tools",
 }
 
 
@@ -44,4 +46,5 @@ __all__ = [
     "RunningDaemon",
     "RunningTurn",
     "ScriptedModel",
+    "ToolContract",
 ]

@@ -30,7 +30,7 @@ def create_app(errors: ErrorMap) -> Quart:
     """Make the application: no files, no cookies, errors as JSON."""
     app = Quart("agenthost", static_folder=None, template_folder=None)
     app.session_interface = NoSessions()
-    app.config.update(BODY_TIMEOUT=15, RESPONSE_TIMEOUT=None, MAX_CONTENT_LENGTH=None)
+    app.config.update(BODY_TIMEOUT=15, RESPONSE_TIMEOUT=None)
     app.url_map.merge_slashes = False
 
     async def on_http_error(error: HTTPException) -> Response | WerkzeugResponse:

@@ -7,16 +7,20 @@ import asyncio
 from ..errors import TooLarge
 from .answers import BodyTimeout
 from .asgi import Event, Receive
-from .dispatch import Exchange
+from .dispatch import WRITES, Exchange
 
 _LINGER_BYTES = 8 * 1024 * 1024
 _LINGER_SECONDS = 1.0
 
 
 def has_body(exchange: Exchange) -> bool:
-    """Tell whether the headers announce a body."""
+    """Tell whether a body may come; HTTP/2 need not announce one."""
     headers = exchange.headers
-    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+    return (
+        exchange.method in WRITES
+        or headers.get("content-length", "0") != "0"
+        or "transfer-encoding" in headers
+    )
 
 
 def check_length(exchange: Exchange, limit: int) -> None:
@@ -76,15 +80,32 @@ class Replay:
         self.gone = False
         self._body: bytes | None = body
         self._receive = receive
+        self._left = False
+        self._waiting: asyncio.Task[object] | None = None
 
     async def __call__(self) -> Event:
         """The next message."""
         if self._body is not None:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}
-        message = await self._receive()
+        try:
+            self._waiting = asyncio.current_task()
+            message = await self._receive()
+        except asyncio.CancelledError:
+            if not self._left or self._waiting is None or self._waiting.uncancel():
+                raise
+            message = {"type": "http.disconnect"}
         self.gone = self.gone or message["type"] == "http.disconnect"
         return message
+
+    def leave(self) -> None:
+        """Tell who receives that the client has left.
+
+        Quart, when cancelled, leaves its handler running; told this, it does not.
+        """
+        if not self._left and self._waiting is not None:
+            self._left = True
+            self._waiting.cancel()
 
 
 def _too_large(limit: int) -> TooLarge:

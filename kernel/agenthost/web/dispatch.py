@@ -40,7 +40,7 @@ Converters = tuple[tuple[str, Converter], ...]
 
 @dataclass(slots=True)
 class Exchange:
-    """One request on its way through the layer."""
+    """One request on its way through the layer; ``found`` is its :class:`Bound`."""
 
     request_id: str
     method: str
@@ -51,6 +51,7 @@ class Exchange:
     principal: Principal = ANONYMOUS
     body: bytes = b""
     stream: EventStream | None = None
+    found: object = None
     query: dict[str, str] = field(default_factory=dict)
 
     def call(self, daemon: Daemon) -> Call:

@@ -71,23 +71,21 @@ class Sender:
             self._dropped = _OURS | {NO_STORE[0]}
 
     async def __call__(self, message: Event) -> None:
-        """Pass a message on; yield once for each chunk of a body that goes on."""
+        """Pass a message on; yield once for each chunk or frame that it brings."""
         if message["type"] in _STARTS:
             await self._start(message)
             return
         await self.target(message)
-        if message.get("more_body"):
-            # A body that never suspends would starve the loop after an abort.
+        if message.get("more_body") or message["type"] == "websocket.send":
+            # A source that never suspends would starve everybody else.
             await asyncio.sleep(0)
 
     async def _start(self, message: Event) -> None:
         self.started = True
         headers = self._own(message.get("headers", ())) + self.extra
-        token = answered_by_layer.set(True)
-        try:
-            await self.target({**message, "headers": headers})
-        finally:
-            answered_by_layer.reset(token)
+        # Stays set in this exchange's task: a refused upgrade is written later.
+        answered_by_layer.set(True)
+        await self.target({**message, "headers": headers})
 
     def _own(self, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
         return [pair for pair in headers if pair[0].lower() not in self._dropped]

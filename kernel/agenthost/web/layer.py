@@ -46,7 +46,7 @@ class Layer:
         sockets: Sockets,
         errors: ErrorMap,
     ) -> None:
-        self.running: set[asyncio.Task[None]] = set()
+        self.running: dict[asyncio.Task[None], Replay | None] = {}
         self.streams = Streams(gate.settings.keep_alive)
         self._gate = gate
         self._mounted = mounted
@@ -64,7 +64,7 @@ class Layer:
         exchange = open_exchange(scope, request_id)
         task = asyncio.current_task()
         if task is not None:
-            self.running.add(task)
+            self.running[task] = None
         try:
             if scope["type"] == "websocket":
                 await self._sockets.serve(exchange, scope, receive, sender)
@@ -72,7 +72,7 @@ class Layer:
                 await self._http(exchange, scope, receive, sender)
         finally:
             if task is not None:
-                self.running.discard(task)
+                del self.running[task]
 
     async def _http(
         self, exchange: Exchange, scope: Scope, receive: Receive, sender: Sender
@@ -100,6 +100,7 @@ class Layer:
         self, exchange: Exchange, scope: Scope, match: Match | None, sender: Sender
     ) -> Plain | None:
         gate, route = self._gate, match[0].route if match is not None else None
+        exchange.found = match[0] if match is not None else None
         sender.extra += gate.origins.cors(exchange.headers)
         check_length(exchange, self._limit(match))
         gate.admit(exchange, scope, route.cost if route else DEFAULT_COST)
@@ -131,6 +132,9 @@ class Layer:
     ) -> None:
         replay = receive if isinstance(receive, Replay) else Replay(b"", receive)
         scope[EXCHANGE] = exchange
+        task = asyncio.current_task()
+        if task is not None:
+            self.running[task] = replay
 
         async def unless_stream(message: Event) -> None:
             if exchange.stream is None:
@@ -138,6 +142,8 @@ class Layer:
 
         try:
             await self._mounted.app(scope, replay, unless_stream)
+            if task is not None:
+                self.running[task] = None
         except Exception as error:  # noqa: BLE001 - also the framework's own faults
             plain = self._errors.answer(error, exchange.request_id)
             if not sender.started:

@@ -7,7 +7,7 @@ from typing import Any
 
 from quart import Blueprint, Quart, Response
 
-from ..errors import PluginError
+from ..errors import NotFound, PluginError
 from .answers import Plain
 from .app import current_exchange, respond
 from .dispatch import Bound, BoundSocket, Dispatcher, bind, bind_socket
@@ -84,6 +84,9 @@ class Mounted:
 
         async def view(**values: str) -> Response:
             exchange = current_exchange()
+            if exchange.found is not bound:
+                # Quart also takes //path for /path; cost and limits were not asked.
+                raise NotFound("path", exchange.path)
             texts = [values[name] for name in names]
             outcome = await self._dispatcher.perform(bound, exchange, texts)
             if isinstance(outcome, Plain):

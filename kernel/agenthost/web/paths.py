@@ -147,6 +147,5 @@ class PathTree(Generic[T]):
         if node.any is not None and text:
             for thing, values in self._matches(node.any, method, segments, at + 1):
                 yield thing, [text, *values]
-        remainder = "/".join(segments[at:])
-        if method in node.rest and remainder:
-            yield node.rest[method], [remainder]
+        if method in node.rest and text:
+            yield node.rest[method], ["/".join(segments[at:])]

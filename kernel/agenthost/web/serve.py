@@ -33,7 +33,8 @@ class ServerConfig(Config):
         self.accesslog = None
         self.errorlog = logging.getLogger("agenthost.web.server")
         self.keep_alive_timeout = 20.0
-        self.graceful_timeout = settings.grace
+        # Requests were ended before; what is left are pings that still sleep.
+        self.graceful_timeout = 0.2
         self.h11_max_incomplete_size = 16 * 1024
         self.websocket_max_message_size = FRAME_LIMIT
         self.websocket_ping_interval = settings.socket_ping

@@ -37,7 +37,11 @@ class Shutdown:
         """Cancel the requests that still run and wait for them."""
         self._gate.draining = True
         for task in self._others():
-            task.cancel()
+            replay = self._layer.running[task]
+            if replay is not None:
+                replay.leave()
+            else:
+                task.cancel()
         await self._rest(1.0)
 
     async def _rest(self, seconds: float) -> None:

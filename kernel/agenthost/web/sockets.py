@@ -6,8 +6,11 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from hypercorn.protocol.ws_stream import WebsocketBuffer, WSStream
-from hypercorn.utils import FrameTooLargeError
+from hypercorn.protocol.ws_stream import (
+    FrameTooLargeError,
+    WebsocketBuffer,
+    WSStream,
+)
 from wsproto.events import Message
 
 from ..authorize import authorize

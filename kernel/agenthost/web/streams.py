@@ -105,6 +105,9 @@ class _Stream:
         self._finished = False
         self._ending = False
         self._reader: asyncio.Task[None] | None = None
+        self._loop = asyncio.get_running_loop()
+        self._spoke = self._loop.time()
+        self._timer = self._loop.call_later(keep_alive, self._break_silence)
 
     def end(self) -> None:
         """Stop reading; what was read is still sent."""
@@ -123,6 +126,7 @@ class _Stream:
             self._wake.set()
             await writer
         finally:
+            self._timer.cancel()
             writer.cancel()
         await self._send({"type": "http.response.body", "body": b""})
 
@@ -144,21 +148,23 @@ class _Stream:
 
     async def _write(self) -> None:
         while not (self._finished and not self._frames):
-            if not self._frames:
-                await self._wait()
+            await self._wake.wait()
             self._wake.clear()
             chunk, self._frames, self._size = b"".join(self._frames), [], 0
             if chunk:
                 body = {"type": "http.response.body", "body": chunk, "more_body": True}
                 await self._send(body)
+                self._spoke = self._loop.time()
             self._room.set()
 
-    async def _wait(self) -> None:
-        try:
-            async with asyncio.timeout(self._keep_alive):
-                await self._wake.wait()
-        except TimeoutError:
+    def _break_silence(self) -> None:
+        silent = self._loop.time() - self._spoke
+        if silent >= self._keep_alive and not self._frames:
             self._frames.append(COMMENT)
+            self._wake.set()
+            silent = 0
+        rest = max(self._keep_alive - silent, 0.01)
+        self._timer = self._loop.call_later(rest, self._break_silence)
 
     def _writer_ended(self, writer: asyncio.Task[None]) -> None:
         failed = not writer.cancelled() and writer.exception() is not None

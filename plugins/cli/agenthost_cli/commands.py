@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 from pathlib import Path
@@ -35,14 +36,14 @@ class Commands(click.Group):
 def run() -> int:
     """Run one command; its exit code is 0, 1 or 130."""
     try:
-        agenthost(prog_name="agenthost", standalone_mode=False)
+        code = agenthost(prog_name="agenthost", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return FAILED
     except (click.Abort, KeyboardInterrupt):
         click.echo(err=True)
         return INTERRUPTED
-    return 0
+    return code if isinstance(code, int) else 0
 
 
 @click.group(cls=Commands, epilog="Plugins bring more: agenthost plugins commands")
@@ -54,12 +55,15 @@ def agenthost() -> None:
 @click.option("--detach", is_flag=True, help="Go on in the background.")
 def start(*, detach: bool) -> None:
     """Start the daemon of this home."""
-    from agenthost import AgentHostError, run
+    home = home_folder()
+    if detach:
+        from .detached import start_detached
 
-    try:
-        run(home_folder(), detach=detach)
-    except AgentHostError as error:
-        raise CommandError(error.message) from error
+        click.echo(f"started, process {start_detached(home)}")
+        return
+    from agenthost import run as run_daemon
+
+    raise click.exceptions.Exit(run_daemon(home))
 
 
 @agenthost.command()
@@ -147,6 +151,8 @@ def list_plugins(*, as_json: bool) -> None:
     """List plugins: enabled, disabled or failed."""
     from .extensions import load_plugins
 
+    # The list tells each failure itself; the loader's log lines would say it twice.
+    logging.getLogger("agenthost").addHandler(logging.NullHandler())
     rows: list[dict[str, Any]] = [
         {
             "key": state.key,

@@ -26,8 +26,8 @@ class RunningDaemon:
 
 def home_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """``AGENTHOST_HOME``, else ``~/.agenthost``."""
-    named = environ.get("AGENTHOST_HOME")
-    return Path(named).expanduser() if named else Path.home() / ".agenthost"
+    named = environ.get("AGENTHOST_HOME", "").strip()
+    return Path(named) if named else Path.home() / ".agenthost"
 
 
 def running_daemon(home: Path) -> RunningDaemon:

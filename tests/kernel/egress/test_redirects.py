@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from agenthost import AgentHostError, OutcomeUnknown
+from agenthost import CHECK_HOST, FINAL_URL, AgentHostError, Denied, OutcomeUnknown
 from agenthost.egress import Egress, EgressPolicy
-from agenthost.egress.transport import FINAL_URL
 
 from .wire import Heard, Script, Wire, always, answer
 
@@ -112,3 +111,21 @@ async def test_a_body_that_cannot_be_sent_twice_is_not_redirected(
         with pytest.raises(OutcomeUnknown):
             await egress.client(FOLLOW).post(f"{wire.url}/start", content=pieces())
     assert len(wire.heard) == 1
+
+
+async def test_a_caller_may_judge_the_host_of_every_hop(egress: Egress) -> None:
+    asked: list[str] = []
+
+    def check(host: str) -> None:
+        asked.append(host)
+        if host == "127.0.0.2":
+            raise Denied("not this one")
+
+    async with (
+        Wire(always(answer()), host="127.0.0.2") as stranger,
+        Wire(always(to(stranger.url))) as wire,
+    ):
+        with pytest.raises(Denied, match="not this one"):
+            await egress.client(FOLLOW).get(wire.url, extensions={CHECK_HOST: check})
+    assert asked == ["127.0.0.1", "127.0.0.2"]
+    assert stranger.connections == 0

@@ -27,7 +27,7 @@ from agenthost import (
     UrlCase,
     Verdict,
 )
-from agenthost.egress import Egress, EgressPolicy
+from agenthost.egress import Egress, EgressPolicy, transport
 from agenthost.plugins.guards import Guards
 
 from .wire import Heard, Wire, always, answer, then_close, then_hang
@@ -219,6 +219,24 @@ async def test_no_answer_in_time_is_a_read_timeout(egress: Egress) -> None:
     async with Wire(then_hang(b"")) as wire:
         with pytest.raises(httpx.ReadTimeout):
             await egress.client(QUICK).post(wire.url, content=b"x")
+
+
+async def test_a_server_that_never_reads_a_large_body_does_not_hold_us(
+    egress: Egress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def deaf(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await gone.wait()
+        writer.transport.abort()
+
+    gone = asyncio.Event()
+    monkeypatch.setattr(transport, "_SLOWEST", 10**12)
+    async with await asyncio.start_server(deaf, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(httpx.ReadTimeout):
+            await egress.client(QUICK).post(
+                f"http://127.0.0.1:{port}/", content=bytes(30_000_000)
+            )
+        gone.set()
 
 
 async def test_a_body_that_stops_is_a_read_timeout(egress: Egress) -> None:

@@ -11,10 +11,7 @@ from typing import Any, cast
 import httpx
 import pytest
 from agenthost import (
-    Answer,
-    Call,
     Deny,
-    EventStream,
     Guard,
     RateLimited,
     RequestCase,
@@ -22,7 +19,6 @@ from agenthost import (
     Secret,
     SecuritySystem,
     SystemClock,
-    UrlCase,
     Verdict,
 )
 from agenthost.daemon import Daemon
@@ -33,8 +29,6 @@ from agenthost.web.settings import FrontSettings
 from .routes import Seen, everything
 
 KEY = "test-key-0123456789"
-
-__all__ = ["KEY", "Answer", "Call", "EventStream", "UrlCase"]
 
 
 @dataclass
@@ -133,5 +127,5 @@ async def locked_front(start: Start) -> Running:
 async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
     """Wait for something to become true."""
     async with asyncio.timeout(seconds):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - what it waits for has no event
             await asyncio.sleep(0.005)

@@ -68,6 +68,14 @@ def everything(seen: Seen) -> RouteGroup:
 
 def add_routes(group: RouteGroup, seen: Seen, at: str, *, direct: bool) -> None:
     """Add the HTTP routes below a prefix."""
+    add_reads(group, seen, at, direct=direct)
+    add_writes(group, at, direct=direct)
+    add_things(group, at, direct=direct)
+    add_endings(group, seen, at, direct=direct)
+
+
+def add_reads(group: RouteGroup, seen: Seen, at: str, *, direct: bool) -> None:
+    """Add what only reads."""
 
     @group.get(f"{at}/health", scope="system:read", public=True, cost=1, direct=direct)
     async def health(call: Call) -> Answer:
@@ -78,6 +86,10 @@ def add_routes(group: RouteGroup, seen: Seen, at: str, *, direct: bool) -> None:
     async def private(call: Call, query: Paging) -> Answer:
         seen.calls.append(call)
         return {"who": call.principal.kind, "page": query.page}
+
+
+def add_writes(group: RouteGroup, at: str, *, direct: bool) -> None:
+    """Add what takes bodies."""
 
     @group.post(
         f"{at}/greet",
@@ -100,6 +112,10 @@ def add_routes(group: RouteGroup, seen: Seen, at: str, *, direct: bool) -> None:
     async def touch(call: Call) -> Answer:
         return {"touched": True}
 
+
+def add_things(group: RouteGroup, at: str, *, direct: bool) -> None:
+    """Add what has parameters in its path."""
+
     @group.get(f"{at}/things/<thing_id>", scope="x:read", direct=direct)
     async def thing(call: Call, thing_id: UUID) -> Answer:
         return {"id": str(thing_id)}
@@ -111,6 +127,10 @@ def add_routes(group: RouteGroup, seen: Seen, at: str, *, direct: bool) -> None:
     @group.get(f"{at}/keys/<path:key>", scope="x:read", direct=direct)
     async def key(call: Call, key: str) -> Answer:
         return [key]
+
+
+def add_endings(group: RouteGroup, seen: Seen, at: str, *, direct: bool) -> None:
+    """Add what fails, waits and streams."""
 
     @group.get(f"{at}/fail/<kind>", scope="x:read", direct=direct)
     async def fail(call: Call, kind: str) -> Answer:

@@ -27,7 +27,7 @@ async def ask(
 ) -> int:
     """Ask a front as a peer of that address would."""
     front = Front(cast("Daemon", FakeDaemon()), settings, [everything(Seen())])
-    transport = httpx.ASGITransport(front.asgi, client=(peer, 5))  # type: ignore[arg-type]  # its own ASGI types
+    transport = httpx.ASGITransport(front.asgi, client=(peer, 5))
     async with httpx.AsyncClient(transport=transport) as client:
         answer = await client.get(f"http://localhost{path}", headers=headers)
     return answer.status_code

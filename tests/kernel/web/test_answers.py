@@ -222,6 +222,15 @@ async def test_a_path_parameter_keeps_slashes(open_front: Running, at: str) -> N
     assert answer.json() == ["a/b/c d"]
 
 
+@pytest.mark.parametrize("path", ["//api/private", "///v1/private", "/api//private"])
+async def test_slashes_are_not_dropped(open_front: Running, path: str) -> None:
+    cases = open_front.record_cases()
+    target = open_front.client.base_url.copy_with(raw_path=path.encode())
+    answer = await open_front.client.get(target)
+    assert answer.status_code == 404
+    assert [c.path for c in cases] == [path]
+
+
 @pytest.mark.parametrize("at", PREFIXES)
 async def test_a_query_is_validated_for_who_asks(open_front: Running, at: str) -> None:
     good = await open_front.client.get(f"{at}/private?page=1&page=7")

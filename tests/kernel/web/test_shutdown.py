@@ -45,8 +45,8 @@ async def test_new_work_is_refused_before_turns_end(open_front: Running) -> None
     answers: list[httpx.Response] = []
 
     async def end_turns() -> None:
-        for path in ("/api/health", "/v1/health"):
-            answers.append(await open_front.client.get(path))
+        answers.append(await open_front.client.get("/api/health"))
+        answers.append(await open_front.client.get("/v1/health"))
 
     await open_front.front.drain(end_turns)
     for answer in answers:

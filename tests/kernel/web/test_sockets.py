@@ -130,8 +130,9 @@ async def test_sockets_are_pinged(start: Start) -> None:
 
 async def test_a_peer_that_never_reads_is_dropped(start: Start) -> None:
     front = await start(peer_timeout=0.2, grace=0.2)
-    async with websockets.connect(f"{front.ws}/api/flood") as socket:
-        socket.transport.pause_reading()  # type: ignore[attr-defined]  # a real one
+    uri = f"{front.ws}/api/flood"
+    async with websockets.connect(uri, compression=None) as socket:
+        socket.transport.pause_reading()
         await until(lambda: front.seen.sockets_ended == 1, seconds=10)
         await until(lambda: not front.front.asgi.running, seconds=10)
         socket.transport.abort()

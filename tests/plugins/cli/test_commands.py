@@ -250,28 +250,27 @@ def test_a_wrong_use_ends_with_1_and_an_interrupt_with_130(
     assert run(monkeypatch, "status") == 130
 
 
-def test_start_hands_over_to_the_kernel(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("code", [0, 1, 130])
+def test_start_hands_over_to_the_kernel_and_ends_with_its_code(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    calls: list[tuple[Path, bool]] = []
+    homes: list[Path] = []
 
-    def start(home: Path, *, detach: bool) -> None:
-        calls.append((home, detach))
+    def start(home: Path) -> int:
+        homes.append(home)
+        return code
 
-    monkeypatch.setattr(agenthost, "run", start, raising=False)
-    assert run(monkeypatch, "start", "--detach") == 0
-    assert calls == [(folder, True)]
+    monkeypatch.setattr(agenthost, "run", start)
+    assert run(monkeypatch, "start") == code
+    assert homes == [folder]
 
 
-def test_a_start_that_is_refused_says_why(
-    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+def test_a_detached_daemon_that_is_refused_says_why(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    def start(home: Path, *, detach: bool) -> None:
-        raise agenthost.ConfigError("config.toml line 1: listen_addr: no")
-
-    monkeypatch.setattr(agenthost, "run", start, raising=False)
-    assert run(monkeypatch, "start") == 1
-    assert "config.toml line 1: listen_addr: no" in capsys.readouterr().err
+    (folder / "config.toml").write_text("listen_addr = 7\n", encoding="utf-8")
+    assert run(monkeypatch, "start", "--detach") == 1
+    assert "listen_addr" in capsys.readouterr().err
 
 
 @click.command("greet")

@@ -1,0 +1,133 @@
+"""What every tool promises, as tests to inherit."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import Any, ClassVar
+
+import pytest
+from pydantic import ValidationError
+
+from ..context import Context
+from ..errors import AgentHostError
+from ..plugins.specs import Effect, ToolResult, ToolSpec
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_GROUPS = ("agenthost.tools", "agenthost.plugins")
+_LONGEST_TIMEOUT = 3600
+_LONGEST_DESCRIPTION = 1024
+_CANCEL_SECONDS = 5
+
+Arguments = Mapping[str, Any]
+
+
+def offered_tools() -> Iterator[ToolSpec]:
+    """Yield the tools of every installed plugin that can be imported."""
+    for group in _GROUPS:
+        for entry in entry_points(group=group):
+            try:
+                plugin = entry.load()
+            except ImportError:
+                continue
+            if hasattr(plugin, "register_tool"):
+                yield from plugin.register_tool()
+
+
+class ToolContract:
+    """A tool keeps every promise of a tool.
+
+    A subclass names the tool and gives samples, and offers a fixture ``context``: a
+    ``Context`` with what the tool needs.
+
+    Example:
+        ::
+
+            class TestGreet(ToolContract):
+                tool = "greet"
+                accepted = ({"name": "Ada"},)
+                refused = ({}, {"name": 1})
+                failing = ({"name": "nobody"},)
+    """
+
+    tool: ClassVar[str]
+    accepted: ClassVar[Sequence[Arguments]] = ()
+    """Arguments that give a result which is no error."""
+    refused: ClassVar[Sequence[Arguments]] = ()
+    """Arguments that do not fit the schema."""
+    failing: ClassVar[Sequence[Arguments]] = ()
+    """Arguments that fit the schema and fail when the tool runs."""
+
+    @pytest.fixture
+    def spec(self) -> ToolSpec:
+        """The tool as its plugin offers it."""
+        found = [spec for spec in offered_tools() if spec.name == self.tool]
+        assert len(found) == 1, f"{self.tool} is offered {len(found)} times"
+        return found[0]
+
+    def test_its_names_are_plain(self, spec: ToolSpec) -> None:
+        """Names and aliases are snake_case, as every provider takes them."""
+        for name in (spec.name, *spec.aliases):
+            assert _NAME.fullmatch(name), name
+        assert spec.name not in spec.aliases
+
+    def test_it_describes_itself(self, spec: ToolSpec) -> None:
+        """The model reads a description of the tool and of each argument."""
+        assert 10 <= len(spec.description) <= _LONGEST_DESCRIPTION
+        for name, schema in _properties(spec).items():
+            assert schema.get("description"), f"{name} has no description"
+
+    def test_its_schema_is_a_closed_object(self, spec: ToolSpec) -> None:
+        """Arguments are an object that takes no unknown key."""
+        schema = spec.input.model_json_schema()
+        assert schema["type"] == "object"
+        assert schema.get("additionalProperties") is False
+        with pytest.raises(ValidationError, match="an_unknown_argument"):
+            spec.input.model_validate({"an_unknown_argument": 1})
+
+    def test_its_effect_and_timeout_are_sane(self, spec: ToolSpec) -> None:
+        """It ends in time, and reading twice is reading once."""
+        assert 0 < spec.timeout <= _LONGEST_TIMEOUT
+        assert spec.effect in Effect
+        assert spec.idempotent or spec.effect is not Effect.READ
+
+    def test_wrong_arguments_are_refused(self, spec: ToolSpec) -> None:
+        """Arguments that do not fit never reach the tool."""
+        for arguments in self.refused:
+            with pytest.raises(ValidationError):
+                spec.input.model_validate(arguments)
+
+    async def test_it_gives_a_result(self, spec: ToolSpec, context: Context) -> None:
+        """A good call gives text."""
+        assert self.accepted, "give at least one sample of good arguments"
+        for arguments in self.accepted:
+            result = await spec.call(context, spec.input.model_validate(arguments))
+            assert isinstance(result, ToolResult)
+            assert not result.is_error, result.text
+            result.text.encode("utf-8")
+
+    async def test_its_errors_are_ours(self, spec: ToolSpec, context: Context) -> None:
+        """A call that fails raises an error that a model can read."""
+        for arguments in self.failing:
+            with pytest.raises(AgentHostError) as caught:
+                await spec.call(context, spec.input.model_validate(arguments))
+            assert caught.value.message
+
+    async def test_it_can_be_cancelled(self, spec: ToolSpec, context: Context) -> None:
+        """A stopped turn does not wait for its tool."""
+        arguments = spec.input.model_validate(self.accepted[0])
+        task = asyncio.ensure_future(spec.call(context, arguments))
+        await asyncio.sleep(0)
+        task.cancel()
+        done, _ = await asyncio.wait({task}, timeout=_CANCEL_SECONDS)
+        assert done, f"{self.tool} goes on after it was cancelled"
+        assert task.cancelled() or task.exception() is None
+
+
+def _properties(spec: ToolSpec) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = spec.input.model_json_schema().get(
+        "properties", {}
+    )
+    return found

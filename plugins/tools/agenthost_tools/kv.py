@@ -1,0 +1,91 @@
+"""Remember values by key: ``kv_get`` and ``kv_set``.
+
+Each agent has a namespace of its own; keys that begin with ``shared.`` are common to
+all agents.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from agenthost import (
+    Context,
+    Effect,
+    InvalidInput,
+    ToolResult,
+    ToolSpec,
+    authorize,
+    hookimpl,
+    namespace_of,
+)
+from pydantic import BaseModel, Field, JsonValue
+
+KEY = Field(description="Key; one that begins with shared. is common to all agents")
+
+
+class KvGet(BaseModel, extra="forbid"):
+    """Arguments of ``kv_get``."""
+
+    key: str = KEY
+
+
+class KvSet(BaseModel, extra="forbid"):
+    """Arguments of ``kv_set``."""
+
+    key: str = KEY
+    value: JsonValue = Field(description="Any JSON value")
+
+
+async def kv_get(context: Context, call: KvGet) -> ToolResult:
+    """Return the value of a key as JSON; text as it is."""
+    namespace = _allowed(context, "memory_read", call.key)
+    value = await context.daemon.kv.get(namespace, call.key)
+    if isinstance(value, str):
+        return ToolResult(value)
+    return ToolResult(json.dumps(value, ensure_ascii=False))
+
+
+async def kv_set(context: Context, call: KvSet) -> ToolResult:
+    """Put a value under a key."""
+    namespace = _allowed(context, "memory_write", call.key)
+    await context.daemon.kv.set(namespace, call.key, call.value)
+    return ToolResult(f"remembered {call.key}")
+
+
+def _allowed(context: Context, action: str, key: str) -> str:
+    """Return the key's namespace if the agent may use the key so.
+
+    Raises:
+        Denied: It may not.
+        InvalidInput: No agent is calling.
+    """
+    if context.agent is None:
+        raise InvalidInput("", "only an agent has a memory; none is calling")
+    namespace = namespace_of(context.agent.id, key)
+    resource = f"self.{key}" if namespace == context.agent.id else key
+    authorize(context.principal, action, resource)
+    return namespace
+
+
+@hookimpl
+def register_tool() -> Iterable[ToolSpec]:
+    """Offer the key and value tools."""
+    yield ToolSpec(
+        "kv_get",
+        "Recall the value remembered under a key.",
+        KvGet,
+        Effect.READ,
+        kv_get,
+        idempotent=True,
+        aliases=("memory_recall",),
+    )
+    yield ToolSpec(
+        "kv_set",
+        "Remember a value under a key, across conversations.",
+        KvSet,
+        Effect.WRITE,
+        kv_set,
+        idempotent=True,
+        aliases=("memory_store",),
+    )

@@ -1,0 +1,47 @@
+"""The routes of the page: public, cheap, revalidated by ETag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agenthost import Answer, Call, NotFound, Reply, RouteGroup
+
+from .static_files import StaticFile
+
+SCOPE = "ui:read"
+
+
+def page_routes(files: Mapping[str, StaticFile]) -> RouteGroup:
+    """Serve ``index.html`` at ``/`` and every file below ``/static/``.
+
+    Args:
+        files: What to serve, by path relative to ``/static/``.
+    """
+    routes = RouteGroup("web_ui")
+
+    @routes.get("/", scope=SCOPE, cost=1, public=True)
+    async def index(call: Call) -> Answer:
+        """The chat page."""
+        return _reply(call, files["index.html"])
+
+    @routes.get("/static/<path:path>", scope=SCOPE, cost=1, public=True)
+    async def static(call: Call, path: str) -> Answer:
+        """A file that the chat page needs."""
+        if path not in files:
+            raise NotFound("file", path)
+        return _reply(call, files[path])
+
+    return routes
+
+
+def _reply(call: Call, file: StaticFile) -> Reply:
+    headers = {"ETag": file.etag, "Cache-Control": "no-cache"}
+    if _is_current(call.headers.get("if-none-match", ""), file.etag):
+        return Reply(b"", 304, headers)
+    return Reply(file.body, headers={"Content-Type": file.content_type, **headers})
+
+
+def _is_current(if_none_match: str, etag: str) -> bool:
+    """Compare weakly, as RFC 9110 section 13.1.2 asks for GET."""
+    given = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
+    return etag in given or given == ["*"]

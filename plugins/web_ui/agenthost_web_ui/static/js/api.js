@@ -1,0 +1,99 @@
+/** The daemon's HTTP interface; the key lives in this tab's session storage only. */
+
+const STORED = "agenthost.key";
+const TIMEOUT_MS = 30_000;
+
+/** The daemon answered with an error. */
+export class ApiError extends Error {
+  /**
+   * @param {number} status the HTTP status
+   * @param {string} message what the daemon said
+   */
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The daemon did not answer at all. */
+export class Unreachable extends Error {
+  constructor() {
+    super("The server cannot be reached.");
+  }
+}
+
+/**
+ * Make the client.
+ * @param {{onUnauthorized: (reason: "missing" | "rejected") => void}} options called
+ *   when the daemon wants a key, or does not accept the one it got
+ * @returns {object} `get`, `post`, `remove`, `setKey`, `socketUrl`
+ */
+export function createApi({ onUnauthorized }) {
+  async function request(method, path, body) {
+    const key = sessionStorage.getItem(STORED);
+    const headers = key ? { Authorization: `Bearer ${key}` } : {};
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    const response = await reach(path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    if (response.status === 401) onUnauthorized(key ? "rejected" : "missing");
+    return answerOf(response);
+  }
+
+  async function socketUrl(path) {
+    const url = new URL(path, location.href);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    if (sessionStorage.getItem(STORED)) {
+      const { ticket } = await request("POST", "/api/ws-ticket", {});
+      url.searchParams.set("ticket", ticket);
+    }
+    return url.href;
+  }
+
+  return {
+    get: (path) => request("GET", path),
+    post: (path, body = {}) => request("POST", path, body),
+    remove: (path) => request("DELETE", path),
+    setKey: (key) => sessionStorage.setItem(STORED, key),
+    socketUrl,
+  };
+}
+
+/**
+ * Tell whether a failure may go by itself, so that trying again makes sense.
+ * @param {Error} error
+ * @returns {boolean} true when the daemon is away, starting or ending
+ */
+export function isPassing(error) {
+  return error instanceof Unreachable || (error instanceof ApiError && error.status >= 500);
+}
+
+/**
+ * Turn an error into what the page shows; a missing key has its own dialog.
+ * @param {Error} error
+ * @returns {{notice?: string}} a patch of the state
+ */
+export function complaint(error) {
+  if (error instanceof ApiError && error.status === 401) return {};
+  return { notice: error.message };
+}
+
+async function reach(path, options) {
+  try {
+    return await fetch(path, {
+      ...options,
+      cache: "no-store",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+  } catch {
+    throw new Unreachable();
+  }
+}
+
+async function answerOf(response) {
+  const body = await response.json().catch(() => ({}));
+  if (response.ok) return body;
+  throw new ApiError(response.status, body.error ?? `The server answered ${response.status}.`);
+}

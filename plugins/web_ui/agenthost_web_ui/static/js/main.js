@@ -1,0 +1,26 @@
+/** Put the page together. */
+
+import { createApi } from "./api.js";
+import { html, render } from "./html.js";
+import { App } from "./parts/app.js";
+import { createRoster } from "./roster.js";
+import { createSession, FRESH } from "./session.js";
+import { createStore } from "./store.js";
+
+const store = createStore({
+  ...FRESH,
+  agents: null,
+  selected: null,
+  unreachable: false,
+  keyWanted: null,
+  notice: null,
+  dialog: null,
+  drawer: false,
+});
+const api = createApi({ onUnauthorized: (reason) => store.set({ keyWanted: reason }) });
+const session = createSession({ store, api });
+const roster = createRoster({ store, api, session });
+const actions = { ...session, ...roster, set: store.set };
+
+render(html`<${App} store=${store} actions=${actions} />`, document.getElementById("app"));
+roster.start();

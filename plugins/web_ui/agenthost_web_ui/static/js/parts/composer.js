@@ -1,0 +1,145 @@
+/** The message field: sends, stops, and offers the chat commands. */
+
+import { matchingCommands } from "../commands.js";
+import { formatTotals } from "../format.js";
+import { html, useEffect, useId, useLayoutEffect, useRef, useState } from "../html.js";
+import { Icon } from "./icons.js";
+
+const TALLEST_PX = 220;
+
+/**
+ * The message field of an agent.
+ * @param {{agent: object, state: object, actions: object}} props
+ * @returns {object} a vnode
+ */
+export function Composer({ agent, state, actions }) {
+  const [draft, setDraft] = useState("");
+  const field = useField(draft);
+  const menu = useCommandMenu(draft, setDraft);
+  const submit = () => {
+    const command = draft.trim() === "/stop";
+    if (!draft.trim() || (state.running && !command)) return;
+    if (actions.send(draft.trim())) setDraft("");
+  };
+  const onKeyDown = (event) => {
+    if (event.isComposing || menu.onKeyDown(event)) return;
+    if (event.key !== "Enter" || event.shiftKey) return;
+    event.preventDefault();
+    submit();
+  };
+  return html`<form
+    class="composer"
+    onSubmit=${(event) => {
+      event.preventDefault();
+      submit();
+    }}
+  >
+    <${CommandList} menu=${menu} />
+    <div class="field">
+      <textarea
+        ref=${field}
+        rows="1"
+        value=${draft}
+        placeholder=${`Message ${agent.name}`}
+        aria-label=${`Message ${agent.name}`}
+        aria-controls=${menu.id}
+        aria-expanded=${menu.commands.length > 0 ? "true" : "false"}
+        aria-activedescendant=${menu.commands.length > 0 ? `${menu.id}-${menu.index}` : undefined}
+        role="combobox"
+        aria-autocomplete="list"
+        autocomplete="off"
+        onInput=${(event) => setDraft(event.currentTarget.value)}
+        onKeyDown=${onKeyDown}
+      ></textarea>
+      ${state.running ? html`<${StopButton} state=${state} actions=${actions} />` : html`<button
+        type="submit"
+        class="round"
+        aria-label="Send"
+        title="Send"
+        disabled=${!draft.trim() || state.loading || state.link !== "open"}
+      ><${Icon} name="send" /></button>`}
+    </div>
+    <${Foot} state=${state} />
+  </form>`;
+}
+
+function StopButton({ state, actions }) {
+  return html`<button
+    type="button"
+    class="round stop"
+    aria-label="Stop"
+    title="Stop (Escape)"
+    disabled=${state.stopping}
+    onClick=${() => actions.stop()}
+  ><span class="square"></span></button>`;
+}
+
+function Foot({ state }) {
+  const { totals, running, stopping } = state;
+  const hint = running
+    ? html`<kbd>Esc</kbd> stops`
+    : html`<kbd>Enter</kbd> sends, <kbd>Shift</kbd>+<kbd>Enter</kbd> new line, <kbd>/</kbd> commands`;
+  return html`<div class="composer-foot">
+    <span class="keys">${stopping ? "Stopping…" : hint}</span>
+    ${totals.input + totals.output > 0 && html`<span title="Since this page was opened">
+      ${formatTotals(totals)}
+    </span>`}
+  </div>`;
+}
+
+/** Grow with the text, and take the focus where a keyboard is likely. */
+function useField(draft) {
+  const field = useRef(null);
+  useLayoutEffect(() => {
+    const { style } = field.current;
+    style.height = "auto";
+    style.height = `${Math.min(field.current.scrollHeight, TALLEST_PX)}px`;
+  }, [draft]);
+  useEffect(() => {
+    if (matchMedia("(hover: hover)").matches) field.current.focus();
+  }, []);
+  return field;
+}
+
+function useCommandMenu(draft, setDraft) {
+  const id = useId();
+  const [index, setIndex] = useState(0);
+  const [shut, setShut] = useState("");
+  const commands = shut === draft ? [] : matchingCommands(draft);
+  useEffect(() => setIndex(0), [draft]);
+  const pick = (command) => {
+    const text = command.argument ? `${command.name} ` : command.name;
+    setDraft(text);
+    setShut(text);
+  };
+  const onKeyDown = (event) => {
+    if (commands.length === 0) return false;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const exact = commands.some(({ name }) => name === draft);
+    if (step) setIndex((index + step + commands.length) % commands.length);
+    else if (event.key === "Escape") setShut(draft);
+    else if (event.key === "Tab" || (event.key === "Enter" && !exact)) pick(commands[index]);
+    else return false;
+    event.preventDefault();
+    return true;
+  };
+  return { id, commands, index, pick, onKeyDown };
+}
+
+function CommandList({ menu }) {
+  if (menu.commands.length === 0) return null;
+  return html`<ul class="commands" id=${menu.id} role="listbox" aria-label="Commands">
+    ${menu.commands.map((command, index) => html`<li
+      key=${command.name}
+      id=${`${menu.id}-${index}`}
+      role="option"
+      aria-selected=${index === menu.index ? "true" : "false"}
+      onMouseDown=${(event) => {
+        event.preventDefault();
+        menu.pick(command);
+      }}
+    >
+      <code>${command.name} ${command.argument}</code><span>${command.what}</span>
+    </li>`)}
+  </ul>`;
+}

@@ -1,0 +1,36 @@
+/** A tool call: one line, opened for input and result. */
+
+import { briefInput, fullText } from "../format.js";
+import { html } from "../html.js";
+import { Icon } from "./icons.js";
+
+/**
+ * The card of a tool call.
+ * @param {{part: object, ended: boolean}} props `ended` when the turn is over
+ * @returns {object} a vnode
+ */
+export function ToolCard({ part, ended }) {
+  const state = stateOf(part, ended);
+  return html`<details class=${`tool ${state.kind}`}>
+    <summary>
+      <span class="tool-icon"><${Icon} name="tool" /></span>
+      <span class="tool-name">${part.tool}</span>
+      <span class="tool-brief">${briefInput(part.input)}</span>
+      <span class="tool-state">${state.words}</span>
+      <span class="tool-chevron"><${Icon} name="chevron" /></span>
+    </summary>
+    <div class="tool-body">
+      <h4>Input</h4>
+      <pre tabindex="0">${fullText(part.input ?? {})}</pre>
+      ${part.done && html`<h4>${part.isError ? "Error" : "Result"}</h4>
+        <pre tabindex="0">${fullText(part.result) || "(empty)"}</pre>`}
+    </div>
+  </details>`;
+}
+
+function stateOf(part, ended) {
+  if (part.done) {
+    return part.isError ? { kind: "failed", words: "failed" } : { kind: "done", words: "done" };
+  }
+  return ended ? { kind: "cut", words: "not finished" } : { kind: "busy", words: "running" };
+}

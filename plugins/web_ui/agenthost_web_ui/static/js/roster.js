@@ -1,0 +1,83 @@
+/** The agents: list, create, delete, and what the create dialog offers. */
+
+import { complaint, isPassing } from "./api.js";
+import { writeManifest } from "./manifest.js";
+
+const RETRY_MS = 3_000;
+
+/**
+ * Make the controller of the agent list.
+ * @param {{store: object, api: object, session: object}} parts
+ * @returns {object} `start`, `refresh`, `create`, `remove`, `offers`, `useKey`
+ */
+export function createRoster({ store, api, session }) {
+  let retry = 0;
+
+  async function start() {
+    addEventListener("focus", () => store.get().selected || refresh());
+    await refresh();
+  }
+
+  async function refresh() {
+    clearTimeout(retry);
+    try {
+      const agents = await api.get("/api/agents");
+      store.set({ agents, unreachable: false, keyWanted: null });
+      choose(agents);
+    } catch (error) {
+      if (!isPassing(error)) return store.set(complaint(error));
+      store.set({ unreachable: true });
+      retry = setTimeout(refresh, RETRY_MS);
+    }
+  }
+
+  function choose(agents) {
+    if (store.get().selected) return;
+    const wanted = decodeURIComponent(location.hash.slice(1));
+    const agent = agents.find(({ id }) => id === wanted) ?? agents[0];
+    if (agent) session.select(agent.id);
+  }
+
+  async function create(draft) {
+    const { agent_id: id } = await api.post("/api/agents", {
+      manifest_toml: writeManifest(draft),
+    });
+    store.set({ agents: await api.get("/api/agents"), dialog: null, notice: null });
+    session.select(id);
+  }
+
+  async function remove(id) {
+    await api.remove(`/api/agents/${encodeURIComponent(id)}`);
+    store.set(({ agents }) => ({
+      agents: agents.filter((agent) => agent.id !== id),
+      dialog: null,
+    }));
+    if (store.get().selected !== id) return;
+    session.leave();
+    choose(store.get().agents);
+  }
+
+  /** What a new agent may be given; models are optional. */
+  async function offers() {
+    const [tools, status, models] = await Promise.all([
+      api.get("/api/tools"),
+      api.get("/api/status").catch(() => null),
+      api.get("/api/models").catch(() => ({ models: [] })),
+    ]);
+    const about = new Map((tools.definitions ?? []).map((tool) => [tool.name, tool.description]));
+    return {
+      tools: tools.tools.map((name) => ({ name, about: about.get(name) ?? "" })),
+      models: models.models ?? [],
+      standard: status && `${status.default_provider} / ${status.default_model}`,
+    };
+  }
+
+  async function useKey(key) {
+    api.setKey(key);
+    const { selected } = store.get();
+    await refresh();
+    if (selected && !store.get().keyWanted) session.select(selected);
+  }
+
+  return { start, refresh, create, remove, offers, useKey };
+}

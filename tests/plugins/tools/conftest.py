@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from agenthost import (
+    AgentView,
+    Clock,
+    Context,
+    Files,
+    Grants,
+    Guards,
+    NotFound,
+    Principal,
+    PrincipalKind,
+    SystemClock,
+)
+from agenthost.egress import Egress
+from agenthost_security import path_traversal_prevention, ssrf_protection
+
+AGENT_ID = "7d0c2f4e-0000-4000-8000-000000000001"
+OTHER_ID = "7d0c2f4e-0000-4000-8000-000000000002"
+
+
+@dataclass
+class Memory:
+    """Keys and values in a dictionary."""
+
+    values: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+    async def get(self, namespace: str, key: str) -> Any:
+        try:
+            return self.values[namespace, key]
+        except KeyError:
+            raise NotFound("key", key) from None
+
+    async def set(self, namespace: str, key: str, value: Any) -> None:
+        self.values[namespace, key] = value
+
+
+class People:
+    """Two agents."""
+
+    def __init__(self) -> None:
+        self._all = [
+            SimpleNamespace(id=AGENT_ID, name="ada", state="Running"),
+            SimpleNamespace(id=OTHER_ID, name="bob", state="Running"),
+        ]
+        self.said: list[tuple[str, str]] = []
+
+    def list(self) -> list[SimpleNamespace]:
+        return self._all
+
+    def find(self, reference: str) -> SimpleNamespace:
+        for agent in self._all:
+            if reference in (agent.id, agent.name):
+                return agent
+        raise NotFound("agent", reference)
+
+    def model_of(self, agent: SimpleNamespace) -> tuple[str, str]:
+        return "offline", f"model-of-{agent.name}"
+
+    async def call_agent(self, _: Context, agent_id: str, message: str) -> str:
+        self.said.append((agent_id, message))
+        return f"bob heard: {message}"
+
+
+@dataclass
+class FakeDaemon:
+    """What tools use of a daemon, over real files and real egress."""
+
+    files: Files
+    egress: Egress
+    kv: Memory = field(default_factory=Memory)
+    agents: People = field(default_factory=People)
+    clock: Clock = field(default_factory=SystemClock)
+    allowed_hosts: tuple[str, ...] = ("127.0.0.1",)
+
+    @property
+    def turns(self) -> People:
+        return self.agents
+
+    @property
+    def supervisor(self) -> People:
+        return self.agents
+
+    @property
+    def config(self) -> SimpleNamespace:
+        fetch = SimpleNamespace(allowed_hosts=self.allowed_hosts)
+        return SimpleNamespace(web=SimpleNamespace(fetch=fetch))
+
+
+@pytest.fixture
+async def daemon(tmp_path: Path) -> AsyncIterator[FakeDaemon]:
+    guards = Guards(
+        [path_traversal_prevention.security_system(), ssrf_protection.security_system()]
+    )
+    made = FakeDaemon(Files(tmp_path, guards), Egress(guards))
+    yield made
+    await made.egress.close()
+
+
+@pytest.fixture
+def context(daemon: FakeDaemon) -> Context:
+    every = {
+        "network": ("*",),
+        "memory_read": ("*",),
+        "memory_write": ("*",),
+        "agent_message": ("*",),
+    }
+    agent = AgentView(AGENT_ID, "ada", cast("Any", None), "session")
+    principal = Principal(PrincipalKind.AGENT, "ada", Grants(every))
+    return Context(cast("Any", daemon), principal, agent)
+
+
+def limited(context: Context, **rights: tuple[str, ...]) -> Context:
+    """The same context with these rights only."""
+    return replace(
+        context, principal=Principal(PrincipalKind.AGENT, "ada", Grants(rights))
+    )

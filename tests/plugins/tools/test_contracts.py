@@ -1,0 +1,146 @@
+"""Every built-in tool keeps the promises of a tool."""
+
+from __future__ import annotations
+
+import pytest
+from agenthost import Context
+from agenthost.testing.tools import ToolContract, offered_tools
+
+from ...kernel.egress.wire import Wire, always, answer
+from .conftest import FakeDaemon
+
+
+class TestFileRead(ToolContract):
+    """Reads a file."""
+
+    tool = "file_read"
+    accepted = ({"path": "there"},)
+    refused = ({}, {"path": 1}, {"path": None})
+    failing = ({"path": "none"}, {"path": "../x"}, {"path": "/etc/passwd"})
+
+    @pytest.fixture(autouse=True)
+    def there(self, context: Context) -> None:
+        assert context.agent is not None
+        context.daemon.files.workspace(context.agent.id).write("there", b"text")
+
+
+class TestFileWrite(ToolContract):
+    """Writes a file."""
+
+    tool = "file_write"
+    accepted = ({"path": "a/b", "content": "text"},)
+    refused = ({}, {"path": "a"}, {"path": "a", "content": 1})
+    failing = ({"path": "../a", "content": ""}, {"path": "x", "content": "\ud800"})
+
+
+class TestFileList(ToolContract):
+    """Lists a folder."""
+
+    tool = "file_list"
+    accepted = ({}, {"path": "."})
+    refused = ({"path": 1},)
+    failing = ({"path": "none"}, {"path": ".."})
+
+
+class TestKvGet(ToolContract):
+    """Recalls a value."""
+
+    tool = "kv_get"
+    accepted = ({"key": "there"},)
+    refused = ({}, {"key": 1})
+    failing = ({"key": "none"},)
+
+    @pytest.fixture(autouse=True)
+    def there(self, context: Context, daemon: FakeDaemon) -> None:
+        assert context.agent is not None
+        daemon.kv.values[context.agent.id, "there"] = {"a": 1}
+
+
+class TestKvSet(ToolContract):
+    """Remembers a value."""
+
+    tool = "kv_set"
+    accepted = ({"key": "k", "value": {"a": [1, None]}}, {"key": "k", "value": None})
+    refused = ({}, {"key": "k"}, {"key": 1, "value": 1})
+
+
+class TestSystemTime(ToolContract):
+    """Tells the time."""
+
+    tool = "system_time"
+    accepted = ({}, {"timezone": "Europe/Lisbon"})
+    refused = ({"timezone": 1},)
+    failing = (
+        {"timezone": "Nowhere/Here"},
+        {"timezone": "../../etc/passwd"},
+        {"timezone": ""},
+        {"timezone": "a\0b"},
+        {"timezone": "Europe"},
+        {"timezone": "x" * 5000},
+    )
+
+
+class TestCalculate(ToolContract):
+    """Does arithmetic."""
+
+    tool = "calculate"
+    accepted = ({"expression": "1 + 1"},)
+    refused = ({}, {"expression": ""}, {"expression": "1" * 501}, {"expression": 2})
+    failing = ({"expression": "x"}, {"expression": "1/0"})
+
+
+class TestAgentList(ToolContract):
+    """Lists agents."""
+
+    tool = "agent_list"
+    accepted = ({},)
+    refused = ({"agent": 1},)
+
+
+class TestAgentCall(ToolContract):
+    """Asks an agent."""
+
+    tool = "agent_call"
+    accepted = ({"agent_id": "bob", "message": "hello"},)
+    refused = ({}, {"agent_id": "bob"}, {"agent_id": "bob", "message": ""})
+    failing = ({"agent_id": "none", "message": "x"},)
+
+
+class TestWebFetch(ToolContract):
+    """Fetches a page."""
+
+    tool = "web_fetch"
+    refused = ({}, {"url": 1}, {"url": "x", "method": "TRACE"}, {"url": "x" * 9000})
+    failing = (
+        {"url": "http://localhost/"},
+        {"url": "http://10.0.0.1/"},
+        {"url": "ftp://example.com"},
+        {"url": ""},
+        {"url": "http://["},
+        {"url": "http://127.0.0.1:1/"},
+        {"url": "http://127.0.0.1/", "headers": {"X": "a\nb"}},
+        {"url": "http://127.0.0.1/", "headers": {"X": "é"}},
+        {"url": "http://127.0.0.1/", "headers": {"X Y": "a"}},
+    )
+
+    @pytest.fixture(autouse=True)
+    async def page(self):  # type: ignore[no-untyped-def]  # noqa: ANN201
+        async with Wire(always(answer(b"text", content_type="text/plain"))) as wire:
+            type(self).accepted = ({"url": wire.url},)
+            yield
+
+
+def test_every_offered_tool_has_a_contract_here() -> None:
+    ours = {
+        contract.tool
+        for contract in ToolContract.__subclasses__()
+        if contract.__module__ == __name__
+    }
+    modules = {spec.call.__module__: spec.name for spec in offered_tools()}
+    offered = {
+        spec.name
+        for spec in offered_tools()
+        if spec.call.__module__.startswith("agenthost_tools.")
+    }
+    assert modules
+    assert offered == ours
