@@ -154,7 +154,10 @@ class Spot:
 
 
 def _url_cost(pattern: str) -> int:
-    return _URL_GROUP_COST if compile_url(pattern).hasRegExpGroups else _URL_COST
+    if not compile_url(pattern).hasRegExpGroups:
+        return _URL_COST
+    # A counted repetition may stand for any size, other groups are as long as written.
+    return _URL_GROUP_COST if "{" in pattern else _URL_COST + 200 * len(pattern)
 
 
 def _failed_cost(problem: str) -> int:

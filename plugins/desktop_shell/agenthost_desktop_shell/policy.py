@@ -111,14 +111,18 @@ def platform_of(triple: str) -> str:
 
 
 def capability_files(paths: Iterable[Path]) -> list[Path]:
-    """List the capability files among files and folders, folders in sorted order."""
+    """List the capability files among files and folders, folders in sorted order.
+
+    A folder that cannot be listed is itself in the list, so that reading it fails.
+    """
     found: list[Path] = []
     for path in paths:
-        if path.is_dir():
-            inside = sorted(p for p in path.iterdir() if p.suffix in EXTENSIONS)
-            found.extend(p for p in inside if p.is_file())
-        else:
+        try:
+            inside = sorted(path.iterdir())
+        except OSError:
             found.append(path)
+            continue
+        found.extend(p for p in inside if p.suffix in EXTENSIONS and p.is_file())
     return found
 
 
@@ -130,16 +134,20 @@ def read_report(
     errors: list[Finding] = []
     strict: list[Finding] = []
     for path in capability_files(paths):
-        try:
-            report = validate(read_file(path), tables, mode)
-        except CapabilityError as error:
-            report = Report(errors=error.findings)
+        report = _read(path, tables, mode)
         capabilities.extend(report.capabilities)
         errors.extend(report.errors)
         strict.extend(report.strict_errors)
     if not errors:
         errors.extend(duplicates(capabilities))
     return Report(tuple(capabilities), tuple(errors), tuple(strict))
+
+
+def _read(path: Path, tables: Tables, mode: Mode) -> Report:
+    try:
+        return validate(read_file(path), tables, mode)
+    except CapabilityError as error:
+        return Report(errors=error.findings)
 
 
 def load_tables(folder: Path) -> Tables:

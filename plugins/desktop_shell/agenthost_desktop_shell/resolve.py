@@ -14,6 +14,7 @@ from .model import LOCAL, PLATFORMS, Capability, Entry
 from .tables import Tables
 
 MAX_RECORDS = 300_000
+MAX_SHOWN = 1_000_000
 NO_SCOPE = 0
 
 
@@ -176,7 +177,12 @@ class Resolved:
         return found
 
     def as_json(self) -> dict[str, Json]:
-        """The resolved form: one record per context, commands sorted by name."""
+        """The resolved form: one record per context, commands sorted by name.
+
+        Raises:
+            CapabilityError: It is too large to be shown.
+        """
+        self._refuse_vast()
         return {
             "platform": self.platform,
             "capabilities": [c.identifier for c in self.capabilities],
@@ -189,6 +195,21 @@ class Resolved:
                 for module in sorted(self.globals)
             },
         }
+
+    def _refuse_vast(self) -> None:
+        size = sum(
+            self._size(record)
+            for access in self.commands.values()
+            for record in (*access.records(), *access.denied)
+        )
+        if size > MAX_SHOWN:
+            problem = "the resolved form is too large to show; resolve fewer files"
+            raise CapabilityError([Finding(problem)])
+
+    def _size(self, record: Record) -> int:
+        capability = self.capabilities[record.capability]
+        labels = 1 + len(capability.windows) + len(capability.webviews)
+        return (capability.local + len(capability.remote)) * labels
 
     def _shown(self, *, denied: bool) -> dict[str, Json]:
         shown: dict[str, Json] = {}

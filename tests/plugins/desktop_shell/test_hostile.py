@@ -12,6 +12,8 @@ from agenthost_desktop_shell.checks import Mode
 from agenthost_desktop_shell.findings import CapabilityError
 from agenthost_desktop_shell.policy import Policy
 from agenthost_desktop_shell.reading import read_bytes
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from .building import capability, report, run, shell_policy, tables
 
@@ -210,3 +212,63 @@ def test_a_caller_that_is_not_unicode_is_refused(place: int) -> None:
     grants = Policy(found.checked(), tables())
     with pytest.raises(Exception, match="must be Unicode text"):
         grants.decide("shell:open", *caller)
+
+
+def test_a_form_that_multiplies_is_not_shown() -> None:
+    urls = [f"https://{n}.dev" for n in range(500)]
+    entry = {"identifier": "core:default", "allow": [1]}
+    many = capability(
+        windows=[f"w{n}" for n in range(1000)],
+        remote={"urls": urls},
+        permissions=[entry, {**entry, "allow": [2]}],
+    )
+    resolved = Policy(report(many).checked(), tables()).on("linux")
+    started = time.process_time()
+    with pytest.raises(CapabilityError, match="too large to show"):
+        resolved.as_json()
+    assert time.process_time() - started < LIMIT
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+FIELDS = st.sampled_from(
+    ["identifier", "permissions", "windows", "remote", "platforms", "local", "urls"]
+)
+ODD_TEXT = st.text(alphabet=st.characters(), max_size=12) | st.text(
+    alphabet="ab*?[]!-/(){}|+\\.:@#$^&~<>=,\u0131\u212a", max_size=16
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(FIELDS | st.just("capabilities"), JSON) | JSON)
+def test_any_value_is_answered_and_never_a_crash(value: Any) -> None:
+    report(value)
+
+
+@settings(max_examples=300, deadline=None)
+@given(ODD_TEXT, st.booleans())
+def test_any_pattern_compiles_or_is_an_error_of_its_field(text: str, raw: bool) -> None:
+    argument = {"validator": text, "raw": raw}
+    shell = {"name": "x", "cmd": "x", "args": [argument]}
+    value = capability(
+        windows=[text],
+        remote={"urls": [text, f"https://{text}", f"https://a.dev/{text}"]},
+        permissions=[{"identifier": "shell:allow-execute", "allow": [shell]}],
+    )
+    for finding in report(value).errors:
+        assert finding.field
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.binary(max_size=60) | ODD_TEXT.map(lambda t: t.encode("utf-8", "surrogatepass"))
+)
+def test_any_bytes_are_read_or_refused(content: bytes) -> None:
+    for name in ("a.json", "a.toml"):
+        _judge(content, name)
