@@ -51,6 +51,8 @@ class IssueBody(BaseModel):
     webview: str | None = None
     origin: str = LOCAL
     platform: Target = Field(default_factory=host_platform)
+    application: str = ""
+    resource: str = ""
 
 
 class Hello(BaseModel):
@@ -93,7 +95,9 @@ class Bridge:
     async def issue(self, _call: Call, body: IssueBody) -> Answer:
         """Issue a token for a webview; it is shown this once."""
         caller = Caller(body.window, body.webview, body.origin)
-        token, binding = self._tokens.issue(caller, body.platform)
+        token, binding = self._tokens.issue(
+            caller, Folders(body.platform, body.application, body.resource)
+        )
         return Reply({"token": token, **binding.as_json()}, 201)
 
     async def listed(self, _call: Call) -> Answer:
@@ -151,27 +155,27 @@ class Bridge:
         caller = Caller(window, webview, origin)
         try:
             policy = await self._folders.of(socket.call.daemon).policy()
-            await asyncio.to_thread(policy.on, binding.platform)
-            decided = _decided(policy, wanted, caller, binding.platform)
+            await asyncio.to_thread(policy.on, binding.folders.platform)
+            decided = _decided(policy, wanted, caller, binding.folders)
         except AgentHostError as error:
             return {"id": wanted.id, "error": error.message, "code": error.code}
         return {"id": wanted.id, **decided}
 
 
 def _decided(
-    policy: Policy, wanted: Invocation, caller: Caller, platform: str
+    policy: Policy, wanted: Invocation, caller: Caller, folders: Folders
 ) -> Mapping[str, Json]:
     command = policy.tables.command(wanted.command)
     if command not in {EXECUTE, SPAWN, OPEN}:
-        return policy.decide(command, *caller, platform).as_json()
+        return policy.decide(command, *caller, folders.platform).as_json()
     try:
         given = ShellArguments.model_validate(wanted.args)
     except ValidationError as error:
         raise InvalidInput("args", f"does not fit {command}") from error
     if command == OPEN:
-        return policy.decide_open(given.path, caller, platform).as_json()
+        return policy.decide_open(given.path, caller, folders.platform).as_json()
     call = ShellCall(given.name, given.args, command, given.sidecar)
-    return policy.decide_shell(call, caller, Folders(platform)).as_json()
+    return policy.decide_shell(call, caller, folders).as_json()
 
 
 def bridge_group(folders: ServedFolders) -> RouteGroup:

@@ -13,7 +13,7 @@ from .validators import compile_validator
 
 MAX_FINDINGS = 100
 # About one microsecond each: what compiling a document's patterns may cost.
-MAX_PATTERN_COST = 500_000
+MAX_PATTERN_COST = 300_000
 _FAILED_PATTERN_COST = 40_000
 _GLOB_COST = 150
 _URL_COST = 600

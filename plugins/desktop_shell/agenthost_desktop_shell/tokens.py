@@ -10,6 +10,7 @@ from agenthost import Conflict, NotFound
 
 from .decide import Caller
 from .findings import Json
+from .folders import Folders
 from .model import LOCAL
 
 LIMIT = 1024
@@ -21,7 +22,7 @@ class Binding:
 
     id: str
     caller: Caller
-    platform: str
+    folders: Folders
 
     def as_json(self) -> dict[str, Json]:
         """The binding without its token."""
@@ -31,7 +32,9 @@ class Binding:
             "window": window,
             "webview": webview,
             "origin": origin,
-            "platform": self.platform,
+            "platform": self.folders.platform,
+            "application": self.folders.application,
+            "resource": self.folders.resource,
         }
 
 
@@ -41,7 +44,7 @@ class Tokens:
     def __init__(self) -> None:
         self._bindings: dict[bytes, Binding] = {}
 
-    def issue(self, caller: Caller, platform: str) -> tuple[str, Binding]:
+    def issue(self, caller: Caller, folders: Folders) -> tuple[str, Binding]:
         """Make a token for a webview.
 
         Raises:
@@ -52,7 +55,7 @@ class Tokens:
                 f"{LIMIT} tokens are in use; revoke those of closed webviews"
             )
         token = secrets.token_urlsafe(32)
-        binding = Binding(secrets.token_hex(8), caller, platform)
+        binding = Binding(secrets.token_hex(8), caller, folders)
         self._bindings[_digest(token)] = binding
         return token, binding
 

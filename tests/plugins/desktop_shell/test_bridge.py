@@ -19,10 +19,13 @@ from agenthost_desktop_shell.tokens import LIMIT, Tokens, seen_origin
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from .building import capability
+from .building import LINUX, capability
 
 TITLE = "core:window:set-title"
-SCOPE = {"identifier": "shell:allow-execute", "allow": [{"name": "git", "cmd": "git"}]}
+SCOPE = {
+    "identifier": "shell:allow-execute",
+    "allow": [{"name": "git", "cmd": "$RESOURCE/git"}],
+}
 GRANTS = [
     capability(
         windows=None,
@@ -117,7 +120,7 @@ async def test_each_command_is_checked_for_the_bound_webview(
 
 
 async def test_shell_commands_are_answered_with_what_would_run(talk: Talk) -> None:
-    token = (await talk.issue(webview="view"))["token"]
+    token = (await talk.issue(webview="view", resource="/r"))["token"]
     wire = await talk.say(
         {"token": token},
         invocation("shell:execute", name="git"),
@@ -126,7 +129,7 @@ async def test_shell_commands_are_answered_with_what_would_run(talk: Talk) -> No
         invocation("shell:execute", name=5),
     )
     runs, refused, opens, wrong = wire.said[1:]
-    assert runs["argv"] == ["git"]
+    assert runs["argv"] == ["/r/git"]
     assert "argument 1" in refused["reason"]
     assert opens["allowed"]
     assert wrong["code"] == "invalid_input"
@@ -205,9 +208,9 @@ async def test_tokens_are_listed_without_themselves(talk: Talk) -> None:
 def test_tokens_are_bounded() -> None:
     tokens = Tokens()
     for _ in range(LIMIT):
-        tokens.issue(Caller("main"), "linux")
+        tokens.issue(Caller("main"), LINUX)
     with pytest.raises(Conflict, match="revoke those of closed webviews"):
-        tokens.issue(Caller("main"), "linux")
+        tokens.issue(Caller("main"), LINUX)
 
 
 async def test_a_running_daemon_serves_the_bridge(
