@@ -33,8 +33,6 @@ def _blotted(match: re.Match[str]) -> str:
 class LineFormatter(logging.Formatter):
     """``2026-01-01T00:00:00.000Z warning agenthost.store: text``."""
 
-    converter = time.gmtime
-
     def format(self, record: logging.LogRecord) -> str:
         """Write a record, with its traceback when it has one."""
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))

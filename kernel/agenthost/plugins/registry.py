@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..chat import JsonObject, ToolDefinition
 from ..context import Grants
-from ..errors import NotFound, PluginError
+from ..errors import ConfigError, NotFound, PluginError
+from ..ports import BackendSpec, Port
 from ..providers import DialectSpec, ProviderSpec
 from ..web.routes import RouteGroup
 from .guards import SecuritySystem
@@ -53,6 +54,7 @@ class Registry:
     """
 
     security: SecuritySystems
+    backends: Mapping[tuple[Port, str], BackendSpec]
     tools: Mapping[str, Tool]
     providers: Mapping[str, ProviderSpec]
     dialects: Mapping[str, DialectSpec]
@@ -60,6 +62,18 @@ class Registry:
     services: tuple[tuple[str, ServiceSpec], ...]
     routes: tuple[tuple[str, RouteGroup], ...]
     _by_any_name: Mapping[str, Tool] = field(repr=False)
+
+    def backend(self, port: Port, name: str | None = None) -> BackendSpec:
+        """Find the backend of a port: by name, or the first one.
+
+        Raises:
+            ConfigError: No healthy plugin serves the port.
+        """
+        for (serves, called), spec in self.backends.items():
+            if serves is port and name in {None, called}:
+                return spec
+        wanted = f"{port} {name!r}" if name else str(port)
+        raise ConfigError(f"no plugin serves the port {wanted}; enable one that does")
 
     def tool(self, name: str) -> Tool:
         """Find a tool by its name or an alias.
@@ -93,6 +107,7 @@ async def compile_registry(plugins: Plugins, app: Quart | None = None) -> Regist
     """
     offers = [
         *await plugins.collect("security_system"),
+        *await plugins.collect("register_backend"),
         *await plugins.collect("register_schema"),
         *await plugins.collect("register_dialect"),
         *await plugins.collect("register_provider"),
@@ -162,6 +177,8 @@ def _names(offer: object) -> list[str]:
             return [f"provider {offer.facts.slug}"]
         case RouteGroup():
             return _paths(offer)
+        case BackendSpec():
+            return [f"backend {offer.port} {offer.name}"]
         case DialectSpec() | SecuritySystem() | SchemaSpec() | ServiceSpec():
             kind = type(offer).__name__.removesuffix("Spec").lower()
             return [f"{kind} {offer.name}"]
@@ -179,6 +196,7 @@ def _compiled(security: SecuritySystems, standing: list[tuple[str, Any]]) -> Reg
     tools = [o for o in offers if isinstance(o, Tool)]
     return Registry(
         security=security,
+        backends={(o.port, o.name): o for o in offers if isinstance(o, BackendSpec)},
         tools={tool.spec.name: tool for tool in tools},
         providers={o.facts.slug: o for o in offers if isinstance(o, ProviderSpec)},
         dialects={o.name: o for o in offers if isinstance(o, DialectSpec)},

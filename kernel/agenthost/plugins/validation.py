@@ -10,6 +10,7 @@ from typing import Any
 import pluggy
 
 from ..errors import PluginError
+from ..ports import BackendSpec
 from ..providers import DialectSpec, ProviderSpec
 from ..suggest import did_you_mean
 from ..web.routes import RouteGroup
@@ -21,6 +22,7 @@ MOST_ITEMS = 10_000
 
 MANY: Mapping[str, type] = {
     "register_routes": RouteGroup,
+    "register_backend": BackendSpec,
     "register_tool": ToolSpec,
     "register_provider": ProviderSpec,
     "register_dialect": DialectSpec,
