@@ -215,7 +215,7 @@ def test_a_caller_that_is_not_unicode_is_refused(place: int) -> None:
 
 
 def test_a_form_that_multiplies_is_not_shown() -> None:
-    urls = [f"https://{n}.dev" for n in range(500)]
+    urls = [f"https://{n}.dev" for n in range(400)]
     entry = {"identifier": "core:default", "allow": [1]}
     many = capability(
         windows=[f"w{n}" for n in range(1000)],
