@@ -52,7 +52,6 @@ from .errors import (
     Unavailable,
     UpstreamUnreachable,
 )
-from .files import Files, Workspace
 from .plugins.guards import (
     ALLOW,
     AddressCase,
@@ -81,7 +80,7 @@ from .plugins.specs import (
     ToolResult,
     ToolSpec,
 )
-from .ports import BackendSpec, Port, Row, Store
+from .ports import BackendSpec, Files, Port, Row, Store, Vault, Workspace
 from .providers import (
     Decoder,
     Dialect,
@@ -275,6 +274,7 @@ __all__ = [
     "UpstreamUnreachable",
     "UrlCase",
     "Usage",
+    "Vault",
     "Verdict",
     "Workspace",
     "__version__",

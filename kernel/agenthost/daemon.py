@@ -19,15 +19,13 @@ from .config import LoadedConfig, load_config
 from .egress import Egress
 from .errors import ConfigError, PluginError
 from .events import EventBus
-from .files import Files
 from .home_lock import HomeLock, lock_home
 from .kv import KeyValues
 from .models import Models
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import Registry, compile_registry
-from .ports import Port, Store
-from .secrets import Vault, vault_key
+from .ports import Files, Port, Store, Vault
 from .sessions import Sessions
 from .supervisor import Supervisor
 from .turns.engine import Turns
@@ -47,7 +45,6 @@ log = logging.getLogger(__name__)
 
 DATABASE = "agenthost.db"
 RUNNING_FILE = "daemon.json"
-VAULT = "vault.enc"
 TURN_PATIENCE = 20.0
 
 
@@ -170,12 +167,12 @@ class Daemon:
         return store
 
     async def _assemble(self) -> None:
-        vault = self.home / VAULT
-        key = partial(vault_key, self.home, vault, self.environ)
-        self.vault = Vault(vault, key)
+        backend = self.registry.backend
+        self.vault = backend(Port.VAULT).open(self.home, self.environ)
         self.egress = Egress(self.guards)
         self._on_stop("egress", self.egress.close)
-        self.files = Files(self.data_dir / "workspaces", self.guards)
+        workspaces = self.data_dir / "workspaces"
+        self.files = backend(Port.FILES).open(workspaces, self.guards)
         self.kv = KeyValues(self.store, self.clock)
         self.events = EventBus(self.plugins, self.clock)
         self._on_stop("events", self.events.stop)

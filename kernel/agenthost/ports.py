@@ -7,13 +7,14 @@ other plugins know these protocols alone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .context import Principal
+from .errors import ConfigError
 from .secrets import Secret
 
 if TYPE_CHECKING:
@@ -53,6 +54,21 @@ class BackendSpec:
     port: Port
     name: str
     open: Callable[..., Any]
+
+
+def find_backend(
+    backends: Iterable[BackendSpec], port: Port, name: str | None = None
+) -> BackendSpec:
+    """Find the backend of a port: by name, or the first one.
+
+    Raises:
+        ConfigError: No healthy plugin serves the port.
+    """
+    for spec in backends:
+        if spec.port is port and name in {None, spec.name}:
+            return spec
+    wanted = f"{port} {name!r}" if name else str(port)
+    raise ConfigError(f"no plugin serves the port {wanted}; enable one that does")
 
 
 class Row(Protocol):

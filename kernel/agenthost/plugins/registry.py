@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..chat import JsonObject, ToolDefinition
 from ..context import Grants
-from ..errors import ConfigError, NotFound, PluginError
-from ..ports import BackendSpec, Port
+from ..errors import NotFound, PluginError
+from ..ports import BackendSpec, Port, find_backend
 from ..providers import DialectSpec, ProviderSpec
 from ..web.routes import RouteGroup
 from .guards import SecuritySystem
@@ -69,11 +69,7 @@ class Registry:
         Raises:
             ConfigError: No healthy plugin serves the port.
         """
-        for (serves, called), spec in self.backends.items():
-            if serves is port and name in {None, called}:
-                return spec
-        wanted = f"{port} {name!r}" if name else str(port)
-        raise ConfigError(f"no plugin serves the port {wanted}; enable one that does")
+        return find_backend(self.backends.values(), port, name)
 
     def tool(self, name: str) -> Tool:
         """Find a tool by its name or an alias.
@@ -117,7 +113,8 @@ async def compile_registry(plugins: Plugins, app: Quart | None = None) -> Regist
     ]
     _settle_names(plugins, offers)
     standing = [(key, offer) for key, offer in offers if plugins.healthy(key)]
-    security = SecuritySystems(plugins)
+    backends = [offer for _, offer in standing if isinstance(offer, BackendSpec)]
+    security = SecuritySystems(plugins, backends)
     for key, offer in standing:
         if isinstance(offer, SecuritySystem):
             await security.take(key, offer)
