@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import jobs, kv, tables
+from . import kv, tables
 from .agents import Agents
 from .clock import Clock, SystemClock
 from .config import LoadedConfig, load_config
@@ -20,6 +20,7 @@ from .egress import Egress
 from .errors import ConfigError, PluginError
 from .events import EventBus
 from .home_lock import HomeLock, lock_home
+from .job_port import Jobs
 from .kv import KeyValues
 from .models import Models
 from .plugins.guards import Guards
@@ -73,7 +74,7 @@ class Daemon:
     toolbox: Toolbox
     turns: Turns
     events: EventBus
-    jobs: jobs.Jobs
+    jobs: Jobs
     supervisor: Supervisor
     front: Front
 
@@ -151,7 +152,7 @@ class Daemon:
         self.front = Front(self, _front_settings(self.config))
         self.registry = await compile_registry(self.plugins, self.front.app)
         self.guards = self.registry.security.guards
-        schemas = (tables.SCHEMA, kv.SCHEMA, jobs.SCHEMA, *self.registry.schemas)
+        schemas = (tables.SCHEMA, kv.SCHEMA, *self.registry.schemas)
         self.store = await self._open_store(schemas)
         self._on_stop("store", self.store.close)
 
@@ -185,7 +186,7 @@ class Daemon:
         self.toolbox = Toolbox(self.registry, self.guards)
         self.supervisor = Supervisor(self)
         self.turns = Turns(self)
-        self.jobs = jobs.Jobs(self.store, self.clock)
+        self.jobs = backend(Port.JOBS).open(self.store, self.clock)
         await self.agents.load()
         interrupted = await self.store.write(interrupt_all)
         if interrupted:
