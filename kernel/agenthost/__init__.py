@@ -29,7 +29,6 @@ from .chat import (
 )
 from .clock import Clock, SystemClock, timestamp
 from .context import OPERATOR, AgentView, Context, Grants, Principal, PrincipalKind
-from .egress import CHECK_HOST, FINAL_URL, EgressPolicy
 from .errors import (
     AgentHostError,
     Blocked,
@@ -81,6 +80,15 @@ from .plugins.specs import (
     ToolResult,
     ToolSpec,
 )
+from .ports import (
+    CHECK_HOST,
+    FINAL_URL,
+    BackendSpec,
+    Egress,
+    EgressPolicy,
+    Front,
+    Port,
+)
 from .providers import (
     Decoder,
     Dialect,
@@ -93,10 +101,7 @@ from .providers import (
     ProviderFacts,
     ProviderSpec,
 )
-from .secrets import Secret
-from .suggest import did_you_mean
-from .version import __version__
-from .web.routes import (
+from .routes import (
     Answer,
     Call,
     EventStream,
@@ -107,6 +112,9 @@ from .web.routes import (
     SocketClosed,
     SocketRoute,
 )
+from .secrets import Secret
+from .suggest import did_you_mean
+from .version import __version__
 
 if TYPE_CHECKING:
     from .agents import Agent, AgentMode
@@ -176,6 +184,7 @@ __all__ = [
     "AgentView",
     "Allow",
     "Answer",
+    "BackendSpec",
     "Blocked",
     "Call",
     "Cancelled",
@@ -196,6 +205,7 @@ __all__ = [
     "Done",
     "Driver",
     "Effect",
+    "Egress",
     "EgressPolicy",
     "Endpoint",
     "Event",
@@ -203,6 +213,7 @@ __all__ = [
     "Failed",
     "Files",
     "Finish",
+    "Front",
     "Grants",
     "Guard",
     "Guards",
@@ -221,6 +232,7 @@ __all__ = [
     "PathCase",
     "PluginError",
     "Plugins",
+    "Port",
     "Principal",
     "PrincipalKind",
     "ProviderError",

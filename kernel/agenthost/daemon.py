@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 import logging
 import os
@@ -16,7 +15,6 @@ from . import jobs, kv, tables
 from .agents import Agents
 from .clock import Clock, SystemClock
 from .config import LoadedConfig, load_config
-from .egress import Egress
 from .errors import ConfigError, PluginError
 from .events import EventBus
 from .files import Files
@@ -24,7 +22,8 @@ from .kv import KeyValues
 from .models import Models
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
-from .plugins.registry import Registry, compile_registry
+from .plugins.registry import Backends, Registry, compile_registry
+from .ports import Egress, Front, Port
 from .secrets import Vault, vault_key
 from .sessions import Sessions
 from .store import HomeLock, Store, lock_home
@@ -34,10 +33,10 @@ from .turns.journal import interrupt_all
 from .turns.tools import Toolbox
 from .usage import UsageLedger
 from .version import __version__
-from .web.front import Front
-from .web.settings import FrontSettings
 
 if TYPE_CHECKING:
+    from quart import Quart
+
     from .config_model import Config
     from .plugins.discovery import Entry
 
@@ -150,18 +149,21 @@ class Daemon:
         _check_storage(self.config)
         self.plugins = Plugins(self._entry_points)
         self.warnings.extend(await self.plugins.load(self.config))
-        self.front = Front(self, _front_settings(self.config))
-        self.registry = await compile_registry(self.plugins, self.front.app)
+        self.registry = await compile_registry(self.plugins, self._open_front)
         self.guards = self.registry.security.guards
         schemas = (tables.SCHEMA, kv.SCHEMA, jobs.SCHEMA, *self.registry.schemas)
         self.store = await Store.open(self.data_dir / DATABASE, schemas)
         self._on_stop("store", self.store.close)
 
+    def _open_front(self, backends: Backends) -> Quart:
+        self.front = backends.find(Port.FRONT).open(self)
+        return self.front.app
+
     async def _assemble(self) -> None:
         vault = self.home / VAULT
         key = partial(vault_key, self.home, vault, self.environ)
         self.vault = Vault(vault, key)
-        self.egress = Egress(self.guards)
+        self.egress = self.registry.backend(Port.EGRESS).open(self.guards)
         self._on_stop("egress", self.egress.close)
         self.files = Files(self.data_dir / "workspaces", self.guards)
         self.kv = KeyValues(self.store, self.clock)
@@ -231,7 +233,7 @@ class Daemon:
     async def _warm_up(self) -> None:
         """Do what the first requests need but the start does not."""
         await self.models.probe_local()
-        await asyncio.to_thread(importlib.import_module, "aiohttp")
+        await self.egress.warm_up()
 
     async def _unlock(self) -> None:
         if self._lock is not None:
@@ -239,16 +241,6 @@ class Daemon:
 
     def _on_stop(self, name: str, close: _Close) -> None:
         self._closing.append((name, close))
-
-
-def _front_settings(config: Config) -> FrontSettings:
-    return FrontSettings(
-        api_key=config.api_key,
-        allow_unauthenticated_network=config.allow_unauthenticated_network,
-        allowed_hosts=config.server.allowed_hosts,
-        allowed_origins=config.server.allowed_origins,
-        cors_origins=config.server.cors_origins,
-    )
 
 
 def _check_storage(config: Config) -> None:

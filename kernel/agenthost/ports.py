@@ -21,10 +21,16 @@ if TYPE_CHECKING:
     from quart import Quart
     from sqlalchemy import Connection, Select
 
-    from .web.routes import RouteGroup
+    from .routes import RouteGroup
 
 T = TypeVar("T")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+CHECK_HOST = "agenthost.check_host"
+"""Request extension: ``(host) -> None``, called for every hop; raises to refuse it."""
+
+FINAL_URL = "agenthost.url"
+"""Response extension: the URL that answered, after redirects."""
 
 
 class Port(StrEnum):
@@ -206,6 +212,10 @@ class Egress(Protocol):
 
     def client(self, policy: EgressPolicy) -> httpx.AsyncClient:
         """Return the client of a policy; it is shared and must not be closed."""
+        ...
+
+    async def warm_up(self) -> None:
+        """Do what the first request would wait for, off the event loop."""
         ...
 
     async def close(self) -> None:
