@@ -30,7 +30,6 @@ from .chat import (
 )
 from .clock import Clock, SystemClock, timestamp
 from .context import OPERATOR, AgentView, Context, Grants, Principal, PrincipalKind
-from .egress import CHECK_HOST, FINAL_URL, EgressPolicy
 from .errors import (
     AgentHostError,
     Blocked,
@@ -83,7 +82,20 @@ from .plugins.specs import (
     ToolResult,
     ToolSpec,
 )
-from .ports import BackendSpec, Files, Port, Row, Store, Vault, Workspace
+from .ports import (
+    CHECK_HOST,
+    FINAL_URL,
+    BackendSpec,
+    Egress,
+    EgressPolicy,
+    Files,
+    Front,
+    Port,
+    Row,
+    Store,
+    Vault,
+    Workspace,
+)
 from .providers import (
     Decoder,
     Dialect,
@@ -96,10 +108,7 @@ from .providers import (
     ProviderFacts,
     ProviderSpec,
 )
-from .secrets import Secret
-from .suggest import did_you_mean
-from .version import __version__
-from .web.routes import (
+from .routes import (
     Answer,
     Call,
     EventStream,
@@ -110,6 +119,9 @@ from .web.routes import (
     SocketClosed,
     SocketRoute,
 )
+from .secrets import Secret
+from .suggest import did_you_mean
+from .version import __version__
 
 if TYPE_CHECKING:
     from .agents import Agent, AgentMode
@@ -200,6 +212,7 @@ __all__ = [
     "Done",
     "Driver",
     "Effect",
+    "Egress",
     "EgressPolicy",
     "Endpoint",
     "Event",
@@ -207,6 +220,7 @@ __all__ = [
     "Failed",
     "Files",
     "Finish",
+    "Front",
     "Grants",
     "Guard",
     "Guards",

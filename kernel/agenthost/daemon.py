@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 import logging
 import os
@@ -16,7 +15,6 @@ from . import kv, tables
 from .agents import Agents
 from .clock import Clock, SystemClock
 from .config import LoadedConfig, load_config
-from .egress import Egress
 from .errors import ConfigError, PluginError
 from .events import EventBus
 from .home_lock import HomeLock, lock_home
@@ -26,7 +24,7 @@ from .models import Models
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import Registry, compile_registry
-from .ports import Files, Port, Store, Vault
+from .ports import Backends, Egress, Files, Front, Port, Store, Vault
 from .sessions import Sessions
 from .supervisor import Supervisor
 from .turns.engine import Turns
@@ -34,10 +32,10 @@ from .turns.journal import interrupt_all
 from .turns.tools import Toolbox
 from .usage import UsageLedger
 from .version import __version__
-from .web.front import Front
-from .web.settings import FrontSettings
 
 if TYPE_CHECKING:
+    from quart import Quart
+
     from .config_model import Config
     from .plugins.discovery import Entry
     from .plugins.specs import SchemaSpec
@@ -149,8 +147,7 @@ class Daemon:
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.plugins = Plugins(self._entry_points)
         self.warnings.extend(await self.plugins.load(self.config))
-        self.front = Front(self, _front_settings(self.config))
-        self.registry = await compile_registry(self.plugins, self.front.app)
+        self.registry = await compile_registry(self.plugins, self._open_front)
         self.guards = self.registry.security.guards
         schemas = (tables.SCHEMA, kv.SCHEMA, *self.registry.schemas)
         self.store = await self._open_store(schemas)
@@ -167,10 +164,14 @@ class Daemon:
         store: Store = await backend.open(url, schemas)
         return store
 
+    def _open_front(self, backends: Backends) -> Quart:
+        self.front = backends.find(Port.FRONT).open(self)
+        return self.front.app
+
     async def _assemble(self) -> None:
         backend = self.registry.backend
         self.vault = backend(Port.VAULT).open(self.home, self.environ)
-        self.egress = Egress(self.guards)
+        self.egress = backend(Port.EGRESS).open(self.guards)
         self._on_stop("egress", self.egress.close)
         workspaces = self.data_dir / "workspaces"
         self.files = backend(Port.FILES).open(workspaces, self.guards)
@@ -241,7 +242,7 @@ class Daemon:
     async def _warm_up(self) -> None:
         """Do what the first requests need but the start does not."""
         await self.models.probe_local()
-        await asyncio.to_thread(importlib.import_module, "aiohttp")
+        await self.egress.warm_up()
 
     async def _unlock(self) -> None:
         if self._lock is not None:
@@ -249,16 +250,6 @@ class Daemon:
 
     def _on_stop(self, name: str, close: _Close) -> None:
         self._closing.append((name, close))
-
-
-def _front_settings(config: Config) -> FrontSettings:
-    return FrontSettings(
-        api_key=config.api_key,
-        allow_unauthenticated_network=config.allow_unauthenticated_network,
-        allowed_hosts=config.server.allowed_hosts,
-        allowed_origins=config.server.allowed_origins,
-        cors_origins=config.server.cors_origins,
-    )
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 
 from .chat import ChatRequest, Delta
 from .config_model import Config, ProviderSection
-from .egress import Egress, EgressPolicy
 from .errors import ConfigError, InvalidInput, ProviderError, ProviderFault
-from .ports import Vault
+from .ports import Egress, EgressPolicy, Vault
 from .providers import (
     Endpoint,
     ModelCall,

@@ -7,7 +7,7 @@ other plugins know these protocols alone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -22,10 +22,16 @@ if TYPE_CHECKING:
     from quart import Quart
     from sqlalchemy import Connection, Select
 
-    from .web.routes import RouteGroup
+    from .routes import RouteGroup
 
 T = TypeVar("T")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+CHECK_HOST = "agenthost.check_host"
+"""Request extension: ``(host) -> None``, called for every hop; raises to refuse it."""
+
+FINAL_URL = "agenthost.url"
+"""Response extension: the URL that answered, after redirects."""
 
 
 class Port(StrEnum):
@@ -56,19 +62,23 @@ class BackendSpec:
     open: Callable[..., Any]
 
 
-def find_backend(
-    backends: Iterable[BackendSpec], port: Port, name: str | None = None
-) -> BackendSpec:
-    """Find the backend of a port: by name, or the first one.
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """What serves the kernel's ports."""
 
-    Raises:
-        ConfigError: No healthy plugin serves the port.
-    """
-    for spec in backends:
-        if spec.port is port and name in {None, spec.name}:
-            return spec
-    wanted = f"{port} {name!r}" if name else str(port)
-    raise ConfigError(f"no plugin serves the port {wanted}; enable one that does")
+    specs: tuple[BackendSpec, ...]
+
+    def find(self, port: Port, name: str | None = None) -> BackendSpec:
+        """Find the backend of a port: by name, or the first one.
+
+        Raises:
+            ConfigError: No healthy plugin serves the port.
+        """
+        for spec in self.specs:
+            if spec.port is port and name in {None, spec.name}:
+                return spec
+        wanted = f"{port} {name!r}" if name else str(port)
+        raise ConfigError(f"no plugin serves the port {wanted}; enable one that does")
 
 
 class Row(Protocol):
@@ -222,6 +232,10 @@ class Egress(Protocol):
 
     def client(self, policy: EgressPolicy) -> httpx.AsyncClient:
         """Return the client of a policy; it is shared and must not be closed."""
+        ...
+
+    async def warm_up(self) -> None:
+        """Do what the first request would wait for, off the event loop."""
         ...
 
     async def close(self) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..ports import BackendSpec
     from ..providers import DialectSpec, ProviderSpec
-    from ..web.routes import RouteGroup
+    from ..routes import RouteGroup
 
 PROJECT = "agenthost"
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from ..errors import PluginError
-from ..ports import BackendSpec, find_backend
+from ..ports import Backends
 from .calls import guarded
 from .guards import Guards, SecuritySystem
 from .loader import Plugins
@@ -44,7 +43,7 @@ class SecuritySystems:
     def __init__(
         self,
         plugins: Plugins,
-        backends: Sequence[BackendSpec] = (),
+        backends: Backends,
         *,
         budget: float = TEST_BUDGET,
     ) -> None:
@@ -91,9 +90,9 @@ class SecuritySystems:
         )
 
 
-def _test(system: SecuritySystem, backends: Sequence[BackendSpec]) -> None:
+def _test(system: SecuritySystem, backends: Backends) -> None:
     port = system.proves_on
-    proven = () if port is None else (find_backend(backends, port).open,)
+    proven = () if port is None else (backends.find(port).open,)
     answer: object = system.self_test(*proven)  # type: ignore[func-returns-value]  # reason: a plugin may return anything
     if inspect.iscoroutine(answer):
         answer.close()

@@ -25,6 +25,8 @@ SETS: Mapping[str, PluginSet] = MappingProxyType(
         "default": PluginSet(),
         "minimal": PluginSet(
             (
+                "plugin:egress",
+                "plugin:front",
                 "plugin:http_api",
                 "plugin:cli",
                 "plugin:jobs",

@@ -12,8 +12,8 @@ import pluggy
 from ..errors import PluginError
 from ..ports import BackendSpec
 from ..providers import DialectSpec, ProviderSpec
+from ..routes import RouteGroup
 from ..suggest import did_you_mean
-from ..web.routes import RouteGroup
 from .guards import SecuritySystem
 from .hooks import PROJECT, Hooks
 from .specs import CommandSpec, SchemaSpec, ServiceSpec, ToolSpec

@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures ``daemon``, ``daemons`` and ``context``, loaded by its entry point."""
+"""The pytest plugin: the fixtures ``daemon``, ``daemons`` and ``context``."""
 
 from __future__ import annotations
 

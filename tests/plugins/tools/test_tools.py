@@ -16,7 +16,7 @@ from agenthost_tools.web_fetch.readable import markdown_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ...kernel.egress.wire import Wire, always, answer
+from ..egress.wire import Wire, always, answer
 from .conftest import AGENT_ID, OTHER_ID, FakeDaemon, limited
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from agenthost import OPERATOR, Call, NotFound, Reply, Route
-from agenthost.web.headers import POLICY
+from agenthost_front.headers import POLICY
 from agenthost_web_ui.routes import page_routes
 from agenthost_web_ui.static_files import load_files
 from hypercorn.asyncio import serve
