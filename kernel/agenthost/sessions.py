@@ -11,7 +11,7 @@ from .chat import Message, Role
 from .clock import Clock
 from .codec import digest_of, dump_parts, load_message, load_parts
 from .errors import NotFound
-from .store import Store
+from .ports import Store
 from .tables import agents, messages, sessions, tool_calls, turns
 
 _BY_ID = select(sessions).where(sessions.c.id == bindparam("id"))

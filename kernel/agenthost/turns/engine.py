@@ -25,7 +25,7 @@ from .warm import WarmSessions
 if TYPE_CHECKING:
     from ..agents import Agent
     from ..daemon import Daemon
-    from ..store import Row
+    from ..ports import Row
 
 log = logging.getLogger(__name__)
 
