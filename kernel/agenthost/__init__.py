@@ -88,10 +88,14 @@ from .providers import (
     Driver,
     Endpoint,
     HttpRequest,
+    LongContext,
     ModelCall,
     ModelFacts,
+    Probe,
     ProviderFacts,
     ProviderSpec,
+    read_error_body,
+    transport_faults,
 )
 from .secrets import Secret
 from .suggest import did_you_mean
@@ -209,6 +213,7 @@ __all__ = [
     "HttpRequest",
     "Image",
     "InvalidInput",
+    "LongContext",
     "ManifestCase",
     "Message",
     "Missed",
@@ -223,6 +228,7 @@ __all__ = [
     "Plugins",
     "Principal",
     "PrincipalKind",
+    "Probe",
     "ProviderError",
     "ProviderFacts",
     "ProviderFault",
@@ -280,7 +286,9 @@ __all__ = [
     "hookimpl",
     "load_config",
     "namespace_of",
+    "read_error_body",
     "run",
     "timestamp",
+    "transport_faults",
     "user_message",
 ]
