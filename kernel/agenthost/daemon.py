@@ -153,6 +153,10 @@ class Daemon:
         self.store = await self._open_store(schemas)
         self._on_stop("store", self.store.close)
 
+    def _open_front(self, backends: Backends) -> Quart:
+        self.front = backends.find(Port.FRONT).open(self)
+        return self.front.app
+
     async def _open_store(self, schemas: Sequence[SchemaSpec]) -> Store:
         url = self.config.storage.url
         if url is None:
@@ -160,16 +164,12 @@ class Daemon:
         scheme, colon, _ = url.partition(":")
         if not colon:
             raise ConfigError("storage.url: it must begin with a scheme, as in sqlite:")
-        backend = self.registry.backend(Port.STORE, scheme)
+        backend = self.registry.backends.find(Port.STORE, scheme)
         store: Store = await backend.open(url, schemas)
         return store
 
-    def _open_front(self, backends: Backends) -> Quart:
-        self.front = backends.find(Port.FRONT).open(self)
-        return self.front.app
-
     async def _assemble(self) -> None:
-        backend = self.registry.backend
+        backend = self.registry.backends.find
         self.vault = backend(Port.VAULT).open(self.home, self.environ)
         self.egress = backend(Port.EGRESS).open(self.guards)
         self._on_stop("egress", self.egress.close)

@@ -64,9 +64,9 @@ class BackendSpec:
 
 @dataclass(frozen=True, slots=True)
 class Backends:
-    """What serves the kernel's ports."""
+    """What serves the ports."""
 
-    specs: tuple[BackendSpec, ...]
+    specs: tuple[BackendSpec, ...] = ()
 
     def find(self, port: Port, name: str | None = None) -> BackendSpec:
         """Find the backend of a port: by name, or the first one.

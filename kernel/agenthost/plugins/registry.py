@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..chat import JsonObject, ToolDefinition
 from ..context import Grants
 from ..errors import NotFound, PluginError
-from ..ports import Backends, BackendSpec, Port
+from ..ports import Backends, BackendSpec
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import RouteGroup
 from .guards import SecuritySystem
@@ -65,14 +65,6 @@ class Registry:
     services: tuple[tuple[str, ServiceSpec], ...]
     routes: tuple[tuple[str, RouteGroup], ...]
     _by_any_name: Mapping[str, Tool] = field(repr=False)
-
-    def backend(self, port: Port, name: str | None = None) -> BackendSpec:
-        """Find the backend of a port: by name, or the first one.
-
-        Raises:
-            ConfigError: No healthy plugin serves the port.
-        """
-        return self.backends.find(port, name)
 
     def tool(self, name: str) -> Tool:
         """Find a tool by its name or an alias.

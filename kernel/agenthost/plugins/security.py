@@ -13,6 +13,7 @@ from .guards import Guards, SecuritySystem
 from .loader import Plugins
 
 TEST_BUDGET = 10.0
+NO_BACKENDS = Backends()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class SecuritySystems:
     def __init__(
         self,
         plugins: Plugins,
-        backends: Backends,
+        backends: Backends = NO_BACKENDS,
         *,
         budget: float = TEST_BUDGET,
     ) -> None:
