@@ -51,7 +51,6 @@ from .errors import (
     Unavailable,
     UpstreamUnreachable,
 )
-from .files import Files, Workspace
 from .plugins.guards import (
     ALLOW,
     AddressCase,
@@ -86,8 +85,13 @@ from .ports import (
     BackendSpec,
     Egress,
     EgressPolicy,
+    Files,
     Front,
     Port,
+    Row,
+    Store,
+    Vault,
+    Workspace,
 )
 from .providers import (
     Decoder,
@@ -249,6 +253,7 @@ __all__ = [
     "Role",
     "Route",
     "RouteGroup",
+    "Row",
     "SchemaSpec",
     "Secret",
     "SecuritySystem",
@@ -258,6 +263,7 @@ __all__ = [
     "SocketRoute",
     "SpawnCase",
     "StorageFull",
+    "Store",
     "SystemClock",
     "Text",
     "TextChunk",
@@ -282,6 +288,7 @@ __all__ = [
     "UpstreamUnreachable",
     "UrlCase",
     "Usage",
+    "Vault",
     "Verdict",
     "Workspace",
     "__version__",

@@ -17,16 +17,14 @@ from .clock import Clock, SystemClock
 from .config import LoadedConfig, load_config
 from .errors import ConfigError, PluginError
 from .events import EventBus
-from .files import Files
+from .home_lock import HomeLock, lock_home
 from .kv import KeyValues
 from .models import Models
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
-from .plugins.registry import Backends, Registry, compile_registry
-from .ports import Egress, Front, Port
-from .secrets import Vault, vault_key
+from .plugins.registry import Registry, compile_registry
+from .ports import Backends, Egress, Files, Front, Port, Store, Vault
 from .sessions import Sessions
-from .store import HomeLock, Store, lock_home
 from .supervisor import Supervisor
 from .turns.engine import Turns
 from .turns.journal import interrupt_all
@@ -39,12 +37,12 @@ if TYPE_CHECKING:
 
     from .config_model import Config
     from .plugins.discovery import Entry
+    from .plugins.specs import SchemaSpec
 
 log = logging.getLogger(__name__)
 
 DATABASE = "agenthost.db"
 RUNNING_FILE = "daemon.json"
-VAULT = "vault.enc"
 TURN_PATIENCE = 20.0
 
 
@@ -146,26 +144,36 @@ class Daemon:
         self.config = loaded.config
         self.warnings.extend(loaded.warnings)
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _check_storage(self.config)
         self.plugins = Plugins(self._entry_points)
         self.warnings.extend(await self.plugins.load(self.config))
         self.registry = await compile_registry(self.plugins, self._open_front)
         self.guards = self.registry.security.guards
         schemas = (tables.SCHEMA, kv.SCHEMA, jobs.SCHEMA, *self.registry.schemas)
-        self.store = await Store.open(self.data_dir / DATABASE, schemas)
+        self.store = await self._open_store(schemas)
         self._on_stop("store", self.store.close)
 
     def _open_front(self, backends: Backends) -> Quart:
         self.front = backends.find(Port.FRONT).open(self)
         return self.front.app
 
+    async def _open_store(self, schemas: Sequence[SchemaSpec]) -> Store:
+        url = self.config.storage.url
+        if url is None:
+            url = f"sqlite:///{self.data_dir.absolute() / DATABASE}"
+        scheme, colon, _ = url.partition(":")
+        if not colon:
+            raise ConfigError("storage.url: it must begin with a scheme, as in sqlite:")
+        backend = self.registry.backends.find(Port.STORE, scheme)
+        store: Store = await backend.open(url, schemas)
+        return store
+
     async def _assemble(self) -> None:
-        vault = self.home / VAULT
-        key = partial(vault_key, self.home, vault, self.environ)
-        self.vault = Vault(vault, key)
-        self.egress = self.registry.backend(Port.EGRESS).open(self.guards)
+        backend = self.registry.backends.find
+        self.vault = backend(Port.VAULT).open(self.home, self.environ)
+        self.egress = backend(Port.EGRESS).open(self.guards)
         self._on_stop("egress", self.egress.close)
-        self.files = Files(self.data_dir / "workspaces", self.guards)
+        workspaces = self.data_dir / "workspaces"
+        self.files = backend(Port.FILES).open(workspaces, self.guards)
         self.kv = KeyValues(self.store, self.clock)
         self.events = EventBus(self.plugins, self.clock)
         self._on_stop("events", self.events.stop)
@@ -241,14 +249,6 @@ class Daemon:
 
     def _on_stop(self, name: str, close: _Close) -> None:
         self._closing.append((name, close))
-
-
-def _check_storage(config: Config) -> None:
-    url = config.storage.url
-    if url is not None and not url.startswith("sqlite:"):
-        raise ConfigError(
-            "storage.url: this version stores in SQLite alone; remove the key"
-        )
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .context import Principal
+from .errors import ConfigError
 from .secrets import Secret
 
 if TYPE_CHECKING:
@@ -59,6 +60,25 @@ class BackendSpec:
     port: Port
     name: str
     open: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """What serves the ports."""
+
+    specs: tuple[BackendSpec, ...] = ()
+
+    def find(self, port: Port, name: str | None = None) -> BackendSpec:
+        """Find the backend of a port: by name, or the first one.
+
+        Raises:
+            ConfigError: No healthy plugin serves the port.
+        """
+        for spec in self.specs:
+            if spec.port is port and name in {None, spec.name}:
+                return spec
+        wanted = f"{port} {name!r}" if name else str(port)
+        raise ConfigError(f"no plugin serves the port {wanted}; enable one that does")
 
 
 class Row(Protocol):

@@ -13,7 +13,7 @@ from uuid import uuid4
 from ..chat import Json
 from ..clock import Clock
 from ..errors import AgentHostError, Conflict, InvalidInput, NotFound
-from ..store import Store
+from ..ports import Store
 from . import writes
 from .running import DurableWrite, RunningJob, Superseded
 from .tables import LISTED, ONE, Job, JobState, job_of, written

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, insert, select
 from ..chat import Json
 from ..clock import Clock
 from ..errors import Conflict, StorageFull, Unavailable
-from ..store import Store
+from ..ports import Store
 from .tables import JOB, STEP, Job, JobState, written
 
 T = TypeVar("T")

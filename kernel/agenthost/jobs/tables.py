@@ -24,7 +24,7 @@ from sqlalchemy import (
 from ..chat import Json
 from ..errors import InvalidInput
 from ..plugins.specs import SchemaSpec
-from ..store import Row
+from ..ports import Row
 
 METADATA = MetaData()
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..chat import JsonObject, ToolDefinition
 from ..context import Grants
-from ..errors import ConfigError, NotFound, PluginError
-from ..ports import BackendSpec, Port
+from ..errors import NotFound, PluginError
+from ..ports import Backends, BackendSpec
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import RouteGroup
 from .guards import SecuritySystem
@@ -50,25 +50,6 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Backends:
-    """What serves the kernel's ports."""
-
-    specs: tuple[BackendSpec, ...]
-
-    def find(self, port: Port, name: str | None = None) -> BackendSpec:
-        """Find the backend of a port: by name, or the first one.
-
-        Raises:
-            ConfigError: No healthy plugin serves the port.
-        """
-        for spec in self.specs:
-            if spec.port is port and name in {None, spec.name}:
-                return spec
-        wanted = f"{port} {name!r}" if name else str(port)
-        raise ConfigError(f"no plugin serves the port {wanted}; enable one that does")
-
-
-@dataclass(frozen=True, slots=True)
 class Registry:
     """Everything on offer; what a failed plugin offered is not in it.
 
@@ -84,14 +65,6 @@ class Registry:
     services: tuple[tuple[str, ServiceSpec], ...]
     routes: tuple[tuple[str, RouteGroup], ...]
     _by_any_name: Mapping[str, Tool] = field(repr=False)
-
-    def backend(self, port: Port, name: str | None = None) -> BackendSpec:
-        """Find the backend of a port: by name, or the first one.
-
-        Raises:
-            ConfigError: No healthy plugin serves the port.
-        """
-        return self.backends.find(port, name)
 
     def tool(self, name: str) -> Tool:
         """Find a tool by its name or an alias.
@@ -144,7 +117,7 @@ async def compile_registry(
         *(await plugins.collect("register_routes", app) if app is not None else ()),
     ]
     standing = _settled(plugins, offers)
-    security = SecuritySystems(plugins)
+    security = SecuritySystems(plugins, _backends(standing))
     for key, offer in standing:
         if isinstance(offer, SecuritySystem):
             await security.take(key, offer)

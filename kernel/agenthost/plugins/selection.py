@@ -29,6 +29,8 @@ SETS: Mapping[str, PluginSet] = MappingProxyType(
                 "plugin:front",
                 "plugin:http_api",
                 "plugin:cli",
+                "plugin:jobs",
+                "plugin:storage",
                 "tool:*",
                 "provider:offline",
                 "security:*",

@@ -58,7 +58,7 @@ def compile_linear(source: str) -> Pattern:
     Raises:
         ValueError: RE2 refuses the pattern.
     """
-    import re2  # type: ignore[import-untyped]  # it ships no stubs
+    import re2  # type: ignore[import-untyped,import-not-found,unused-ignore]  # no stubs
 
     options = re2.Options()
     options.log_errors = False

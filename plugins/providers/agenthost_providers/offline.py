@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from agenthost import (
@@ -123,7 +123,7 @@ class Offline:
 
     name: str = "offline"
 
-    async def stream(self, call: ModelCall) -> AsyncIterator[Delta]:
+    async def stream(self, call: ModelCall) -> AsyncGenerator[Delta, None]:
         """Yield the answer word by word, the Completion last."""
         request = call.request
         text, use = answer(request)

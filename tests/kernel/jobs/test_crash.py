@@ -9,10 +9,10 @@ from pathlib import Path
 
 from agenthost import SystemClock
 from agenthost.jobs import SCHEMA, Jobs, JobState
-from agenthost.store import Store
+from agenthost_storage.sqlite import SqliteStore
 
-from ..store.rows import SCHEMA as ROWS
-from ..store.rows import names
+from tests.plugins.storage.sqlite.rows import SCHEMA as ROWS
+from tests.plugins.storage.sqlite.rows import names
 
 
 def run_worker(database: Path, ledger: Path, deadly: int) -> int:
@@ -27,7 +27,7 @@ async def test_steps_happen_once_across_kills(tmp_path: Path) -> None:
         assert run_worker(database, ledger, deadly) == -signal.SIGKILL
     assert run_worker(database, ledger, -1) == 0
     assert ledger.read_text().split() == [str(number) for number in range(10)]
-    store = await Store.open(database, [SCHEMA, ROWS])
+    store = await SqliteStore.open(database, [SCHEMA, ROWS])
     assert await names(store) == [f"step {number}" for number in range(10)]
     [job] = await Jobs(store, SystemClock()).list()
     await store.close()

@@ -11,15 +11,15 @@ import pytest
 from agenthost import Conflict, InvalidInput, NotFound
 from agenthost.chat import Json
 from agenthost.jobs import SCHEMA, Job, Jobs, JobState, RunningJob, Superseded
-from agenthost.store import Store
+from agenthost_storage.sqlite import SqliteStore
 from sqlalchemy import Connection
 
 from .clocks import StillClock
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    store = await Store.open(tmp_path / "agenthost.db", [SCHEMA])
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = await SqliteStore.open(tmp_path / "agenthost.db", [SCHEMA])
     yield store
     await store.close()
 
@@ -30,7 +30,7 @@ def clock() -> StillClock:
 
 
 @pytest.fixture
-async def jobs(store: Store, clock: StillClock) -> AsyncIterator[Jobs]:
+async def jobs(store: SqliteStore, clock: StillClock) -> AsyncIterator[Jobs]:
     jobs = Jobs(store, clock, concurrency=2)
     await jobs.start()
     yield jobs
@@ -190,7 +190,7 @@ async def test_a_cancelled_run_ends_and_gives_its_place_back(jobs: Jobs) -> None
 
 
 async def test_a_run_whose_epoch_has_passed_commits_nothing(
-    jobs: Jobs, store: Store
+    jobs: Jobs, store: SqliteStore
 ) -> None:
     caught = asyncio.Event()
     rows: list[Any] = []
@@ -219,7 +219,7 @@ async def test_a_run_whose_epoch_has_passed_commits_nothing(
 
 
 async def test_work_in_hand_at_stop_runs_again_with_the_next_epoch(
-    store: Store, clock: StillClock
+    store: SqliteStore, clock: StillClock
 ) -> None:
     first, crowd = Jobs(store, clock), Crowd()
     first.register("crowd", crowd)

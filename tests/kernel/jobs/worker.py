@@ -16,17 +16,17 @@ from pathlib import Path
 from agenthost import SystemClock
 from agenthost.chat import Json
 from agenthost.jobs import SCHEMA, Jobs, JobState, RunningJob
-from agenthost.store import Store
+from agenthost_storage.sqlite import SqliteStore
 from sqlalchemy import Connection
 
-from ..store.rows import SCHEMA as ROWS
-from ..store.rows import put
+from tests.plugins.storage.sqlite.rows import SCHEMA as ROWS
+from tests.plugins.storage.sqlite.rows import put
 
 STEPS = 10
 
 
 async def main(database: Path, ledger: Path, deadly: int) -> None:
-    store = await Store.open(database, [SCHEMA, ROWS])
+    store = await SqliteStore.open(database, [SCHEMA, ROWS])
     jobs = Jobs(store, SystemClock())
     finished = asyncio.Event()
 

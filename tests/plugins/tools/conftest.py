@@ -21,6 +21,7 @@ from agenthost import (
 )
 from agenthost_egress.client import AiohttpEgress
 from agenthost_security import path_traversal_prevention, ssrf_protection
+from agenthost_storage.files import LocalFiles
 
 AGENT_ID = "7d0c2f4e-0000-4000-8000-000000000001"
 OTHER_ID = "7d0c2f4e-0000-4000-8000-000000000002"
@@ -99,7 +100,7 @@ async def daemon(tmp_path: Path) -> AsyncIterator[FakeDaemon]:
     guards = Guards(
         [path_traversal_prevention.security_system(), ssrf_protection.security_system()]
     )
-    made = FakeDaemon(Files(tmp_path, guards), AiohttpEgress(guards))
+    made = FakeDaemon(LocalFiles(tmp_path, guards), AiohttpEgress(guards))
     yield made
     await made.egress.close()
 

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,10 +47,12 @@ async def test_a_list_stays_one_name_a_line_and_encodable(context: Context) -> N
     assert listed == "a\\nb\nx\\udc80"
 
 
-async def test_a_long_list_says_how_much_is_missing(context: Context) -> None:
+async def test_a_long_list_says_how_much_is_missing(
+    context: Context, tmp_path: Path
+) -> None:
     workspace = context.daemon.files.workspace(AGENT_ID)
     workspace.write("f", b"")
-    root = workspace._folder
+    root = tmp_path / AGENT_ID
     for number in range(files.NAMES_SHOWN + 2):
         (root / f"g{number}").touch()
     listed = (await files.file_list(context, files.FileList())).text

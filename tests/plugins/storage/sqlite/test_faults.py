@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from agenthost import Unavailable
-from agenthost.store import Store, connect
+from agenthost_storage.sqlite import SqliteStore, connect
 from sqlalchemy import Connection
 
 from .rows import SCHEMA, adding, names
@@ -23,12 +23,12 @@ FILL = """
 import asyncio, sys
 from pathlib import Path
 from agenthost import StorageFull
-from agenthost.store import Store
-from tests.kernel.store.rows import SCHEMA, adding, names
+from agenthost_storage.sqlite import SqliteStore
+from tests.plugins.storage.sqlite.rows import SCHEMA, adding, names
 
 async def main():
     folder = Path(sys.argv[1])
-    store = await Store.open(folder / "agenthost.db", [SCHEMA])
+    store = await SqliteStore.open(folder / "agenthost.db", [SCHEMA])
     ballast = folder / "ballast"
     ballast.write_bytes(b"x" * 200_000)
     done = []
@@ -72,11 +72,11 @@ SYNC_FAILS = """
 import asyncio, sys
 from pathlib import Path
 from agenthost import Unavailable
-from agenthost.store import Store
-from tests.kernel.store.rows import SCHEMA, adding
+from agenthost_storage.sqlite import SqliteStore
+from tests.plugins.storage.sqlite.rows import SCHEMA, adding
 
 async def main():
-    store = await Store.open(Path(sys.argv[1]), [SCHEMA])
+    store = await SqliteStore.open(Path(sys.argv[1]), [SCHEMA])
     for number in range(40):
         try:
             await store.write(adding(f"{number}"))
@@ -124,13 +124,15 @@ async def test_a_sync_that_fails_is_never_a_success(path: Path, place: int) -> N
     refused = [number for verdict, number in told if verdict == "refused"]
     assert len(told) == 40
     assert len(refused) == 1
-    store = await Store.open(path, [SCHEMA])
+    store = await SqliteStore.open(path, [SCHEMA])
     found = await names(store)
     await store.close()
     assert [number for verdict, number in told if verdict == "kept"] == found
 
 
-async def test_a_lock_held_for_a_moment_is_waited_for(store: Store, path: Path) -> None:
+async def test_a_lock_held_for_a_moment_is_waited_for(
+    store: SqliteStore, path: Path
+) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         write = store.write(adding("patient"))
@@ -145,7 +147,7 @@ async def test_a_lock_held_too_long_is_told_and_the_next_write_works(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connect, "BUSY_TIMEOUT", 0.05)
-    store = await Store.open(path, [SCHEMA])
+    store = await SqliteStore.open(path, [SCHEMA])
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(Unavailable, match="locked by another process"):
@@ -182,7 +184,7 @@ def counting(function: Callable[..., Any], opened: list[Any]) -> Callable[..., A
 
 
 async def test_nothing_succeeds_on_a_failed_fsync_and_the_file_is_reopened(
-    store: Store,
+    store: SqliteStore,
 ) -> None:
     opened: list[Any] = []
     store._writer._connect = counting(store._writer._connect, opened)

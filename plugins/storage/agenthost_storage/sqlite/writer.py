@@ -9,9 +9,9 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
+from agenthost import PluginError, Unavailable
 from sqlalchemy import Connection
 
-from ..errors import PluginError, Unavailable
 from .faults import storage_fault
 
 T = TypeVar("T")

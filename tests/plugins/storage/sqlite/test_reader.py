@@ -5,13 +5,13 @@ from __future__ import annotations
 import sqlite3
 
 import pytest
-from agenthost.store import Store
+from agenthost_storage.sqlite import SqliteStore
 from sqlalchemy import func, select
 
 from .rows import BY_NAME, ITEMS, adding, names
 
 
-async def test_a_row_is_read_by_name_and_by_position(store: Store) -> None:
+async def test_a_row_is_read_by_name_and_by_position(store: SqliteStore) -> None:
     await store.write(adding("one"))
     row = await store.first(BY_NAME, {"name": "one"})
     assert row is not None
@@ -21,11 +21,11 @@ async def test_a_row_is_read_by_name_and_by_position(store: Store) -> None:
     assert len(row) == 2
 
 
-async def test_the_first_of_no_rows_is_none(store: Store) -> None:
+async def test_the_first_of_no_rows_is_none(store: SqliteStore) -> None:
     assert await store.first(BY_NAME, {"name": "nobody"}) is None
 
 
-async def test_a_statement_may_carry_its_own_values(store: Store) -> None:
+async def test_a_statement_may_carry_its_own_values(store: SqliteStore) -> None:
     for name in ("a", "b", "c"):
         await store.write(adding(name))
     wanted = select(ITEMS.c.name).where(ITEMS.c.name.in_(["a", "c"])).limit(5)
@@ -35,7 +35,7 @@ async def test_a_statement_may_carry_its_own_values(store: Store) -> None:
     assert count["n"] == 3
 
 
-async def test_a_wrong_parameter_is_named(store: Store) -> None:
+async def test_a_wrong_parameter_is_named(store: SqliteStore) -> None:
     with pytest.raises(TypeError, match="nmae"):
         await store.read(BY_NAME, {"nmae": "one"})
     with pytest.raises(TypeError, match="needs the parameter 'name'"):
@@ -43,21 +43,21 @@ async def test_a_wrong_parameter_is_named(store: Store) -> None:
 
 
 async def test_statements_without_number_do_not_pile_up(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agenthost.store.reader.COMPILED_LIMIT", 4)
+    monkeypatch.setattr("agenthost_storage.sqlite.reader.COMPILED_LIMIT", 4)
     for number in range(20):
         await store.read(select(ITEMS.c.id).where(ITEMS.c.id == number))
     assert len(store._reader._compiled) == 4
 
 
-async def test_a_reader_cannot_write(store: Store) -> None:
+async def test_a_reader_cannot_write(store: SqliteStore) -> None:
     connection = store._reader._connections[0]
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         await connection.execute("DELETE FROM items")
     assert await names(store) == []
 
 
-async def test_a_probe_reads(store: Store) -> None:
+async def test_a_probe_reads(store: SqliteStore) -> None:
     assert await store.probe()
     assert store.healthy

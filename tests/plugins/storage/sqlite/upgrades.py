@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from agenthost import SchemaSpec
-from agenthost.store.connect import connect
-from agenthost.store.schema import bring_up, prepare
+from agenthost_storage.sqlite.connect import connect
+from agenthost_storage.sqlite.schema import bring_up, prepare
 from sqlalchemy import Connection, MetaData, inspect
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from agenthost import Conflict
-from agenthost.store import lock_home
+from agenthost.home_lock import lock_home
 
 HOLD = """
 import sys
 from pathlib import Path
-from agenthost.store import lock_home
+from agenthost.home_lock import lock_home
 lock = lock_home(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

@@ -1,6 +1,6 @@
 """A process that writes until it is killed and says which writes were acknowledged.
 
-Run as ``python -m tests.kernel.store.committer <database>``.
+Run as ``python -m tests.plugins.storage.sqlite.committer <database>``.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import os
 import sys
 from pathlib import Path
 
-from agenthost.store import Store
+from agenthost_storage.sqlite import SqliteStore
 
 from .rows import SCHEMA, adding
 
 
 async def main() -> None:
-    store = await Store.open(Path(sys.argv[1]), [SCHEMA])
+    store = await SqliteStore.open(Path(sys.argv[1]), [SCHEMA])
     start = sys.argv[2]
 
     async def caller(number: int) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from agenthost.store import Store
+from agenthost_storage.sqlite import SqliteStore
 
 from .rows import SCHEMA, names
 
@@ -16,7 +16,12 @@ POINTS = 5
 
 def killed_after(path: Path, acknowledged: int, start: int) -> list[str]:
     """Run the committer, kill it behind so many lines, and give what it promised."""
-    command = [sys.executable, "-m", "tests.kernel.store.committer", str(path)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.plugins.storage.sqlite.committer",
+        str(path),
+    ]
     with subprocess.Popen([*command, str(start)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(acknowledged)]
@@ -30,7 +35,7 @@ async def test_what_was_acknowledged_outlives_kill_9(path: Path) -> None:
     promised: list[str] = []
     for start in range(POINTS):
         promised += killed_after(path, chance.randint(1, 500), start)
-        store = await Store.open(path, [SCHEMA])
+        store = await SqliteStore.open(path, [SCHEMA])
         found = await names(store)
         await store.close()
         assert len(found) == len(set(found))

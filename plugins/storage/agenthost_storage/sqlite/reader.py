@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 from urllib.parse import quote
 
 import aiosqlite
+from agenthost import Row
 from sqlalchemy import Select
 from sqlalchemy.dialects import sqlite
 
@@ -18,26 +19,6 @@ from .faults import storage_fault
 
 READERS = 2
 COMPILED_LIMIT = 512
-
-
-class Row(Protocol):
-    """One row of an answer: by column name or by position."""
-
-    def __getitem__(self, key: str | int, /) -> Any:
-        """Give the column of this name or place."""
-        ...
-
-    def __len__(self) -> int:
-        """Count the columns."""
-        ...
-
-    def __iter__(self) -> Iterator[Any]:
-        """Walk the columns in order."""
-        ...
-
-    def keys(self) -> Sequence[str]:
-        """Name the columns in order."""
-        ...
 
 
 class Compiled:

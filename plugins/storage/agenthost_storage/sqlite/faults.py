@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
+from agenthost import AgentHostError, StorageFull, Unavailable
 from sqlalchemy.exc import DBAPIError
-
-from ..errors import AgentHostError, StorageFull, Unavailable
 
 UNAVAILABLE = {
     sqlite3.SQLITE_BUSY: "the database is locked by another process; try again",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from agenthost import SchemaSpec
-from agenthost.store import Store
+from agenthost_storage.sqlite import SqliteStore
 from sqlalchemy import (
     Column,
     Connection,
@@ -40,5 +40,5 @@ def adding(name: str) -> Callable[[Connection], None]:
     return partial(put, name=name)
 
 
-async def names(store: Store) -> list[str]:
+async def names(store: SqliteStore) -> list[str]:
     return [row["name"] for row in await store.read(ALL)]

@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from ..errors import Conflict
+from .errors import Conflict
 
 
 class HomeLock:

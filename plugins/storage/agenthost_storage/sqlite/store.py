@@ -1,4 +1,4 @@
-"""The store: what the rest of the kernel sees of the database."""
+"""The store: what the kernel and the plugins see of the database."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from agenthost import AgentHostError, Row, SchemaSpec, Unavailable
 from sqlalchemy import Connection, Select, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..errors import AgentHostError, Unavailable
-from ..plugins.specs import SchemaSpec
 from .connect import connect
 from .faults import storage_fault
-from .reader import Reader, Row
+from .reader import Reader
 from .schema import CLEAN, MARKS, damaged, is_damage, prepare, set_mark
 from .writer import Writer
 
@@ -28,7 +27,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 PROBE = select(MARKS.c.value).where(MARKS.c.name == CLEAN)
 
 
-class Store:
+class SqliteStore:
     """The database of one home: ``write`` functions, ``read`` statements.
 
     Use it from the event loop that opened it.
@@ -42,7 +41,7 @@ class Store:
         self._trial: asyncio.Future[None] | None = None
 
     @classmethod
-    async def open(cls, path: Path, schemas: Sequence[SchemaSpec]) -> Store:
+    async def open(cls, path: Path, schemas: Sequence[SchemaSpec]) -> SqliteStore:
         """Open the database, making it or bringing it up to date.
 
         Args:

@@ -15,17 +15,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
-from .beneath import opener
-from .errors import (
+from agenthost import (
     AgentHostError,
     Blocked,
     Denied,
+    Guard,
+    Guards,
     InvalidInput,
     NotFound,
+    PathCase,
     StorageFull,
     TooLarge,
 )
-from .plugins.guards import Guard, Guards, PathCase
+
+from .beneath import opener
 
 _AGENT_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
@@ -35,7 +38,7 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
-class Files:
+class LocalFiles:
     """The workspaces of all agents.
 
     Args:
@@ -47,7 +50,7 @@ class Files:
         self._root = root
         self._guards = guards
 
-    def workspace(self, agent_id: str) -> Workspace:
+    def workspace(self, agent_id: str) -> LocalWorkspace:
         """Return the agent's workspace; its folder is made at the first use.
 
         Raises:
@@ -55,10 +58,10 @@ class Files:
         """
         if not _AGENT_ID.fullmatch(agent_id):
             raise InvalidInput("agent_id", "it must be letters, digits, - and _")
-        return Workspace(self._root / agent_id, self._guards)
+        return LocalWorkspace(self._root / agent_id, self._guards)
 
 
-class Workspace:
+class LocalWorkspace:
     """One agent's folder; paths are relative to it, with ``/`` between the names."""
 
     def __init__(self, folder: Path, guards: Guards) -> None:

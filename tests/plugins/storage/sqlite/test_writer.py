@@ -9,24 +9,24 @@ from pathlib import Path
 
 import pytest
 from agenthost import PluginError, StorageFull, Unavailable
-from agenthost.store import Store, writer
+from agenthost_storage.sqlite import SqliteStore, writer
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from .rows import ITEMS, SCHEMA, adding, names, put
 
 
-async def test_a_write_gives_what_its_function_returns(store: Store) -> None:
+async def test_a_write_gives_what_its_function_returns(store: SqliteStore) -> None:
     assert await store.write(lambda _: 42) == 42
 
 
-async def test_a_write_starts_without_being_awaited(store: Store) -> None:
+async def test_a_write_starts_without_being_awaited(store: SqliteStore) -> None:
     store.write(adding("early"))
     await store.write(lambda _: None)
     assert await names(store) == ["early"]
 
 
-async def test_a_read_sees_what_was_just_committed(store: Store) -> None:
+async def test_a_read_sees_what_was_just_committed(store: SqliteStore) -> None:
     for number in range(50):
         await store.write(adding(str(number)))
         assert len(await names(store)) == number + 1
@@ -43,7 +43,7 @@ class Gate:
         self.entered.set()
         assert self.opened.wait(10)
 
-    async def closed_on(self, store: Store) -> asyncio.Future[None]:
+    async def closed_on(self, store: SqliteStore) -> asyncio.Future[None]:
         future = store.write(self)
         assert await asyncio.to_thread(self.entered.wait, 10)
         return future
@@ -54,7 +54,7 @@ def fail(connection: Connection) -> None:
     raise ValueError("no")
 
 
-async def test_a_function_that_raises_rolls_back_alone(store: Store) -> None:
+async def test_a_function_that_raises_rolls_back_alone(store: SqliteStore) -> None:
     gate = Gate()
     await gate.closed_on(store)
     before = [store.write(adding(f"before {n}")) for n in range(3)]
@@ -71,7 +71,7 @@ async def test_a_function_that_raises_rolls_back_alone(store: Store) -> None:
     assert store.healthy
 
 
-async def test_a_group_commits_once(store: Store, path: Path) -> None:
+async def test_a_group_commits_once(store: SqliteStore, path: Path) -> None:
     gate = Gate()
     held = await gate.closed_on(store)
     seen: list[int] = []
@@ -87,14 +87,16 @@ async def test_a_group_commits_once(store: Store, path: Path) -> None:
     assert seen == [0]
 
 
-async def test_a_broken_constraint_reaches_the_caller_as_it_is(store: Store) -> None:
+async def test_a_broken_constraint_reaches_the_caller_as_it_is(
+    store: SqliteStore,
+) -> None:
     await store.write(adding("one"))
     with pytest.raises(IntegrityError):
         await store.write(adding("one"))
     assert store.healthy
 
 
-async def test_a_cancelled_write_that_waits_is_skipped(store: Store) -> None:
+async def test_a_cancelled_write_that_waits_is_skipped(store: SqliteStore) -> None:
     gate = Gate()
     held = await gate.closed_on(store)
     left = store.write(adding("left"))
@@ -105,7 +107,9 @@ async def test_a_cancelled_write_that_waits_is_skipped(store: Store) -> None:
     assert await names(store) == ["stays"]
 
 
-async def test_a_cancelled_caller_of_a_running_write_harms_nobody(store: Store) -> None:
+async def test_a_cancelled_caller_of_a_running_write_harms_nobody(
+    store: SqliteStore,
+) -> None:
     gate = Gate()
     held = await gate.closed_on(store)
     held.cancel()
@@ -116,7 +120,7 @@ async def test_a_cancelled_caller_of_a_running_write_harms_nobody(store: Store) 
 
 @pytest.mark.parametrize("error", [SystemExit, StopIteration, KeyboardInterrupt])
 async def test_no_exception_ends_the_writer(
-    store: Store, error: type[BaseException]
+    store: SqliteStore, error: type[BaseException]
 ) -> None:
     def leave(connection: Connection) -> None:
         raise error
@@ -128,7 +132,7 @@ async def test_no_exception_ends_the_writer(
 
 
 async def test_a_full_queue_is_refused(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "QUEUE_LIMIT", 2)
     gate = Gate()
@@ -142,7 +146,7 @@ async def test_a_full_queue_is_refused(
 
 
 async def test_closing_finishes_what_was_written(path: Path) -> None:
-    store = await Store.open(path, [SCHEMA])
+    store = await SqliteStore.open(path, [SCHEMA])
     writes = [store.write(adding(str(number))) for number in range(300)]
     await store.close()
     await store.close()
@@ -151,12 +155,12 @@ async def test_closing_finishes_what_was_written(path: Path) -> None:
         store.write(adding("late"))
     with pytest.raises(Unavailable, match="closed"):
         await names(store)
-    again = await Store.open(path, [SCHEMA])
+    again = await SqliteStore.open(path, [SCHEMA])
     assert len(await names(again)) == 300
     await again.close()
 
 
-async def test_no_room_is_told_and_the_next_write_recovers(store: Store) -> None:
+async def test_no_room_is_told_and_the_next_write_recovers(store: SqliteStore) -> None:
     def limit(connection: Connection, pages: int) -> None:
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
 
@@ -171,7 +175,7 @@ async def test_no_room_is_told_and_the_next_write_recovers(store: Store) -> None
     assert await names(store) == ["small"]
 
 
-async def test_many_callers_lose_and_double_nothing(store: Store) -> None:
+async def test_many_callers_lose_and_double_nothing(store: SqliteStore) -> None:
     async def caller(number: int) -> None:
         for count in range(20):
             await store.write(adding(f"{number}-{count}"))

@@ -14,7 +14,6 @@ from agenthost import (
     AgentHostError,
     Blocked,
     Denied,
-    Files,
     Guard,
     Guards,
     InvalidInput,
@@ -22,11 +21,10 @@ from agenthost import (
     SecuritySystem,
     StorageFull,
     TooLarge,
-    Workspace,
-    beneath,
-    files,
 )
 from agenthost_security import path_traversal_prevention
+from agenthost_storage import beneath, files
+from agenthost_storage.files import LocalFiles, LocalWorkspace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -47,24 +45,24 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
-def bare(tmp_path: Path, way: Any) -> Workspace:
+def bare(tmp_path: Path, way: Any) -> LocalWorkspace:
     (tmp_path / "secret").write_bytes(SECRET)
-    workspace = Files(tmp_path / "spaces", only_the_disk()).workspace("agent")
+    workspace = LocalFiles(tmp_path / "spaces", only_the_disk()).workspace("agent")
     workspace.list()
     return workspace
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, way: Any) -> Workspace:
+def workspace(tmp_path: Path, way: Any) -> LocalWorkspace:
     guards = Guards([path_traversal_prevention.security_system()])
-    return Files(tmp_path / "spaces", guards).workspace("agent")
+    return LocalFiles(tmp_path / "spaces", guards).workspace("agent")
 
 
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "spaces" / "agent"
 
 
-def test_what_is_written_is_read(workspace: Workspace) -> None:
+def test_what_is_written_is_read(workspace: LocalWorkspace) -> None:
     workspace.write("a/b/c.txt", b"one")
     workspace.write("a/b/c.txt", b"two")
     assert workspace.read("a/b/c.txt", LIMIT) == b"two"
@@ -72,7 +70,7 @@ def test_what_is_written_is_read(workspace: Workspace) -> None:
     assert workspace.list("a/b") == ["c.txt"]
 
 
-def test_names_are_sorted_and_folders_marked(workspace: Workspace) -> None:
+def test_names_are_sorted_and_folders_marked(workspace: LocalWorkspace) -> None:
     for name in ("z", "b/x", "a"):
         workspace.write(name, b"")
     assert workspace.list("") == ["a", "b/", "z"]
@@ -97,7 +95,7 @@ def test_names_are_sorted_and_folders_marked(workspace: Workspace) -> None:
         *('"', "a" * 255, ".hidden", "a;b", "x\udc80y", "\x01", "..\\..\\x", "..%2fx"),
     ],
 )
-def test_odd_but_legal_names_work(workspace: Workspace, name: str) -> None:
+def test_odd_but_legal_names_work(workspace: LocalWorkspace, name: str) -> None:
     workspace.write(f"{name}/{name}", b"odd")
     assert workspace.read(f"{name}/{name}", LIMIT) == b"odd"
     assert workspace.list() == [name + "/"]
@@ -107,7 +105,7 @@ def test_odd_but_legal_names_work(workspace: Workspace, name: str) -> None:
     "path",
     ["../secret", "a/../../secret", "..", "/etc/passwd", "//etc/passwd", "x/.."],
 )
-def test_paths_that_leave_are_refused(workspace: Workspace, path: str) -> None:
+def test_paths_that_leave_are_refused(workspace: LocalWorkspace, path: str) -> None:
     for act in (
         lambda: workspace.read(path, LIMIT),
         lambda: workspace.list(path),
@@ -121,7 +119,7 @@ def test_paths_that_leave_are_refused(workspace: Workspace, path: str) -> None:
     "path", ["../../secret", "a/../../../secret", "{root}/secret", "/proc/self/environ"]
 )
 def test_the_disk_alone_refuses_paths_that_leave(
-    bare: Workspace, tmp_path: Path, path: str
+    bare: LocalWorkspace, tmp_path: Path, path: str
 ) -> None:
     (folder(tmp_path) / "a").mkdir()
     with pytest.raises(Blocked):
@@ -131,7 +129,9 @@ def test_the_disk_alone_refuses_paths_that_leave(
     assert (tmp_path / "secret").read_bytes() == SECRET
 
 
-def test_links_out_are_refused_in_every_place(bare: Workspace, tmp_path: Path) -> None:
+def test_links_out_are_refused_in_every_place(
+    bare: LocalWorkspace, tmp_path: Path
+) -> None:
     inside = folder(tmp_path)
     (inside / "file").symlink_to(tmp_path / "secret")
     (inside / "relative").symlink_to("../../secret")
@@ -153,7 +153,7 @@ def test_links_out_are_refused_in_every_place(bare: Workspace, tmp_path: Path) -
 
 
 def test_a_pipe_a_socket_and_a_device_are_refused(
-    bare: Workspace, tmp_path: Path
+    bare: LocalWorkspace, tmp_path: Path
 ) -> None:
     os.mkfifo(folder(tmp_path) / "pipe")
     with pytest.raises(InvalidInput, match="regular"):
@@ -165,7 +165,7 @@ def test_a_pipe_a_socket_and_a_device_are_refused(
         bare.read("null", LIMIT)
 
 
-def test_a_folder_is_no_file_and_a_file_no_folder(workspace: Workspace) -> None:
+def test_a_folder_is_no_file_and_a_file_no_folder(workspace: LocalWorkspace) -> None:
     workspace.write("d/f", b"x")
     with pytest.raises(InvalidInput, match="folder"):
         workspace.read("d", LIMIT)
@@ -179,7 +179,7 @@ def test_a_folder_is_no_file_and_a_file_no_folder(workspace: Workspace) -> None:
         workspace.write(".", b"x")
 
 
-def test_a_missing_file_is_not_found(workspace: Workspace) -> None:
+def test_a_missing_file_is_not_found(workspace: LocalWorkspace) -> None:
     for path in ("none", "none/none"):
         with pytest.raises(NotFound):
             workspace.read(path, LIMIT)
@@ -187,7 +187,7 @@ def test_a_missing_file_is_not_found(workspace: Workspace) -> None:
             workspace.list(path)
 
 
-def test_a_file_over_the_limit_names_the_limit(workspace: Workspace) -> None:
+def test_a_file_over_the_limit_names_the_limit(workspace: LocalWorkspace) -> None:
     workspace.write("big", b"x" * 11)
     with pytest.raises(TooLarge, match="10 bytes"):
         workspace.read("big", 10)
@@ -195,7 +195,7 @@ def test_a_file_over_the_limit_names_the_limit(workspace: Workspace) -> None:
 
 
 def test_a_name_that_is_too_long_or_has_a_null_is_refused(
-    workspace: Workspace,
+    workspace: LocalWorkspace,
 ) -> None:
     for path in ("a" * 256, "a\0b"):
         with pytest.raises(InvalidInput):
@@ -205,7 +205,7 @@ def test_a_name_that_is_too_long_or_has_a_null_is_refused(
 
 
 def test_without_a_guard_nothing_is_opened(tmp_path: Path) -> None:
-    workspace = Files(tmp_path, Guards()).workspace("agent")
+    workspace = LocalFiles(tmp_path, Guards()).workspace("agent")
     for act in (lambda: workspace.read("a", 1), lambda: workspace.write("a", b"")):
         with pytest.raises(Blocked):
             act()
@@ -218,12 +218,12 @@ def test_without_a_guard_nothing_is_opened(tmp_path: Path) -> None:
 )
 def test_an_id_that_is_no_folder_name_is_refused(tmp_path: Path, agent_id: str) -> None:
     with pytest.raises(InvalidInput):
-        Files(tmp_path, Guards()).workspace(agent_id)
+        LocalFiles(tmp_path, Guards()).workspace(agent_id)
 
 
 def test_one_agent_does_not_see_another(tmp_path: Path) -> None:
     guards = Guards([path_traversal_prevention.security_system()])
-    one, two = (Files(tmp_path, guards).workspace(name) for name in ("one", "two"))
+    one, two = (LocalFiles(tmp_path, guards).workspace(name) for name in ("one", "two"))
     one.write("f", b"1")
     assert two.list() == []
     with pytest.raises(Blocked):
@@ -231,7 +231,7 @@ def test_one_agent_does_not_see_another(tmp_path: Path) -> None:
 
 
 def test_removing_a_workspace_leaves_what_its_links_name(
-    bare: Workspace, tmp_path: Path
+    bare: LocalWorkspace, tmp_path: Path
 ) -> None:
     bare.write("a/b", b"x")
     (folder(tmp_path) / "link").symlink_to(tmp_path)
@@ -242,7 +242,7 @@ def test_removing_a_workspace_leaves_what_its_links_name(
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_rest(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: LocalWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace.write("f", b"old")
 
@@ -257,7 +257,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_rest(
 
 
 def test_a_write_keeps_the_mode_of_the_file(
-    workspace: Workspace, tmp_path: Path
+    workspace: LocalWorkspace, tmp_path: Path
 ) -> None:
     workspace.write("f", b"old")
     (folder(tmp_path) / "f").chmod(0o400)
@@ -266,7 +266,7 @@ def test_a_write_keeps_the_mode_of_the_file(
 
 
 def test_a_link_swapped_in_while_opening_leaks_nothing(
-    bare: Workspace, tmp_path: Path
+    bare: LocalWorkspace, tmp_path: Path
 ) -> None:
     inside = folder(tmp_path)
     (tmp_path / "out").mkdir()
@@ -304,7 +304,7 @@ PARTS = st.sampled_from(["..", ".", "", "a", "b", "link", "up", "/", "~", "f", "
 @given(parts=st.lists(PARTS, max_size=8), absolute=st.booleans())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
 def test_no_path_of_any_shape_leaves(
-    bare: Workspace, tmp_path: Path, parts: list[str], absolute: bool
+    bare: LocalWorkspace, tmp_path: Path, parts: list[str], absolute: bool
 ) -> None:
     inside = folder(tmp_path)
     if not (inside / "a").exists():
@@ -323,12 +323,16 @@ def test_no_path_of_any_shape_leaves(
 
 @given(st.text(max_size=60))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
-def test_any_text_is_a_path_or_an_error_of_ours(bare: Workspace, path: str) -> None:
+def test_any_text_is_a_path_or_an_error_of_ours(
+    bare: LocalWorkspace, path: str
+) -> None:
     with suppress(AgentHostError):
         bare.read(path, LIMIT)
 
 
-def test_a_path_that_is_forbidden_is_denied(bare: Workspace, tmp_path: Path) -> None:
+def test_a_path_that_is_forbidden_is_denied(
+    bare: LocalWorkspace, tmp_path: Path
+) -> None:
     error = files._refusal(PermissionError(13, "x"), PurePosixPath("f"))
     assert isinstance(error, Denied)
 
@@ -336,8 +340,8 @@ def test_a_path_that_is_forbidden_is_denied(bare: Workspace, tmp_path: Path) -> 
 def test_the_self_test_passes_and_notices_a_missing_guard(
     monkeypatch: pytest.MonkeyPatch, way: Any
 ) -> None:
-    path_traversal_prevention.self_test()
+    path_traversal_prevention.self_test(LocalFiles)
     followed = lambda root, path, flags: os.open(path, flags, dir_fd=root)  # noqa: E731
     monkeypatch.setattr(files, "opener", lambda: followed)
     with pytest.raises(RuntimeError):
-        path_traversal_prevention.self_test()
+        path_traversal_prevention.self_test(LocalFiles)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from agenthost.store import Store
+from agenthost_storage.sqlite import SqliteStore
 
 from .rows import SCHEMA
 
@@ -15,7 +15,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def store(path: Path) -> AsyncIterator[Store]:
-    store = await Store.open(path, [SCHEMA])
+async def store(path: Path) -> AsyncIterator[SqliteStore]:
+    store = await SqliteStore.open(path, [SCHEMA])
     yield store
     await store.close()

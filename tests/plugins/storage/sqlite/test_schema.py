@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from agenthost import ConfigError, PluginError, SchemaSpec
-from agenthost.store import Store
+from agenthost_storage.sqlite import SqliteStore
 from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, Table, Text, text
 
 from .rows import SCHEMA, adding, names
@@ -46,7 +46,7 @@ def scribble(path: Path, place: int, data: bytes) -> None:
 
 
 async def made(path: Path, *schemas: SchemaSpec) -> None:
-    store = await Store.open(path, schemas)
+    store = await SqliteStore.open(path, schemas)
     await store.close()
 
 
@@ -63,7 +63,7 @@ async def test_a_fresh_database_is_at_the_newest_version(path: Path) -> None:
 
 
 async def test_missing_steps_run_in_order_and_keep_the_rows(path: Path) -> None:
-    store = await Store.open(path, [spec()])
+    store = await SqliteStore.open(path, [spec()])
     await store.write(adding("kept"))
     await store.close()
     await made(path, spec(add_colour, index_colour))
@@ -90,12 +90,12 @@ async def test_the_steps_lead_to_the_schema_as_it_stands() -> None:
 
 
 async def test_a_step_that_raises_changes_nothing_and_is_named(path: Path) -> None:
-    store = await Store.open(path, [spec()])
+    store = await SqliteStore.open(path, [spec()])
     await store.write(adding("kept"))
     await store.close()
     before = content(path, "SELECT name, sql FROM sqlite_master ORDER BY name")
     with pytest.raises(PluginError, match=r"'items': step 2 \(break_down\).*half way"):
-        await Store.open(path, [spec(add_colour, break_down)])
+        await SqliteStore.open(path, [spec(add_colour, break_down)])
     after = content(path, "SELECT name, sql FROM sqlite_master ORDER BY name")
     assert after == before
     assert content(path, "SELECT name FROM items") == [("kept",)]
@@ -105,12 +105,12 @@ async def test_a_step_that_raises_changes_nothing_and_is_named(path: Path) -> No
 async def test_a_newer_database_is_refused_naming_both_versions(path: Path) -> None:
     await made(path, spec(add_colour, index_colour))
     with pytest.raises(ConfigError, match=r"version 2 .*'items'.* version 1"):
-        await Store.open(path, [spec(add_colour)])
+        await SqliteStore.open(path, [spec(add_colour)])
     await made(path, spec(add_colour, index_colour))
 
 
 async def test_an_upgrade_leaves_a_copy_of_the_old_database(path: Path) -> None:
-    store = await Store.open(path, [spec()])
+    store = await SqliteStore.open(path, [spec()])
     await store.write(adding("old"))
     await store.close()
     await made(path, spec(add_colour))
@@ -132,11 +132,11 @@ async def test_the_newest_three_copies_are_kept(path: Path) -> None:
 
 
 async def test_a_schema_that_leaves_keeps_its_tables(path: Path) -> None:
-    store = await Store.open(path, [SCHEMA])
+    store = await SqliteStore.open(path, [SCHEMA])
     await store.write(adding("kept"))
     await store.close()
     await made(path)
-    store = await Store.open(path, [SCHEMA])
+    store = await SqliteStore.open(path, [SCHEMA])
     assert await names(store) == ["kept"]
     await store.close()
 
@@ -154,7 +154,7 @@ async def test_rebuilding_a_table_spares_the_rows_that_refer_to_it(path: Path) -
         with op.batch_alter_table("parent", recreate="always") as batch:
             batch.add_column(Column("note", Text))
 
-    store = await Store.open(path, [SchemaSpec("family", metadata)])
+    store = await SqliteStore.open(path, [SchemaSpec("family", metadata)])
     await store.write(lambda c: c.execute(parent.insert(), {"id": 1}))
     await store.write(lambda c: c.execute(child.insert(), {"parent": 1}))
     await store.close()
@@ -170,23 +170,25 @@ async def test_a_step_may_not_leave_rows_that_refer_to_nothing(path: Path) -> No
     def orphan(op: Any) -> None:
         op.execute(parent.delete())
 
-    store = await Store.open(path, [SchemaSpec("family", metadata)])
+    store = await SqliteStore.open(path, [SchemaSpec("family", metadata)])
     await store.write(lambda c: c.execute(parent.insert(), {"id": 1}))
     await store.write(lambda c: c.execute(child.insert(), {"parent": 1}))
     await store.close()
     with pytest.raises(PluginError, match="'child' that refer to nothing"):
-        await Store.open(path, [SchemaSpec("family", metadata, (orphan,))])
+        await SqliteStore.open(path, [SchemaSpec("family", metadata, (orphan,))])
     assert content(path, "SELECT id FROM parent") == [(1,)]
 
 
 async def test_two_plugins_cannot_claim_one_name_or_table(path: Path) -> None:
     with pytest.raises(PluginError, match="two plugins register the schema 'items'"):
-        await Store.open(path, [SCHEMA, SCHEMA])
+        await SqliteStore.open(path, [SCHEMA, SCHEMA])
     with pytest.raises(PluginError, match="'items' belongs to 'items'"):
-        await Store.open(path, [SCHEMA, SchemaSpec("other", SCHEMA.metadata)])
+        await SqliteStore.open(path, [SCHEMA, SchemaSpec("other", SCHEMA.metadata)])
 
 
-async def test_foreign_keys_hold_and_deleted_bytes_are_wiped(store: Store) -> None:
+async def test_foreign_keys_hold_and_deleted_bytes_are_wiped(
+    store: SqliteStore,
+) -> None:
     def pragmas(connection: Any) -> list[int]:
         wanted = ("foreign_keys", "secure_delete", "synchronous")
         return [
@@ -203,11 +205,11 @@ async def test_a_file_that_is_no_database_is_refused_with_the_remedy(
     scribble(path.with_name("agenthost.db.bak-3"), 0, b"")
     scribble(path.with_name("agenthost.db.bak-12"), 0, b"")
     with pytest.raises(ConfigError, match=r"damaged.*copy agenthost.db.bak-12 over it"):
-        await Store.open(path, [SCHEMA])
+        await SqliteStore.open(path, [SCHEMA])
 
 
 async def test_damage_is_looked_for_after_a_crash(path: Path) -> None:
-    store = await Store.open(path, [SCHEMA])
+    store = await SqliteStore.open(path, [SCHEMA])
     for number in range(200):
         await store.write(adding(f"{number:0200}"))
     await store.close()
@@ -220,9 +222,9 @@ async def test_damage_is_looked_for_after_a_crash(path: Path) -> None:
         ).fetchone()[0]
     scribble(path, (root - 1) * size + 8, b"\xff" * 200)
     with pytest.raises(ConfigError, match="damaged"):
-        await Store.open(path, [SCHEMA])
+        await SqliteStore.open(path, [SCHEMA])
 
 
 async def test_a_folder_that_is_missing_is_told(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="cannot be opened"):
-        await Store.open(tmp_path / "nowhere" / "agenthost.db", [SCHEMA])
+        await SqliteStore.open(tmp_path / "nowhere" / "agenthost.db", [SCHEMA])

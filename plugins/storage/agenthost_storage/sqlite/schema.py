@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from agenthost import ConfigError, PluginError, SchemaSpec
 from sqlalchemy import (
     Column,
     Connection,
@@ -18,8 +19,6 @@ from sqlalchemy import (
     text,
 )
 
-from ..errors import ConfigError, PluginError
-from ..plugins.specs import SchemaSpec
 from .backup import back_up, backups
 from .connect import driver, enforce_foreign_keys
 from .faults import DAMAGED, primary_code, storage_fault
