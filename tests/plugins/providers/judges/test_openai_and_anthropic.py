@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from agenthost import Dialect, Finish
+from agenthost import Dialect
 from agenthost.testing.simulators import (
     AnthropicMessagesWire,
     OpenAIChatWire,
