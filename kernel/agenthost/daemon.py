@@ -11,13 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import jobs, kv, tables
+from . import kv, tables
 from .agents import Agents
 from .clock import Clock, SystemClock
 from .config import LoadedConfig, load_config
 from .errors import ConfigError, PluginError
 from .events import EventBus
 from .home_lock import HomeLock, lock_home
+from .job_port import Jobs
 from .kv import KeyValues
 from .models import Models
 from .plugins.guards import Guards
@@ -44,6 +45,7 @@ log = logging.getLogger(__name__)
 DATABASE = "agenthost.db"
 RUNNING_FILE = "daemon.json"
 TURN_PATIENCE = 20.0
+WARM_UP_AFTER = 1.0
 
 
 class Daemon:
@@ -71,7 +73,7 @@ class Daemon:
     toolbox: Toolbox
     turns: Turns
     events: EventBus
-    jobs: jobs.Jobs
+    jobs: Jobs
     supervisor: Supervisor
     front: Front
 
@@ -148,7 +150,7 @@ class Daemon:
         self.warnings.extend(await self.plugins.load(self.config))
         self.registry = await compile_registry(self.plugins, self._open_front)
         self.guards = self.registry.security.guards
-        schemas = (tables.SCHEMA, kv.SCHEMA, jobs.SCHEMA, *self.registry.schemas)
+        schemas = (tables.SCHEMA, kv.SCHEMA, *self.registry.schemas)
         self.store = await self._open_store(schemas)
         self._on_stop("store", self.store.close)
 
@@ -186,7 +188,7 @@ class Daemon:
         self.toolbox = Toolbox(self.registry, self.guards)
         self.supervisor = Supervisor(self)
         self.turns = Turns(self)
-        self.jobs = jobs.Jobs(self.store, self.clock)
+        self.jobs = backend(Port.JOBS).open(self.store, self.clock)
         await self.agents.load()
         interrupted = await self.store.write(interrupt_all)
         if interrupted:
@@ -241,6 +243,8 @@ class Daemon:
     async def _warm_up(self) -> None:
         """Do what the first requests need but the start does not."""
         await self.models.probe_local()
+        # The first answers should not have to share the processor with an import.
+        await asyncio.sleep(WARM_UP_AFTER)
         await self.egress.warm_up()
 
     async def _unlock(self) -> None:

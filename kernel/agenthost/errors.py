@@ -65,6 +65,12 @@ class Conflict(AgentHostError):
     code = "conflict"
 
 
+class Superseded(Conflict):
+    """The job was cancelled, or runs again elsewhere: this run may change nothing."""
+
+    code = "superseded"
+
+
 class Cancelled(Conflict):
     """The turn was stopped before it had an answer."""
 

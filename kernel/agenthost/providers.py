@@ -6,12 +6,20 @@ without a network. :func:`stream_dialect` is the only place where the two meet H
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from .chat import ChatRequest, Completion, Delta
-from .errors import NotSent, OutcomeUnknown, ProviderError, ProviderFault
+from .errors import (
+    AgentHostError,
+    NotSent,
+    OutcomeUnknown,
+    ProviderError,
+    ProviderFault,
+)
 
 if TYPE_CHECKING:
     import httpx
@@ -19,12 +27,33 @@ if TYPE_CHECKING:
     from .secrets import Secret
 
 
+ERROR_BYTES = 64 * 1024
+DRAIN_BYTES = 64 * 1024
+DRAIN_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class LongContext:
+    """What the whole call costs once its prompt is longer than a threshold."""
+
+    above_input_tokens: int
+    input_cost_per_1m: float
+    output_cost_per_1m: float
+    cached_input_cost_per_1m: float | None = None
+    cache_write_cost_per_1m: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
     """A row of the catalogue; costs in US dollars per million tokens.
 
     ``upstream_id`` is the id on the provider's wire, ``tier`` one of frontier, smart,
-    balanced, fast, local, custom.
+    balanced, fast, local, custom. ``max_input`` is set where the prompt may not fill
+    the context window. ``status`` is active or deprecating, ``deprecation_date`` an
+    ISO date and ``replaced_by`` the catalogue id to use instead, when known.
+    ``aliases`` are short names for the model and ``replaces`` retired ids that now
+    lead to it. ``dialect`` names one of the provider's alternates where the model is
+    not served in the provider's own.
     """
 
     id: str
@@ -41,6 +70,41 @@ class ModelFacts:
     supports_vision: bool = False
     supports_streaming: bool = True
     supports_thinking: bool = False
+    cache_write_cost_per_1m: float | None = None
+    long_context: LongContext | None = None
+    max_input: int | None = None
+    status: str = "active"
+    deprecation_date: str | None = None
+    replaced_by: str | None = None
+    aliases: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
+    dialect: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A cheap request that tells whether the service answers.
+
+    ``url`` is absolute, or a path below the base URL. In ``headers`` the text
+    ``{key}`` stands for the key; a header that needs one is left out without.
+    ``proves_key`` is False where a wrong key gets the same answer.
+    """
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    proves_key: bool = True
+
+    def request(self, endpoint: Endpoint) -> HttpRequest:
+        """Write the request for the resolved address and key."""
+        key = endpoint.key.reveal() if endpoint.key else None
+        headers = {
+            name: value.replace("{key}", key or "")
+            for name, value in self.headers.items()
+            if key is not None or "{key}" not in value
+        }
+        base = "" if "://" in self.url else endpoint.base_url.rstrip("/")
+        return HttpRequest(self.method, base + self.url, headers, b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +125,7 @@ class ProviderFacts:
     local: bool = False
     models: tuple[ModelFacts, ...] = ()
     quirks: Mapping[str, Any] = field(default_factory=dict)
+    probe: Probe | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,29 +213,40 @@ class Driver(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProviderSpec:
-    """A provider on offer: its facts and how to speak to it."""
+    """A provider on offer: its facts and how to speak to it.
+
+    ``alternates`` are other dialects by name, for the models that ask for them.
+    """
 
     facts: ProviderFacts
     dialect: Dialect | Driver
+    alternates: Mapping[str, Dialect | Driver] = field(default_factory=dict)
+
+    def spoken_to(self, upstream_id: str) -> Dialect | Driver:
+        """Choose how to speak to the model of this id on the wire."""
+        rows = (row for row in self.facts.models if row.upstream_id == upstream_id)
+        wanted = next((row.dialect for row in rows), None)
+        return self.alternates.get(wanted or "", self.dialect)
 
 
 @dataclass(frozen=True, slots=True)
 class DialectSpec:
-    """A dialect on offer to ``[providers.<slug>] dialect = "<name>"``.
+    """A dialect, or a driver, on offer to ``[providers.<slug>] dialect = "<name>"``.
 
     ``make`` takes the quirks table of the configuration and raises InvalidInput for a
     quirk it does not know.
     """
 
     name: str
-    make: Callable[[Mapping[str, Any]], Dialect]
+    make: Callable[[Mapping[str, Any]], Dialect | Driver]
 
 
 def open_stream(spec: ProviderSpec, call: ModelCall) -> AsyncGenerator[Delta, None]:
-    """Start the call with the provider's driver or dialect."""
-    if isinstance(spec.dialect, Driver):
-        return spec.dialect.stream(call)
-    return stream_dialect(spec.dialect, call)
+    """Start the call with the driver or dialect that serves its model."""
+    spoken = spec.spoken_to(call.request.model)
+    if isinstance(spoken, Driver):
+        return spoken.stream(call)
+    return stream_dialect(spoken, call)
 
 
 async def stream_dialect(
@@ -181,27 +257,40 @@ async def stream_dialect(
     Raises:
         ProviderError: With the fault of the status, the body or the connection.
     """
-    import httpx
-
     wire = dialect.encode(call.request, call.endpoint)
-    provider = call.endpoint.provider
     decoder = dialect.decoder(call.request, call.endpoint)
-    try:
+    async with transport_faults(call.endpoint.provider):
         async with call.http.stream(
             wire.method, wire.url, headers=dict(wire.headers), content=wire.body
         ) as answer:
             if not answer.is_success:
-                body = await answer.aread()
+                body = await read_error_body(answer)
                 raise dialect.fault(
                     call.endpoint, answer.status_code, answer.headers, body
                 )
-            async for chunk in answer.aiter_bytes():
-                for delta in decoder.feed(chunk):
+            chunks = answer.aiter_bytes()
+            async for chunk in chunks:
+                deltas = decoder.feed(chunk)
+                for delta in deltas:
                     yield delta
-                    if isinstance(delta, Completion):
-                        return
+                if deltas and isinstance(deltas[-1], Completion):
+                    await _drain(chunks)
+                    return
         for delta in decoder.close():
             yield delta
+
+
+@asynccontextmanager
+async def transport_faults(provider: str) -> AsyncIterator[None]:
+    """Name what can happen to a connection as faults of the provider.
+
+    Raises:
+        ProviderError: TIMEOUT or UNREACHABLE.
+    """
+    import httpx
+
+    try:
+        yield
     except httpx.TimeoutException as error:
         raise ProviderError(
             ProviderFault.TIMEOUT, provider, "no answer in time; try again"
@@ -216,3 +305,29 @@ async def stream_dialect(
         raise ProviderError(
             ProviderFault.UNREACHABLE, provider, "the connection broke off"
         ) from error
+
+
+async def read_error_body(answer: httpx.Response) -> bytes:
+    """Read the beginning of an error answer: an endless one is cut."""
+    body = b""
+    async for chunk in answer.aiter_bytes():
+        body += chunk[: ERROR_BYTES - len(body)]
+        if len(body) >= ERROR_BYTES:
+            break
+    return body
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read the rest of a body, within limits, so that its connection is used again."""
+    import httpx
+
+    read = 0
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for chunk in chunks:
+                read += len(chunk)
+                if read > DRAIN_BYTES:
+                    return
+    except (TimeoutError, AgentHostError, httpx.HTTPError):
+        # The answer is whole already; what follows it decides nothing.
+        return

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from decimal import Decimal
 
 from sqlalchemy import Connection, bindparam, func, insert, select
 
@@ -12,7 +14,7 @@ from .config_model import Config
 from .context import AgentView
 from .errors import QuotaExceeded
 from .ports import Store
-from .providers import ModelFacts
+from .providers import LongContext, ModelFacts
 from .tables import usage as ledger
 
 HOUR = 3_600.0
@@ -35,20 +37,33 @@ def price(model: ModelFacts, usage: Usage) -> int:
     """Price a call in micro-USD: the provider's own figure when it gave one.
 
     A dollar per million tokens is a micro-dollar per token, so the catalogue's figures
-    multiply directly; the sum is rounded up once.
+    multiply directly; the exact sum is rounded up once. Above its threshold, a model's
+    long-context rates hold for the whole call.
     """
     if usage.cost_micro_usd is not None:
         return usage.cost_micro_usd
-    cached_cost = model.cached_input_cost_per_1m
-    if cached_cost is None:
-        cached_cost = model.input_cost_per_1m
-    fresh = max(usage.input_tokens - usage.cached_tokens, 0)
+    rates: ModelFacts | LongContext = model
+    long = model.long_context
+    if long is not None and usage.input_tokens > long.above_input_tokens:
+        rates = long
+    known = usage.cached_tokens + usage.cache_write_tokens
+    fresh = max(usage.input_tokens - known, 0)
     cost = (
-        fresh * model.input_cost_per_1m
-        + usage.cached_tokens * cached_cost
-        + usage.output_tokens * model.output_cost_per_1m
+        fresh * _exact(rates.input_cost_per_1m)
+        + usage.cached_tokens * _rate(rates.cached_input_cost_per_1m, rates)
+        + usage.cache_write_tokens * _rate(rates.cache_write_cost_per_1m, rates)
+        + usage.output_tokens * _exact(rates.output_cost_per_1m)
     )
-    return -int(-round(cost, 6) // 1)
+    return math.ceil(cost)
+
+
+def _rate(own: float | None, rates: ModelFacts | LongContext) -> Decimal:
+    return _exact(rates.input_cost_per_1m if own is None else own)
+
+
+def _exact(rate: float) -> Decimal:
+    """Take the figure as it is written, not its nearest binary fraction."""
+    return Decimal(str(rate))
 
 
 @dataclass(frozen=True, slots=True)

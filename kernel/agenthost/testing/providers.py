@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import ClassVar
 
 import httpx
@@ -27,13 +28,19 @@ from ..chat import (
     Usage,
 )
 from ..errors import ProviderError, ProviderFault
-from ..providers import Driver, Endpoint, ModelCall, ProviderSpec, open_stream
+from ..providers import Endpoint, ModelCall, ProviderSpec, open_stream
 from ..secrets import Secret
 from .simulators import (
     AnthropicMessagesWire,
+    BedrockWire,
+    CohereWire,
+    GeminiWire,
     OllamaWire,
     OpenAIChatWire,
+    OpenAIResponsesWire,
     ProviderSimulator,
+    ReplicateSimulator,
+    ReplicateWire,
     Reply,
     ScriptedCall,
     Turn,
@@ -71,6 +78,7 @@ def user(*parts: Text | Image) -> Message:
     return Message(Role.USER, parts)
 
 
+@cache
 def provider_of(slug: str) -> ProviderSpec:
     """Load the provider that an installed distribution offers under this slug."""
     (entry,) = entry_points(group="agenthost.providers", name=slug)
@@ -78,8 +86,20 @@ def provider_of(slug: str) -> ProviderSpec:
     return next(spec for spec in specs if spec.facts.slug == slug)
 
 
+WIRES: Mapping[str, Wire] = {
+    "openai-chat": OpenAIChatWire(),
+    "openai-responses": OpenAIResponsesWire(),
+    "anthropic-messages": AnthropicMessagesWire(),
+    "gemini-generateContent": GeminiWire(),
+    "cohere-v2": CohereWire(),
+    "bedrock-converse": BedrockWire(),
+    "ollama": OllamaWire(),
+    "replicate-predictions": ReplicateWire(),
+}
+
+
 class ProviderContract:
-    """What every provider with a dialect promises; inherit it and name the provider.
+    """What every provider promises; inherit it and name the provider.
 
     Set ``provider`` to a slug, or override :meth:`spec`. Override :meth:`wire` when
     the dialect is your own or the provider bends one of ours.
@@ -95,6 +115,9 @@ class ProviderContract:
     returns_reasoning: ClassVar[bool] = False
     """Whether reasoning must go back inside a tool loop."""
 
+    patience: ClassVar[float] = 5.0
+    """Seconds that the client waits for more of an answer."""
+
     pytestmark = pytest.mark.asyncio
 
     def spec(self) -> ProviderSpec:
@@ -103,19 +126,19 @@ class ProviderContract:
 
     def wire(self) -> Wire:
         """What its dialect looks like from the other side."""
-        dialect = self.spec().dialect
-        assert not isinstance(dialect, Driver), "a driver brings its own tests"
-        wires: dict[str, Wire] = {
-            "openai-chat": OpenAIChatWire(),
-            "anthropic-messages": AnthropicMessagesWire(),
-            "ollama": OllamaWire(),
-        }
-        return wires[dialect.name]
+        return WIRES[self.spec().dialect.name]
+
+    def simulator(self) -> ProviderSimulator:
+        """The service that speaks so."""
+        wire = self.wire()
+        if isinstance(wire, ReplicateWire):
+            return ReplicateSimulator(wire)
+        return ProviderSimulator(wire)
 
     @pytest.fixture
     async def upstream(self) -> AsyncIterator[ProviderSimulator]:
         """The simulated service."""
-        async with ProviderSimulator(self.wire()) as simulator:
+        async with self.simulator() as simulator:
             yield simulator
 
     def request(self, *messages: Message, stream: bool = True) -> ChatRequest:
@@ -133,7 +156,9 @@ class ProviderContract:
         where = Endpoint(spec.facts.slug, upstream.base_url, Secret(KEY))
         # Loading certificates takes longer than the call, and nothing here is TLS.
         bare = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        async with httpx.AsyncClient(verify=bare, trust_env=False) as http:
+        async with httpx.AsyncClient(
+            verify=bare, trust_env=False, timeout=self.patience
+        ) as http:
             stream = open_stream(spec, ModelCall(request, where, http))
             return [delta async for delta in stream]
 
@@ -356,6 +381,25 @@ class ProviderContract:
         error = await self.fault(upstream, self.request(stream=stream))
         assert error.fault is ProviderFault.MALFORMED
 
+    @pytest.mark.parametrize("stream", [True, False])
+    @pytest.mark.parametrize("body", [b"[]", b'{"a": 1}', b"null", b"<html>"])
+    async def test_an_answer_of_another_kind_is_malformed(
+        self, upstream: ProviderSimulator, body: bytes, *, stream: bool
+    ) -> None:
+        """A 200 with JSON of another shape, or none, is no answer."""
+        upstream.play(Reply((body,), headers={"Content-Type": "application/json"}))
+        error = await self.fault(upstream, self.request(stream=stream))
+        assert error.fault is ProviderFault.MALFORMED
+
+    async def test_silence_in_mid_answer_is_a_timeout(
+        self, upstream: ProviderSimulator, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A provider that says no more does not hold its caller for ever."""
+        monkeypatch.setattr(type(self), "patience", 0.05)
+        events = self.wire().events(Turn("hello"))
+        upstream.play(Reply(tuple(events[:1]), stall=True))
+        assert (await self.fault(upstream)).fault is ProviderFault.TIMEOUT
+
     async def test_a_giant_line_is_refused(self, upstream: ProviderSimulator) -> None:
         """Memory is bounded: a line of 9 MiB is not gathered."""
         upstream.play(Reply((b"data: ", *[GIANT] * 9)))
@@ -363,6 +407,6 @@ class ProviderContract:
 
     async def test_a_closed_port_is_unreachable(self) -> None:
         """Nothing was sent, so that another provider may be asked."""
-        async with ProviderSimulator(self.wire()) as gone:
+        async with self.simulator() as gone:
             pass
         assert (await self.fault(gone)).fault is ProviderFault.UNREACHABLE

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from agenthost import ModelFacts, ProviderFacts
+from agenthost import LongContext, ModelFacts, Probe, ProviderFacts
+
+# How the catalogue calls the dialects that some rows ask for.
+APIS = {"responses": "openai-responses"}
 
 
 def load_facts(slug: str) -> ProviderFacts:
@@ -19,25 +23,69 @@ def load_facts(slug: str) -> ProviderFacts:
     """
     table = tomllib.loads(_read(f"{slug}.toml"))
     alternatives = tuple(table.pop("env_var_alternatives", ()))
+    probe = table.pop("probe", None)
+    factor = table.pop("cache_write_factor", None)
     own = table.pop("models", [])
     shared = [row for row in _models() if row["provider"] == slug]
-    rows = tuple(_model(row) for row in [*own, *shared])
+    rows = [read_model(row) for row in [*own, *shared]]
+    if factor is not None:
+        rows = [_with_cache_writes(row, factor) for row in rows]
     return ProviderFacts(
-        slug=slug, env_var_alternatives=alternatives, models=rows, **table
+        slug=slug,
+        env_var_alternatives=alternatives,
+        models=tuple(rows),
+        probe=Probe(**probe) if probe else None,
+        **table,
     )
 
 
-def _model(row: dict[str, Any]) -> ModelFacts:
+def read_model(row: Mapping[str, Any]) -> ModelFacts:
     """Read a row; what the file does not know (null) keeps its default."""
-    known = {item.name for item in fields(ModelFacts)}
+    known = {item.name for item in fields(ModelFacts)} - {"long_context"}
     told = {k: value for k, value in row.items() if k in known and value is not None}
-    return ModelFacts(**told)
+    long = row.get("long_context")
+    names = _names()
+    return ModelFacts(
+        **told,
+        long_context=LongContext(**long) if long else None,
+        dialect=APIS.get(row.get("api", "")),
+        aliases=tuple(names["aliases"].get(row["id"], ())),
+        replaces=tuple(names["retired_redirects"].get(row["id"], ())),
+    )
+
+
+def _with_cache_writes(model: ModelFacts, factor: float) -> ModelFacts:
+    """Fill in what a write to the prompt cache costs: a share of fresh input."""
+    long = model.long_context
+    if long is not None:
+        share = _share(long.input_cost_per_1m, factor)
+        long = replace(long, cache_write_cost_per_1m=share)
+    written = model.cache_write_cost_per_1m
+    if written is None:
+        written = _share(model.input_cost_per_1m, factor)
+    return replace(model, cache_write_cost_per_1m=written, long_context=long)
+
+
+def _share(rate: float, factor: float) -> float:
+    # Figures have few decimals; what binary fractions add is rounded away.
+    return round(rate * factor, 9)
 
 
 @cache
 def _models() -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = json.loads(_read("models.json"))["models"]
     return rows
+
+
+@cache
+def _names() -> dict[str, dict[str, list[str]]]:
+    """Turn the two tables of names around: from a model's id to what leads to it."""
+    tables = json.loads(_read("aliases.json"))
+    turned: dict[str, dict[str, list[str]]] = {"aliases": {}, "retired_redirects": {}}
+    for kind, leads in turned.items():
+        for name, target in tables[kind].items():
+            leads.setdefault(target, []).append(name)
+    return turned
 
 
 def _read(name: str) -> str:

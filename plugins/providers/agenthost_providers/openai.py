@@ -1,4 +1,4 @@
-"""OpenAI: the chat completions dialect at its own address."""
+"""OpenAI: chat completions, and responses for the models that need them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
 from .dialects.openai_chat import OpenAIChat
+from .dialects.openai_responses import OpenAIResponses
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer OpenAI."""
     facts = load_facts("openai")
-    yield ProviderSpec(facts, OpenAIChat.from_quirks(facts.quirks))
+    chat, responses = OpenAIChat.from_quirks(facts.quirks), OpenAIResponses()
+    yield ProviderSpec(facts, chat, {responses.name: responses})

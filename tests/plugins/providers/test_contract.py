@@ -1,12 +1,26 @@
-"""Every provider with a dialect keeps every promise."""
+"""Every provider keeps every promise."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any
+
+import pytest
 from agenthost.testing.providers import ProviderContract
 
+Test = Callable[..., Coroutine[Any, Any, None]]
 
-class TestOpenAI(ProviderContract):
-    provider = "openai"
+
+def exempt(test: Test, reason: str) -> Test:
+    """Let a provider off a promise, for as long as it does not keep it."""
+
+    @wraps(test)
+    async def excused(*args: Any, **kwargs: Any) -> None:
+        await test(*args, **kwargs)
+
+    marked: Test = pytest.mark.xfail(strict=True, reason=reason)(excused)
+    return marked
 
 
 class TestAnthropic(ProviderContract):
@@ -14,6 +28,105 @@ class TestAnthropic(ProviderContract):
     returns_reasoning = True
 
 
+class TestBedrock(ProviderContract):
+    provider = "bedrock"
+    returns_reasoning = True
+
+
+class TestCerebras(ProviderContract):
+    provider = "cerebras"
+
+
+class TestCohere(ProviderContract):
+    provider = "cohere"
+    returns_reasoning = True
+
+
+class TestDeepSeek(ProviderContract):
+    provider = "deepseek"
+    returns_reasoning = True
+
+
+class TestFireworks(ProviderContract):
+    provider = "fireworks"
+
+
+class TestGemini(ProviderContract):
+    provider = "gemini"
+
+
+class TestGroq(ProviderContract):
+    provider = "groq"
+
+
+class TestHuggingFace(ProviderContract):
+    provider = "huggingface"
+
+
+class TestLMStudio(ProviderContract):
+    provider = "lmstudio"
+
+
+class TestMistral(ProviderContract):
+    provider = "mistral"
+
+
 class TestOllama(ProviderContract):
     provider = "ollama"
     returns_reasoning = True
+
+
+class TestOpenAI(ProviderContract):
+    provider = "openai"
+
+
+class TestOpenRouter(ProviderContract):
+    provider = "openrouter"
+
+
+class TestPerplexity(ProviderContract):
+    provider = "perplexity"
+    returns_reasoning = True
+
+
+NO_TOOLS = "Replicate's models take a prompt: they know neither tools nor images"
+
+
+class TestReplicate(ProviderContract):
+    provider = "replicate"
+
+    test_a_call_cut_by_the_limit_is_not_made = exempt(
+        ProviderContract.test_a_call_cut_by_the_limit_is_not_made,
+        "a prediction does not tell that it was cut by the limit",
+    )
+    test_arguments_must_be_an_object = exempt(
+        ProviderContract.test_arguments_must_be_an_object, NO_TOOLS
+    )
+    test_equal_ids_are_made_unique = exempt(
+        ProviderContract.test_equal_ids_are_made_unique, NO_TOOLS
+    )
+    test_results_find_their_calls = exempt(
+        ProviderContract.test_results_find_their_calls, NO_TOOLS
+    )
+    test_the_request_carries_everything = exempt(
+        ProviderContract.test_the_request_carries_everything, NO_TOOLS
+    )
+    test_tool_calls_are_parsed = exempt(
+        ProviderContract.test_tool_calls_are_parsed, NO_TOOLS
+    )
+
+
+class TestSambaNova(ProviderContract):
+    provider = "sambanova"
+
+
+class TestTogether(ProviderContract):
+    provider = "together"
+
+
+class TestVLLM(ProviderContract):
+    provider = "vllm"
+
+
+class TestXAI(ProviderContract):
+    provider = "xai"

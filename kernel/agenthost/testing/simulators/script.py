@@ -35,12 +35,17 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer byte by byte; ``drop`` cuts the connection instead of ending it."""
+    """An answer byte by byte.
+
+    ``drop`` cuts the connection instead of ending the answer, ``stall`` leaves it
+    unfinished until the client goes away.
+    """
 
     chunks: tuple[bytes, ...] = ()
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     drop: bool = False
+    stall: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,7 @@ class Wire(Protocol):
 
     @property
     def path(self) -> str:
-        """The path that requests go to."""
+        """The path that requests go to; ``*`` stands for any part of it."""
         ...
 
     @property
@@ -87,7 +92,7 @@ class Wire(Protocol):
         ...
 
     def hear(self, headers: Mapping[str, str], raw: bytes) -> Heard:
-        """Read a request; header names are lower case."""
+        """Read a request; header names are lower case, ``:path`` is one of them."""
         ...
 
     def events(self, turn: Turn) -> Sequence[bytes]:

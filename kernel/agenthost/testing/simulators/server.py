@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from types import TracebackType
 from typing import Self
 
@@ -27,6 +28,7 @@ class ProviderSimulator:
         self.wire = wire
         self.heard: list[Heard] = []
         self._scenes: deque[Turn | Reply] = deque()
+        self.connections = 0
         self._server: asyncio.Server | None = None
         self._port = 0
 
@@ -57,22 +59,27 @@ class ProviderSimulator:
     async def _serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
+        self.connections += 1
         try:
-            path, headers, body = await _read_request(reader)
-            await self._answer(writer, self._reply(path, headers, body))
+            while request := await _read_request(reader):
+                reply = self.reply(*request)
+                await self._answer(writer, reply)
+                if reply.drop:
+                    return
+                if reply.stall:
+                    await reader.read()
         except (ConnectionError, asyncio.IncompleteReadError):
             return
         finally:
             writer.close()
 
-    def _reply(self, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        if path.partition("?")[0] != self.wire.path:
-            return self._refuse(404, f"no route {path}")
+    def reply(self, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        """Answer a request; ``:method`` and ``:path`` stand among the headers."""
+        if not fnmatchcase(path.partition("?")[0], self.wire.path):
+            return self.refuse(404, f"no route {path}")
         heard = self.wire.hear(headers, body)
         self.heard.append(heard)
-        if not self._scenes:
-            return self._refuse(500, "the script has no scene left")
-        scene = self._scenes.popleft()
+        scene = self.next_scene()
         if isinstance(scene, Reply):
             return scene
         if heard.stream:
@@ -80,12 +87,19 @@ class ProviderSimulator:
             return Reply(tuple(self.wire.events(scene)), headers=kind)
         return Reply((self.wire.whole(scene),), headers=JSON)
 
-    def _refuse(self, status: int, words: str) -> Reply:
+    def next_scene(self) -> Turn | Reply:
+        """Take the next scene of the script."""
+        if not self._scenes:
+            return self.refuse(500, "the script has no scene left")
+        return self._scenes.popleft()
+
+    def refuse(self, status: int, words: str) -> Reply:
+        """Make an error answer of this wire."""
         return Reply((self.wire.refusal(status, words),), status, JSON)
 
     async def _answer(self, writer: asyncio.StreamWriter, reply: Reply) -> None:
         lines = [f"HTTP/1.1 {reply.status} Scripted"]
-        fixed = {"Transfer-Encoding": "chunked", "Connection": "close"}
+        fixed = {"Transfer-Encoding": "chunked"}
         lines += [
             f"{name}: {value}" for name, value in {**reply.headers, **fixed}.items()
         ]
@@ -93,7 +107,7 @@ class ProviderSimulator:
         for chunk in filter(None, reply.chunks):
             writer.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
             await writer.drain()
-        if not reply.drop:
+        if not reply.drop and not reply.stall:
             writer.write(b"0\r\n\r\n")
             await writer.drain()
 
@@ -101,12 +115,18 @@ class ProviderSimulator:
 JSON = {"Content-Type": "application/json"}
 
 
-async def _read_request(
-    reader: asyncio.StreamReader,
-) -> tuple[str, dict[str, str], bytes]:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+Request = tuple[str, dict[str, str], bytes]
+
+
+async def _read_request(reader: asyncio.StreamReader) -> Request | None:
+    """Read the next request of a connection; None when the client has left."""
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    except asyncio.IncompleteReadError:
+        return None
     first, *lines = head.split("\r\n")
     pairs = (line.partition(":") for line in lines if line)
     headers = {name.lower(): value.strip() for name, _, value in pairs}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return first.split(" ")[1], headers, body
+    headers[":method"], headers[":path"], _ = first.split(" ")
+    return headers[":path"], headers, body

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -243,4 +244,6 @@ def count_of(usage: Mapping[str, Any], *path: str) -> int:
     found: Any = usage
     for step in path:
         found = found.get(step) if isinstance(found, Mapping) else None
+    if isinstance(found, float) and math.isfinite(found):
+        found = int(found)
     return max(0, found) if isinstance(found, int) else 0

@@ -31,7 +31,7 @@ from .anthropic_decoder import AnthropicDecoder
 from .conversation import effort_of, wire_id
 from .faults import http_fault
 from .quirks import Quirks, read_quirks
-from .schema import SchemaRules, shape_schema
+from .schema import ANTHROPIC, shape_schema
 
 NAME = "anthropic-messages"
 VERSION = "2023-06-01"
@@ -157,7 +157,7 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
-        "input_schema": shape_schema(tool.parameters, SchemaRules()),
+        "input_schema": shape_schema(tool.parameters, ANTHROPIC),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -32,6 +32,7 @@ BY_STATUS = {
 }
 
 BY_NAME = {
+    "accessdeniedexception": ProviderFault.AUTH,
     "api_error": ProviderFault.SERVER,
     "api_key_invalid": ProviderFault.AUTH,
     "authentication_error": ProviderFault.AUTH,
@@ -40,21 +41,42 @@ BY_NAME = {
     "content_filter": ProviderFault.CONTENT_BLOCKED,
     "content_policy_violation": ProviderFault.CONTENT_BLOCKED,
     "context_length_exceeded": ProviderFault.CONTEXT_OVERFLOW,
+    "deadline_exceeded": ProviderFault.TIMEOUT,
+    "expiredtokenexception": ProviderFault.AUTH,
     "insufficient_quota": ProviderFault.BILLING,
+    "internal": ProviderFault.SERVER,
     "internal_error": ProviderFault.SERVER,
     "internal_server_error": ProviderFault.SERVER,
+    "internalserverexception": ProviderFault.SERVER,
     "invalid_api_key": ProviderFault.AUTH,
     "invalid_prompt": ProviderFault.CONTENT_BLOCKED,
+    "invalidsignatureexception": ProviderFault.AUTH,
+    "json_validate_failed": ProviderFault.MALFORMED,
+    "model_decommissioned": ProviderFault.MODEL_NOT_FOUND,
     "model_not_found": ProviderFault.MODEL_NOT_FOUND,
+    "modelerrorexception": ProviderFault.SERVER,
+    "modelnotreadyexception": ProviderFault.OVERLOADED,
+    "modelstreamerrorexception": ProviderFault.SERVER,
+    "modeltimeoutexception": ProviderFault.TIMEOUT,
+    "not_found": ProviderFault.MODEL_NOT_FOUND,
     "not_found_error": ProviderFault.MODEL_NOT_FOUND,
     "overloaded": ProviderFault.OVERLOADED,
     "overloaded_error": ProviderFault.OVERLOADED,
+    "permission_denied": ProviderFault.AUTH,
     "permission_error": ProviderFault.AUTH,
     "rate_limit_error": ProviderFault.RATE_LIMITED,
     "rate_limit_exceeded": ProviderFault.RATE_LIMITED,
     "request_too_large": ProviderFault.CONTEXT_OVERFLOW,
+    "resource_exhausted": ProviderFault.RATE_LIMITED,
+    "resourcenotfoundexception": ProviderFault.MODEL_NOT_FOUND,
     "server_error": ProviderFault.SERVER,
+    "serviceunavailableexception": ProviderFault.OVERLOADED,
+    "throttlingexception": ProviderFault.RATE_LIMITED,
     "timeout_error": ProviderFault.TIMEOUT,
+    "tool_use_failed": ProviderFault.MALFORMED,
+    "unauthenticated": ProviderFault.AUTH,
+    "unavailable": ProviderFault.OVERLOADED,
+    "unrecognizedclientexception": ProviderFault.AUTH,
 }
 
 # Vendors without a code for it say it in words only; lower case.
@@ -65,6 +87,9 @@ BY_WORDS = {
     "max_model_len": ProviderFault.CONTEXT_OVERFLOW,
     "exceeds the available context": ProviderFault.CONTEXT_OVERFLOW,
     "credit balance is too low": ProviderFault.BILLING,
+    "input is too long": ProviderFault.CONTEXT_OVERFLOW,
+    "tokens in the prompt cannot exceed": ProviderFault.CONTEXT_OVERFLOW,
+    "exceeds the maximum number of tokens": ProviderFault.CONTEXT_OVERFLOW,
 }
 
 REMEDIES = {
@@ -95,7 +120,8 @@ def read_error(value: Any) -> VendorError:
     """Find names and words in the error shapes in use.
 
     Known shapes: ``{"error": {"message", "type", "code"}}`` (OpenAI, Anthropic),
-    ``{"error": "text"}`` (Ollama), ``{"message"}``, ``{"detail"}`` and lists of them.
+    ``{"error": "text"}`` (Ollama), ``{"message"}``, ``{"detail"}``, lists of them, and
+    reasons in a list of details (Google), which say more than the status beside them.
     """
     if isinstance(value, list):
         return read_error(value[0]) if value else VendorError()
@@ -105,12 +131,19 @@ def read_error(value: Any) -> VendorError:
         return VendorError()
     if value.get("error"):
         return read_error(value["error"])
-    names = (value.get("code"), value.get("type"), value.get("status"))
+    reasons = [detail.get("reason") for detail in _details(value)]
+    names = (*reasons, *(value.get(n) for n in ("code", "type", "status", "__type")))
     words = value.get("message") or value.get("detail") or ""
     return VendorError(
         tuple(name.lower() for name in names if isinstance(name, str)),
         words if isinstance(words, str) else json.dumps(words),
     )
+
+
+def _details(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    details = value.get("details")
+    listed = details if isinstance(details, list) else []
+    return [detail for detail in listed if isinstance(detail, Mapping)]
 
 
 def http_fault(
@@ -121,6 +154,8 @@ def http_fault(
         vendor = read_error(json.loads(body))
     except (ValueError, RecursionError):
         vendor = VendorError()
+    named = headers.get("x-amzn-errortype", "").partition(":")[0]
+    vendor = replace(vendor, names=(*vendor.names, *filter(None, [named.lower()])))
     fault = vendor.fault or BY_STATUS.get(status) or _by_class(status)
     detail = _detail(endpoint, fault, vendor.words, f"HTTP {status}")
     return ProviderError(

@@ -71,8 +71,8 @@ class Lines:
 
 
 @dataclass(slots=True)
-class ServerSentEvents:
-    """Data of server-sent events; comments, ids and event names are skipped.
+class NamedEvents:
+    """Names and data of server-sent events; comments and ids are skipped.
 
     Source: WHATWG HTML, section 9.2.6, interpreting an event stream. Unlike a browser
     it hands out a last event that no blank line follows: servers forget that line.
@@ -80,22 +80,23 @@ class ServerSentEvents:
 
     provider: str
     _lines: Lines = field(init=False)
+    _name: str = ""
     _data: list[bytes] = field(default_factory=list)
     _size: int = 0
 
     def __post_init__(self) -> None:
         self._lines = Lines(self.provider)
 
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Take more bytes; yield the data of the events that they complete."""
+    def feed(self, chunk: bytes) -> Iterator[tuple[str, bytes]]:
+        """Take more bytes; yield the events that they complete."""
         for line in self._lines.feed(chunk):
             if line:
                 self._take(line)
             elif self._data:
                 yield self._event()
 
-    def close(self) -> Iterator[bytes]:
-        """Yield the data of an event that was left open."""
+    def close(self) -> Iterator[tuple[str, bytes]]:
+        """Yield an event that was left open."""
         line = self._lines.rest()
         if line:
             self._take(line)
@@ -104,6 +105,8 @@ class ServerSentEvents:
 
     def _take(self, line: bytes) -> None:
         name, _, value = line.partition(b":")
+        if name == b"event":
+            self._name = value.removeprefix(b" ").decode("utf-8", "replace")
         if name != b"data":
             return
         self._size += len(value)
@@ -111,11 +114,27 @@ class ServerSentEvents:
             raise malformed(self.provider, "an event is longer than 8 MiB")
         self._data.append(value.removeprefix(b" "))
 
-    def _event(self) -> bytes:
-        data = b"\n".join(self._data)
+    def _event(self) -> tuple[str, bytes]:
+        event = self._name, b"\n".join(self._data)
+        self._name = ""
         self._data.clear()
         self._size = 0
-        return data
+        return event
+
+
+class ServerSentEvents:
+    """Data of server-sent events, whatever their names."""
+
+    def __init__(self, provider: str) -> None:
+        self._events = NamedEvents(provider)
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Take more bytes; yield the data of the events that they complete."""
+        return (data for _, data in self._events.feed(chunk))
+
+    def close(self) -> Iterator[bytes]:
+        """Yield the data of an event that was left open."""
+        return (data for _, data in self._events.close())
 
 
 @dataclass(slots=True)

@@ -38,7 +38,7 @@ from .conversation import bearer, effort_of, loop_start
 from .faults import http_fault, stream_fault
 from .framing import Framing, JsonLines, WholeBody, malformed, read_object
 from .quirks import Quirks, read_quirks
-from .schema import SchemaRules, shape_schema
+from .schema import OLLAMA, shape_schema
 
 FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
 
@@ -128,7 +128,7 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
     function = {
         "name": tool.name,
         "description": tool.description,
-        "parameters": shape_schema(tool.parameters, SchemaRules()),
+        "parameters": shape_schema(tool.parameters, OLLAMA),
     }
     return {"type": "function", "function": function}
 

@@ -5,7 +5,8 @@ Source: OpenAI API reference, "Create chat completion".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,13 +26,15 @@ from agenthost import (
 )
 
 from .answers import body_of, compact
-from .conversation import bearer, effort_of, loop_start
+from .conversation import bearer, effort_of, loop_start, wire_id
 from .faults import http_fault
 from .openai_decoder import OpenAIDecoder
 from .quirks import Quirks, read_quirks
-from .schema import SchemaRules, shape_schema
+from .schema import OPENAI, shape_schema
 
 NAME = "openai-chat"
+NINE = re.compile(r"[a-zA-Z0-9]{9}")
+AFTER_TOOL = "(Noted.)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +46,45 @@ class OpenAIQuirks:
         stream_options: Whether usage has to be asked for when streaming.
         system_role: ``system`` or ``developer``.
         temperature: Whether the model takes one.
+        max_tokens: The limit when the request names none; 0 leaves it to the service.
         thinking: How a thinking budget is written: not at all, as
-            ``reasoning_effort``, or as ``thinking: {type: enabled | disabled}``.
+            ``reasoning_effort``, as ``thinking: {type: enabled | disabled}``, or as a
+            ``reasoning`` object.
+        efforts: The words for little, more and much thinking.
         effort_off: The effort that means no thinking; empty when there is none.
         reasoning_fields: Where reasoning comes in, first match wins.
         reasoning_back: Where it goes back inside a tool loop; empty for nowhere.
+        listed_thinking: Whether it goes back as a piece of the content.
+        details_field: Where opaque pieces of reasoning come in and go back inside a
+            tool loop; empty for nowhere.
         think_tags: Whether answers may open with ``<think>``.
         done_marker: Whether a stream ends with ``[DONE]``; without, the reason to
             stop is taken for the end.
-        cost_field: Where usage names the price in US dollars; empty for nowhere.
+        cost_field: Where usage names the price in US dollars, a path with dots; empty
+            for nowhere.
+        usage_include: Whether the price has to be asked for.
+        call_ids: Whether ids of calls may be any, or are nine letters and digits.
+        answer_tools: Whether the user may not speak right after a tool.
     """
 
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     stream_options: bool = True
     system_role: Literal["system", "developer"] = "system"
     temperature: bool = True
-    thinking: Literal["none", "effort", "switch"] = "none"
+    max_tokens: int = 0
+    thinking: Literal["none", "effort", "switch", "object"] = "none"
+    efforts: tuple[str, str, str] = ("low", "medium", "high")
     effort_off: str = "none"
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
     reasoning_back: str = ""
+    listed_thinking: bool = False
+    details_field: str = ""
     think_tags: bool = False
     done_marker: bool = True
     cost_field: str = ""
+    usage_include: bool = False
+    call_ids: Literal["any", "nine"] = "any"
+    answer_tools: bool = False
 
 
 PLAIN = Quirks(OpenAIQuirks())
@@ -91,7 +111,7 @@ class OpenAIChat:
         quirks = self.quirks.of(request.model)
         body: dict[str, Any] = {
             "model": request.model,
-            "messages": list(_messages(request, quirks)),
+            "messages": _Writer(request, quirks, endpoint.provider).messages(),
         }
         if request.tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
@@ -112,8 +132,9 @@ class OpenAIChat:
 
 def _options(request: ChatRequest, quirks: OpenAIQuirks) -> dict[str, Any]:
     options: dict[str, Any] = {}
-    if request.max_tokens is not None:
-        options[quirks.max_tokens_field] = request.max_tokens
+    limit = request.max_tokens or quirks.max_tokens
+    if limit:
+        options[quirks.max_tokens_field] = limit
     if request.temperature is not None and quirks.temperature:
         options["temperature"] = request.temperature
     if request.thinking_budget is not None:
@@ -122,13 +143,18 @@ def _options(request: ChatRequest, quirks: OpenAIQuirks) -> dict[str, Any]:
         options["stream"] = True
         if quirks.stream_options:
             options["stream_options"] = {"include_usage": True}
+    if quirks.usage_include:
+        options["usage"] = {"include": True}
     return options
 
 
 def _thinking(budget: int, quirks: OpenAIQuirks) -> dict[str, Any]:
     if quirks.thinking == "switch":
         return {"thinking": {"type": "enabled" if budget else "disabled"}}
-    effort = effort_of(budget) if budget else quirks.effort_off
+    if quirks.thinking == "object":
+        return {"reasoning": {"max_tokens": budget} if budget else {"enabled": False}}
+    words = dict(zip(("low", "medium", "high"), quirks.efforts, strict=True))
+    effort = words[effort_of(budget)] if budget else quirks.effort_off
     if quirks.thinking == "none" or not effort:
         return {}
     return {"reasoning_effort": effort}
@@ -138,22 +164,89 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
     function = {
         "name": tool.name,
         "description": tool.description,
-        "parameters": shape_schema(tool.parameters, SchemaRules()),
+        "parameters": shape_schema(tool.parameters, OPENAI),
     }
     return {"type": "function", "function": function}
 
 
-def _messages(request: ChatRequest, quirks: OpenAIQuirks) -> Iterator[dict[str, Any]]:
-    if request.system:
-        yield {"role": quirks.system_role, "content": request.system}
-    loop = loop_start(request.messages)
-    for index, message in enumerate(request.messages):
-        if message.role is Role.USER:
-            yield {"role": "user", "content": _user_content(message)}
-        elif message.role is Role.ASSISTANT:
-            yield _assistant(message, quirks, in_loop=index >= loop)
-        else:
-            yield from _tool_outputs(message)
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes the messages of one request."""
+
+    request: ChatRequest
+    quirks: OpenAIQuirks
+    provider: str
+
+    def messages(self) -> list[dict[str, Any]]:
+        written: list[dict[str, Any]] = []
+        if self.request.system:
+            role = self.quirks.system_role
+            written.append({"role": role, "content": self.request.system})
+        loop = loop_start(self.request.messages)
+        for index, message in enumerate(self.request.messages):
+            if message.role is Role.USER:
+                if self.quirks.answer_tools and _ends_with_tool(written):
+                    written.append({"role": "assistant", "content": AFTER_TOOL})
+                written.append({"role": "user", "content": _user_content(message)})
+            elif message.role is Role.ASSISTANT:
+                written.append(self._assistant(message, in_loop=index >= loop))
+            else:
+                written.extend(self._tool_outputs(message))
+        return written
+
+    def _assistant(self, message: Message, *, in_loop: bool) -> dict[str, Any]:
+        calls = [self._call(use) for use in message.tool_uses]
+        written: dict[str, Any] = {"role": "assistant"}
+        written["content"] = message.text or (None if calls else "")
+        if in_loop:
+            self._think(message, written)
+        if calls:
+            written["tool_calls"] = calls
+        return written
+
+    def _think(self, message: Message, written: dict[str, Any]) -> None:
+        quirks = self.quirks
+        thoughts = [part for part in message.parts if isinstance(part, Reasoning)]
+        text = "".join(part.text for part in thoughts)
+        if quirks.reasoning_back and text:
+            written[quirks.reasoning_back] = text
+        if quirks.listed_thinking and text:
+            written["content"] = [
+                {"type": "thinking", "thinking": [_text(text)]},
+                *([_text(message.text)] if message.text else ()),
+            ]
+        details = [d for part in thoughts for d in self._details(part)]
+        if quirks.details_field and details:
+            written[quirks.details_field] = details
+
+    def _details(self, part: Reasoning) -> Sequence[Any]:
+        """Take the opaque pieces that this same provider once sent."""
+        own = part.opaque.get(NAME, {})
+        mine = own.get("provider") == self.provider
+        details: Sequence[Any] = own.get("details", ()) if mine else ()
+        return details
+
+    def _call(self, use: ToolUse) -> dict[str, Any]:
+        function = {"name": use.name, "arguments": compact(dict(use.arguments))}
+        return {"id": self._id(use.id), "type": "function", "function": function}
+
+    def _tool_outputs(self, message: Message) -> Iterator[dict[str, Any]]:
+        for part in message.parts:
+            if isinstance(part, ToolOutput):
+                call = self._id(part.id)
+                yield {"role": "tool", "tool_call_id": call, "content": part.text}
+
+    def _id(self, call_id: str) -> str:
+        nine = self.quirks.call_ids == "nine"
+        return wire_id(call_id, NINE, 9) if nine else call_id
+
+
+def _ends_with_tool(written: Sequence[Mapping[str, Any]]) -> bool:
+    return bool(written) and written[-1]["role"] == "tool"
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
 def _user_content(message: Message) -> str | list[dict[str, Any]]:
@@ -166,31 +259,6 @@ def _user_content(message: Message) -> str | list[dict[str, Any]]:
 
 def _user_part(part: Text | Image) -> dict[str, Any]:
     if isinstance(part, Text):
-        return {"type": "text", "text": part.text}
+        return _text(part.text)
     url = f"data:{part.media_type};base64,{part.data}"
     return {"type": "image_url", "image_url": {"url": url}}
-
-
-def _assistant(
-    message: Message, quirks: OpenAIQuirks, *, in_loop: bool
-) -> dict[str, Any]:
-    calls = [_call(use) for use in message.tool_uses]
-    written: dict[str, Any] = {"role": "assistant"}
-    written["content"] = message.text or (None if calls else "")
-    thoughts = [part.text for part in message.parts if isinstance(part, Reasoning)]
-    if in_loop and quirks.reasoning_back and thoughts:
-        written[quirks.reasoning_back] = "".join(thoughts)
-    if calls:
-        written["tool_calls"] = calls
-    return written
-
-
-def _call(use: ToolUse) -> dict[str, Any]:
-    function = {"name": use.name, "arguments": compact(dict(use.arguments))}
-    return {"id": use.id, "type": "function", "function": function}
-
-
-def _tool_outputs(message: Message) -> Iterator[dict[str, Any]]:
-    for part in message.parts:
-        if isinstance(part, ToolOutput):
-            yield {"role": "tool", "tool_call_id": part.id, "content": part.text}

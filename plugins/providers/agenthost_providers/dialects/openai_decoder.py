@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from agenthost import ChatRequest, Delta, Endpoint, Finish, Usage
@@ -23,6 +24,9 @@ from .framing import Framing, ServerSentEvents, WholeBody, malformed, read_objec
 if TYPE_CHECKING:
     from .openai_chat import OpenAIQuirks
 
+NAME = "openai-chat"
+# Fields of a detail whose pieces follow one another.
+JOINED = frozenset({"text", "summary", "data"})
 FINISHES = {
     "stop": Finish.STOP,
     "tool_calls": Finish.TOOL_USE,
@@ -49,6 +53,7 @@ class OpenAIDecoder:
         self._draft = AnswerDraft(endpoint.provider, request)
         self._calls: dict[int | str, CallDraft] = {}
         self._tags = ThinkTags() if quirks.think_tags else None
+        self._details: list[dict[str, Any]] | None = None
         self._streamed = request.stream
         self._done = False
 
@@ -94,6 +99,8 @@ class OpenAIDecoder:
             if isinstance(thought, str) and thought:
                 yield from self._draft.thought(thought)
                 break
+        for piece in objects_of(said.get(self._quirks.details_field)):
+            self._detail(piece)
         yield from self._content(said.get("content"))
         yield from self._draft.text(text_of(said.get("refusal")))
         for position, call in enumerate(objects_of(said.get("tool_calls"))):
@@ -113,6 +120,22 @@ class OpenAIDecoder:
         yield from self._draft.text(text_of(piece.get("text")))
         for inner in objects_of(piece.get("thinking")):
             yield from self._draft.thought(text_of(inner.get("text")))
+
+    def _detail(self, piece: Mapping[str, Any]) -> None:
+        """Gather an opaque piece of reasoning; parts of one piece are joined."""
+        if self._details is None:
+            self._details = []
+            own = {"provider": self._endpoint.provider, "details": self._details}
+            self._draft.latest_thought().opaque[NAME] = own
+        last = self._details[-1] if self._details else {}
+        if any(last.get(name) != piece.get(name) for name in ("type", "index")):
+            self._details.append(dict(piece))
+            return
+        for name, value in piece.items():
+            if name in JOINED and isinstance(value, str):
+                last[name] = text_of(last.get(name)) + value
+            elif value is not None:
+                last[name] = value
 
     def _split(self, thought: str, text: str) -> Iterator[Delta]:
         yield from self._draft.thought(thought)
@@ -161,20 +184,33 @@ class OpenAIDecoder:
 
 
 def read_usage(usage: Mapping[str, Any], cost_field: str = "") -> Usage:
-    """Normalise a usage object; prompt and completion counts are whole already."""
+    """Normalise a usage object.
+
+    Reasoning is part of the completion's count, unless the total says that it stands
+    beside it (xAI).
+    """
+    prompt = count_of(usage, "prompt_tokens")
+    output = count_of(usage, "completion_tokens")
     cached = count_of(usage, "prompt_tokens_details", "cached_tokens")
+    thought = count_of(usage, "completion_tokens_details", "reasoning_tokens")
+    if count_of(usage, "total_tokens") == prompt + output + thought:
+        output += thought
     return Usage(
-        input_tokens=count_of(usage, "prompt_tokens"),
-        output_tokens=count_of(usage, "completion_tokens"),
+        input_tokens=prompt,
+        output_tokens=output,
         cached_tokens=cached or count_of(usage, "prompt_cache_hit_tokens"),
-        reasoning_tokens=count_of(
-            usage, "completion_tokens_details", "reasoning_tokens"
-        ),
-        cost_micro_usd=_micro_usd(usage.get(cost_field)),
+        reasoning_tokens=thought,
+        cost_micro_usd=read_cost(usage, cost_field),
     )
 
 
-def _micro_usd(dollars: Any) -> int | None:
-    if not isinstance(dollars, int | float) or not math.isfinite(dollars):
+def read_cost(usage: Mapping[str, Any], path: str) -> int | None:
+    """Read a price in US dollars at a path with dots, in micro-USD."""
+    found: Any = usage
+    for step in path.split("."):
+        found = found.get(step) if isinstance(found, Mapping) else None
+    if isinstance(found, bool) or not isinstance(found, int | float):
         return None
-    return round(dollars * 1_000_000)
+    if not math.isfinite(found) or found < 0:
+        return None
+    return math.ceil(Decimal(str(found)) * 1_000_000)

@@ -7,26 +7,26 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
+from agenthost import (
+    Clock,
+    Job,
+    JobState,
+    Json,
+    StorageFull,
+    Store,
+    Superseded,
+    Unavailable,
+)
 from sqlalchemy import Connection, insert, select
 
-from ..chat import Json
-from ..clock import Clock
-from ..errors import Conflict, StorageFull, Unavailable
-from ..ports import Store
-from .tables import JOB, STEP, Job, JobState, written
+from .tables import JOB, STEP, written
 
 T = TypeVar("T")
 
 RETRY_AFTER = 1.0
 
 
-class Superseded(Conflict):
-    """The job was cancelled, or runs again elsewhere: this run may change nothing."""
-
-    code = "superseded"
-
-
-class RunningJob:
+class EmbeddedRun:
     """One run of a job.
 
     Args:
@@ -39,13 +39,9 @@ class RunningJob:
         self, job: Job, outputs: Mapping[str, str], durably: DurableWrite
     ) -> None:
         self.job = job
+        self.payload = job.payload
         self._outputs = dict(outputs)
         self._durably = durably
-
-    @property
-    def payload(self) -> Json:
-        """What the job was submitted with."""
-        return self.job.payload
 
     async def step(
         self,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
+from agenthost import InvalidInput, Job, JobState, Json, Row, SchemaSpec
 from sqlalchemy import (
     Column,
     Float,
@@ -20,11 +19,6 @@ from sqlalchemy import (
     or_,
     select,
 )
-
-from ..chat import Json
-from ..errors import InvalidInput
-from ..plugins.specs import SchemaSpec
-from ..ports import Row
 
 METADATA = MetaData()
 
@@ -69,34 +63,6 @@ LISTED = (
     .order_by(JOB.c.created_at.desc(), JOB.c.id)
     .limit(bindparam("limit", type_=Integer))
 )
-
-
-class JobState(StrEnum):
-    """Where a job stands."""
-
-    PENDING = "pending"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A job as it stands in the table; times are epoch seconds."""
-
-    id: str
-    key: str
-    kind: str
-    payload: Json
-    state: JobState
-    due: float
-    epoch: int
-    attempts: int
-    result: Json
-    error: str | None
-    created_at: float
-    updated_at: float
 
 
 def job_of(row: Row | Any) -> Job:

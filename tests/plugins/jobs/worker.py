@@ -1,6 +1,6 @@
 """A process that runs one job of ten steps and dies after a given one.
 
-Run as ``python -m tests.kernel.jobs.worker <database> <ledger> <deadly step>``. Each
+Run as ``python -m tests.plugins.jobs.worker <database> <ledger> <deadly step>``. Each
 step adds a line to the ledger, which stands for an effect on the outside, and a row
 beside its output.
 """
@@ -13,9 +13,9 @@ import signal
 import sys
 from pathlib import Path
 
-from agenthost import SystemClock
-from agenthost.chat import Json
-from agenthost.jobs import SCHEMA, Jobs, JobState, RunningJob
+from agenthost import JobState, Json, RunningJob, SystemClock
+from agenthost_jobs.queue import EmbeddedJobs
+from agenthost_jobs.tables import SCHEMA
 from agenthost_storage.sqlite import SqliteStore
 from sqlalchemy import Connection
 
@@ -27,7 +27,7 @@ STEPS = 10
 
 async def main(database: Path, ledger: Path, deadly: int) -> None:
     store = await SqliteStore.open(database, [SCHEMA, ROWS])
-    jobs = Jobs(store, SystemClock())
+    jobs = EmbeddedJobs(store, SystemClock())
     finished = asyncio.Event()
 
     def count(connection: Connection, output: Json) -> None:

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from ..chat import Json
-from ..clock import Clock
-from ..errors import AgentHostError, Conflict, InvalidInput, NotFound
-from ..ports import Store
-from . import writes
-from .running import DurableWrite, RunningJob, Superseded
-from .tables import LISTED, ONE, Job, JobState, job_of, written
+from agenthost import (
+    AgentHostError,
+    Clock,
+    Conflict,
+    InvalidInput,
+    Job,
+    JobHandler,
+    JobState,
+    Json,
+    NotFound,
+    Store,
+    Superseded,
+)
 
-Handler = Callable[[RunningJob], Awaitable[Json]]
+from . import writes
+from .running import DurableWrite, EmbeddedRun
+from .tables import LISTED, ONE, job_of, written
 
 LONGEST_WAIT = 60.0
 """Seconds after which a jump of the wall clock is noticed."""
@@ -26,7 +34,7 @@ LONGEST_WAIT = 60.0
 log = logging.getLogger(__name__)
 
 
-class Jobs:
+class EmbeddedJobs:
     """Durable work over the store of one process.
 
     Args:
@@ -49,12 +57,12 @@ class Jobs:
         self._durably = DurableWrite(store, clock)
         self._concurrency = concurrency
         self._owner = owner
-        self._handlers: dict[str, Handler] = {}
+        self._handlers: dict[str, JobHandler] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
         self._dispatcher: asyncio.Task[None] | None = None
 
-    def register(self, kind: str, handler: Handler) -> None:
+    def register(self, kind: str, handler: JobHandler) -> None:
         """Say who does the work of a kind; jobs without a handler wait.
 
         Raises:
@@ -172,10 +180,10 @@ class Jobs:
             )
         )
         for job, outputs in claimed.jobs:
-            self._begin(RunningJob(job, outputs, self._durably))
+            self._begin(EmbeddedRun(job, outputs, self._durably))
         return None if len(claimed.jobs) == room else claimed.next_due
 
-    def _begin(self, running: RunningJob) -> None:
+    def _begin(self, running: EmbeddedRun) -> None:
         job = running.job
         task = asyncio.create_task(self._run(running), name=f"job {job.id}")
         self._running[job.id] = task
@@ -203,14 +211,14 @@ class Jobs:
             for wait in waits:
                 wait.cancel()
 
-    async def _run(self, running: RunningJob) -> None:
+    async def _run(self, running: EmbeddedRun) -> None:
         with suppress(Superseded):
             outcome = await self._outcome(running)
             outcome["updated_at"] = self._clock.time()
             finish = partial(writes.finish, job=running.job, values=outcome)
             await self._durably(finish)
 
-    async def _outcome(self, running: RunningJob) -> dict[str, Any]:
+    async def _outcome(self, running: EmbeddedRun) -> dict[str, Any]:
         """Run the handler and say how the job ends."""
         job = running.job
         try:

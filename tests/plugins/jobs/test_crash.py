@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from agenthost import SystemClock
-from agenthost.jobs import SCHEMA, Jobs, JobState
+from agenthost import JobState, SystemClock
+from agenthost_jobs.queue import EmbeddedJobs
+from agenthost_jobs.tables import SCHEMA
 from agenthost_storage.sqlite import SqliteStore
 
 from tests.plugins.storage.sqlite.rows import SCHEMA as ROWS
@@ -16,7 +17,7 @@ from tests.plugins.storage.sqlite.rows import names
 
 
 def run_worker(database: Path, ledger: Path, deadly: int) -> int:
-    module = "tests.kernel.jobs.worker"
+    module = "tests.plugins.jobs.worker"
     command = [sys.executable, "-m", module, str(database), str(ledger), str(deadly)]
     return subprocess.run(command, check=False, timeout=60).returncode
 
@@ -29,7 +30,7 @@ async def test_steps_happen_once_across_kills(tmp_path: Path) -> None:
     assert ledger.read_text().split() == [str(number) for number in range(10)]
     store = await SqliteStore.open(database, [SCHEMA, ROWS])
     assert await names(store) == [f"step {number}" for number in range(10)]
-    [job] = await Jobs(store, SystemClock()).list()
+    [job] = await EmbeddedJobs(store, SystemClock()).list()
     await store.close()
     assert (job.state, job.result) == (JobState.DONE, "finished")
     assert (job.attempts, job.epoch) == (4, 4)

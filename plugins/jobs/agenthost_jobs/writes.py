@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agenthost import Job, JobState
 from sqlalchemy import Connection, func, insert, select, update
 
-from .tables import JOB, STEP, Job, JobState, job_of
+from .tables import JOB, STEP, job_of
 
 ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 

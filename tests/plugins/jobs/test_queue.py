@@ -8,9 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agenthost import Conflict, InvalidInput, NotFound
-from agenthost.chat import Json
-from agenthost.jobs import SCHEMA, Job, Jobs, JobState, RunningJob, Superseded
+from agenthost import (
+    Conflict,
+    InvalidInput,
+    Job,
+    JobState,
+    Json,
+    NotFound,
+    RunningJob,
+    Superseded,
+)
+from agenthost_jobs.queue import EmbeddedJobs
+from agenthost_jobs.tables import SCHEMA
 from agenthost_storage.sqlite import SqliteStore
 from sqlalchemy import Connection
 
@@ -30,14 +39,14 @@ def clock() -> StillClock:
 
 
 @pytest.fixture
-async def jobs(store: SqliteStore, clock: StillClock) -> AsyncIterator[Jobs]:
-    jobs = Jobs(store, clock, concurrency=2)
+async def jobs(store: SqliteStore, clock: StillClock) -> AsyncIterator[EmbeddedJobs]:
+    jobs = EmbeddedJobs(store, clock, concurrency=2)
     await jobs.start()
     yield jobs
     await jobs.stop()
 
 
-async def ended(jobs: Jobs, job: str) -> Job:
+async def ended(jobs: EmbeddedJobs, job: str) -> Job:
     async with asyncio.timeout(10):
         while True:
             found = await jobs.get(job)
@@ -49,14 +58,14 @@ async def echo(job: RunningJob) -> Json:
     return {"got": job.payload}
 
 
-async def test_a_job_runs_and_keeps_its_result(jobs: Jobs) -> None:
+async def test_a_job_runs_and_keeps_its_result(jobs: EmbeddedJobs) -> None:
     jobs.register("echo", echo)
     job = await ended(jobs, await jobs.submit("echo", "k", [1, None]))
     assert (job.state, job.result) == (JobState.DONE, {"got": [1, None]})
     assert (job.kind, job.key, job.attempts, job.error) == ("echo", "k", 1, None)
 
 
-async def test_the_same_key_is_the_same_job(jobs: Jobs) -> None:
+async def test_the_same_key_is_the_same_job(jobs: EmbeddedJobs) -> None:
     runs: list[Json] = []
 
     async def count(job: RunningJob) -> Json:
@@ -72,7 +81,7 @@ async def test_the_same_key_is_the_same_job(jobs: Jobs) -> None:
 
 
 async def test_a_job_waits_until_it_is_due_without_polling(
-    jobs: Jobs, clock: StillClock
+    jobs: EmbeddedJobs, clock: StillClock
 ) -> None:
     jobs.register("echo", echo)
     early = await jobs.submit("echo", "early", 1, due=clock.time() + 30)
@@ -86,7 +95,7 @@ async def test_a_job_waits_until_it_is_due_without_polling(
     assert len(clock.slept) <= 4
 
 
-async def test_a_job_waits_for_its_handler(jobs: Jobs) -> None:
+async def test_a_job_waits_for_its_handler(jobs: EmbeddedJobs) -> None:
     job = await jobs.submit("echo", "k", None)
     assert (await jobs.get(job)).state is JobState.PENDING
     jobs.register("echo", echo)
@@ -118,7 +127,7 @@ class Crowd:
         return None
 
 
-async def test_no_more_run_at_once_than_allowed(jobs: Jobs) -> None:
+async def test_no_more_run_at_once_than_allowed(jobs: EmbeddedJobs) -> None:
     crowd = Crowd()
     jobs.register("crowd", crowd)
     ids = [await jobs.submit("crowd", str(n), n) for n in range(7)]
@@ -130,7 +139,7 @@ async def test_no_more_run_at_once_than_allowed(jobs: Jobs) -> None:
 
 
 async def test_a_failure_is_kept_without_internal_text(
-    jobs: Jobs, caplog: pytest.LogCaptureFixture
+    jobs: EmbeddedJobs, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def refuse(job: RunningJob) -> Json:
         raise NotFound("agent", "a1")
@@ -162,7 +171,9 @@ async def test_a_failure_is_kept_without_internal_text(
     assert "sk-canary" in caplog.text
 
 
-async def test_a_waiting_job_can_be_cancelled(jobs: Jobs, clock: StillClock) -> None:
+async def test_a_waiting_job_can_be_cancelled(
+    jobs: EmbeddedJobs, clock: StillClock
+) -> None:
     jobs.register("echo", echo)
     job = await jobs.submit("echo", "k", None, due=clock.time() + 5)
     assert (await jobs.cancel(job)).state is JobState.CANCELLED
@@ -175,7 +186,9 @@ async def test_a_waiting_job_can_be_cancelled(jobs: Jobs, clock: StillClock) -> 
         await jobs.cancel("nobody")
 
 
-async def test_a_cancelled_run_ends_and_gives_its_place_back(jobs: Jobs) -> None:
+async def test_a_cancelled_run_ends_and_gives_its_place_back(
+    jobs: EmbeddedJobs,
+) -> None:
     crowd = Crowd()
     jobs.register("crowd", crowd)
     jobs.register("echo", echo)
@@ -190,7 +203,7 @@ async def test_a_cancelled_run_ends_and_gives_its_place_back(jobs: Jobs) -> None
 
 
 async def test_a_run_whose_epoch_has_passed_commits_nothing(
-    jobs: Jobs, store: SqliteStore
+    jobs: EmbeddedJobs, store: SqliteStore
 ) -> None:
     caught = asyncio.Event()
     rows: list[Any] = []
@@ -221,14 +234,14 @@ async def test_a_run_whose_epoch_has_passed_commits_nothing(
 async def test_work_in_hand_at_stop_runs_again_with_the_next_epoch(
     store: SqliteStore, clock: StillClock
 ) -> None:
-    first, crowd = Jobs(store, clock), Crowd()
+    first, crowd = EmbeddedJobs(store, clock), Crowd()
     first.register("crowd", crowd)
     await first.start()
     job = await first.submit("crowd", "k", None)
     await crowd.entered.wait()
     await first.stop()
     assert (await first.get(job)).state is JobState.RUNNING
-    second = Jobs(store, clock)
+    second = EmbeddedJobs(store, clock)
     second.register("crowd", echo)
     await second.start()
     found = await ended(second, job)
@@ -236,7 +249,9 @@ async def test_work_in_hand_at_stop_runs_again_with_the_next_epoch(
     assert (found.state, found.epoch, found.attempts) == (JobState.DONE, 2, 2)
 
 
-async def test_jobs_are_listed_newest_first(jobs: Jobs, clock: StillClock) -> None:
+async def test_jobs_are_listed_newest_first(
+    jobs: EmbeddedJobs, clock: StillClock
+) -> None:
     for number in range(4):
         await jobs.submit("odd" if number % 2 else "even", str(number), number)
         clock.advance(1)
@@ -246,7 +261,7 @@ async def test_jobs_are_listed_newest_first(jobs: Jobs, clock: StillClock) -> No
     assert await jobs.list(state=JobState.DONE) == []
 
 
-async def test_bad_input_is_refused(jobs: Jobs) -> None:
+async def test_bad_input_is_refused(jobs: EmbeddedJobs) -> None:
     with pytest.raises(InvalidInput, match="key"):
         await jobs.submit("echo", "", None)
     with pytest.raises(InvalidInput, match="payload"):

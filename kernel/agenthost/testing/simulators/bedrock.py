@@ -1,0 +1,193 @@
+"""The Bedrock Converse dialect from the server's side.
+
+Source: Amazon Bedrock API reference, "Converse" and "ConverseStream", and AWS
+documentation, "Event stream encoding".
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from ...chat import Finish, Usage
+from .script import Heard, ScriptedCall, Turn, pieces
+
+FINISHES = {
+    Finish.STOP: "end_turn",
+    Finish.TOOL_USE: "tool_use",
+    Finish.LENGTH: "max_tokens",
+    Finish.CONTENT_BLOCKED: "guardrail_intervened",
+}
+SIGNATURE = "c2lnbmVk"
+TEXT = 7
+
+
+@dataclass(frozen=True, slots=True)
+class BedrockWire:
+    """Converse, with signed reasoning; streams are binary frames."""
+
+    base: str = ""
+    path: str = "/model/*/converse*"
+    content_type: str = "application/vnd.amazon.eventstream"
+
+    def hear(self, headers: Mapping[str, str], raw: bytes) -> Heard:
+        """Read a request; model and manner stand in the path."""
+        body = json.loads(raw)
+        _, _, model, verb = headers[":path"].split("/")
+        bearer = headers.get("authorization", "")
+        blocks = [(m["role"], b) for m in body["messages"] for b in m["content"]]
+        results = list(_kind(blocks, "toolResult"))
+        tools = body.get("toolConfig", {}).get("tools", ())
+        return Heard(
+            path=headers[":path"],
+            key=bearer.removeprefix("Bearer ") or None,
+            raw=raw,
+            body=body,
+            model=unquote(model),
+            stream=verb == "converse-stream",
+            system="".join(block["text"] for block in body.get("system", ())),
+            said=tuple(
+                b["text"] for role, b in blocks if role == "user" and "text" in b
+            ),
+            images=tuple(i["source"]["bytes"] for i in _kind(blocks, "image")),
+            tools=tuple(tool["toolSpec"]["name"] for tool in tools),
+            calls=tuple(use["toolUseId"] for use in _kind(blocks, "toolUse")),
+            results=tuple((r["toolUseId"], r["content"][0]["text"]) for r in results),
+            thoughts=tuple(
+                (t["reasoningText"]["text"], t["reasoningText"]["signature"])
+                for t in _kind(blocks, "reasoningContent")
+            ),
+            steps=len(results),
+        )
+
+    def events(self, turn: Turn) -> Sequence[bytes]:
+        """Write the frames of one answer; metadata comes last."""
+        frames = [_event("messageStart", {"role": "assistant"})]
+        for index, (deltas, call) in enumerate(_blocks(turn)):
+            place = {"contentBlockIndex": index}
+            if call is not None:
+                start = {"toolUse": {"toolUseId": call.id, "name": call.name}}
+                frames.append(_event("contentBlockStart", {**place, "start": start}))
+            frames += [
+                _event("contentBlockDelta", {**place, "delta": delta})
+                for delta in deltas
+            ]
+            frames.append(_event("contentBlockStop", place))
+        frames.append(_event("messageStop", {"stopReason": FINISHES[turn.finish]}))
+        usage = {"usage": _usage(turn.usage), "metrics": {"latencyMs": 1}}
+        return [*frames, _event("metadata", usage)]
+
+    def whole(self, turn: Turn) -> bytes:
+        """Write one answer; arguments that are no JSON break it, as they should."""
+        message = {"role": "assistant", "content": list(_whole_blocks(turn))}
+        text = json.dumps(
+            {
+                "output": {"message": message},
+                "stopReason": FINISHES[turn.finish],
+                "usage": _usage(turn.usage),
+                "metrics": {"latencyMs": 1},
+            }
+        )
+        for call in turn.calls:
+            text = text.replace('"<arguments>"', call.arguments, 1)
+        return text.encode()
+
+    def refusal(self, status: int, words: str) -> bytes:
+        """Write an error body; its status says the rest."""
+        del status
+        return json.dumps({"message": words}).encode()
+
+    def failure(self, words: str) -> bytes:
+        """Write an exception frame."""
+        headers = {
+            ":exception-type": "internalServerException",
+            ":content-type": "application/json",
+            ":message-type": "exception",
+        }
+        return frame(headers, json.dumps({"message": words}).encode())
+
+    def garbage(self) -> bytes:
+        """Write a frame whose payload was spoilt on its way."""
+        spoilt = bytearray(_event("contentBlockStop", {"contentBlockIndex": 0}))
+        spoilt[-10] ^= 1
+        return bytes(spoilt)
+
+    def told(self, usage: Usage) -> Usage:
+        """Keep what the wire can say: not how much of it was reasoning."""
+        return Usage(
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cached_tokens,
+            usage.cache_write_tokens,
+        )
+
+
+def frame(headers: Mapping[str, str], payload: bytes) -> bytes:
+    """Write one message of an event stream whose headers are texts."""
+    pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
+    written = b"".join(
+        struct.pack(f">B{len(n)}sBH{len(v)}s", len(n), n, TEXT, len(v), v)
+        for n, v in pairs
+    )
+    lengths = struct.pack(">II", 16 + len(written) + len(payload), len(written))
+    whole = lengths + struct.pack(">I", zlib.crc32(lengths)) + written + payload
+    return whole + struct.pack(">I", zlib.crc32(whole))
+
+
+def _event(kind: str, payload: Mapping[str, Any]) -> bytes:
+    headers = {
+        ":event-type": kind,
+        ":content-type": "application/json",
+        ":message-type": "event",
+    }
+    return frame(headers, json.dumps(payload).encode())
+
+
+Block = tuple[list[dict[str, Any]], ScriptedCall | None]
+
+
+def _blocks(turn: Turn) -> Iterator[Block]:
+    if turn.reasoning:
+        deltas = [{"reasoningContent": {"text": p}} for p in pieces(turn.reasoning)]
+        yield [*deltas, {"reasoningContent": {"signature": SIGNATURE}}], None
+    if turn.redacted:
+        yield [{"reasoningContent": {"redactedContent": turn.redacted}}], None
+    if turn.text:
+        yield [{"text": piece} for piece in pieces(turn.text)], None
+    for call in turn.calls:
+        yield [{"toolUse": {"input": p}} for p in pieces(call.arguments)], call
+
+
+def _whole_blocks(turn: Turn) -> Iterator[dict[str, Any]]:
+    if turn.reasoning:
+        thought = {"text": turn.reasoning, "signature": SIGNATURE}
+        yield {"reasoningContent": {"reasoningText": thought}}
+    if turn.redacted:
+        yield {"reasoningContent": {"redactedContent": turn.redacted}}
+    if turn.text:
+        yield {"text": turn.text}
+    for call in turn.calls:
+        use = {"toolUseId": call.id, "name": call.name, "input": "<arguments>"}
+        yield {"toolUse": use}
+
+
+def _kind(
+    blocks: Sequence[tuple[str, Mapping[str, Any]]], kind: str
+) -> Iterator[Mapping[str, Any]]:
+    return (block[kind] for _, block in blocks if kind in block)
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    beside = usage.cached_tokens + usage.cache_write_tokens
+    return {
+        "inputTokens": usage.input_tokens - beside,
+        "outputTokens": usage.output_tokens,
+        "totalTokens": usage.input_tokens + usage.output_tokens,
+        "cacheReadInputTokens": usage.cached_tokens,
+        "cacheWriteInputTokens": usage.cache_write_tokens,
+    }

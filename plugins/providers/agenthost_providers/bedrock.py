@@ -1,0 +1,17 @@
+"""AWS Bedrock: the Converse dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agenthost import ProviderSpec, hookimpl
+
+from .catalogue import load_facts
+from .dialects.bedrock import Bedrock
+
+
+@hookimpl
+def register_provider() -> Iterable[ProviderSpec]:
+    """Offer AWS Bedrock."""
+    facts = load_facts("bedrock")
+    yield ProviderSpec(facts, Bedrock.from_quirks(facts.quirks))

@@ -1,0 +1,221 @@
+"""The Gemini dialect (generateContent), written: requests.
+
+Source: Gemini API reference, "Generating content", and its guides on function calling,
+thinking and thought signatures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import quote
+
+from agenthost import (
+    ChatRequest,
+    Endpoint,
+    HttpRequest,
+    Image,
+    Message,
+    Part,
+    ProviderError,
+    Reasoning,
+    Role,
+    Text,
+    ToolDefinition,
+    ToolOutput,
+    ToolUse,
+)
+
+from .answers import body_of
+from .conversation import effort_of, loop_start
+from .faults import http_fault
+from .gemini_decoder import NAME, GeminiDecoder
+from .quirks import Quirks, read_quirks
+from .schema import GEMINI, shape_schema
+
+# A conversation must open with the user; one cut by compaction may not.
+OPENING = "(The conversation goes on.)"
+# What the vendor documents for calls that another model made.
+UNSIGNED = "skip_thought_signature_validator"
+
+
+@dataclass(frozen=True, slots=True)
+class GeminiQuirks:
+    """How a model bends the dialect.
+
+    Args:
+        thinking: How a thinking budget is written: not at all, in tokens, or as one
+            of three levels (which cannot be switched off).
+        sign_calls: Whether the first call of a step must bring a signature, also when
+            another model made it.
+    """
+
+    thinking: Literal["none", "budget", "levels"] = "levels"
+    sign_calls: bool = True
+
+
+PLAIN = Quirks(GeminiQuirks())
+
+
+@dataclass(frozen=True, slots=True)
+class Gemini:
+    """Content, as Google's Gemini API generates it."""
+
+    quirks: Quirks[GeminiQuirks] = PLAIN
+    name: str = NAME
+
+    @classmethod
+    def from_quirks(cls, table: Mapping[str, Any]) -> Gemini:
+        """Make the dialect of a quirks table.
+
+        Raises:
+            InvalidInput: A quirk is not known, or its value is of another type.
+        """
+        return cls(read_quirks(GeminiQuirks(), table))
+
+    def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
+        """Write the request."""
+        quirks = self.quirks.of(request.model)
+        body: dict[str, Any] = {}
+        if request.system:
+            body["systemInstruction"] = {"parts": [{"text": request.system}]}
+        if request.tools:
+            tools = [_tool(tool) for tool in request.tools]
+            body["tools"] = [{"functionDeclarations": tools}]
+        body["contents"] = _contents(request, quirks)
+        options = _options(request, quirks)
+        if options:
+            body["generationConfig"] = options
+        return HttpRequest(
+            "POST", _url(request, endpoint), _headers(endpoint), body_of(body)
+        )
+
+    def decoder(self, request: ChatRequest, endpoint: Endpoint) -> GeminiDecoder:
+        """Make the decoder of this request's answer."""
+        return GeminiDecoder(request, endpoint)
+
+    def fault(
+        self, endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes
+    ) -> ProviderError:
+        """Name the error of an answer whose status is not 2xx."""
+        error = http_fault(endpoint, status, headers, body)
+        if error.retry_after is None:
+            error.retry_after = _retry_delay(body)
+        return error
+
+
+def _url(request: ChatRequest, endpoint: Endpoint) -> str:
+    root = endpoint.base_url.rstrip("/").removesuffix("/v1beta")
+    verb = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
+    return f"{root}/v1beta/models/{quote(request.model, safe='')}:{verb}"
+
+
+def _headers(endpoint: Endpoint) -> dict[str, str]:
+    headers = {"Content-Type": "application/json"}
+    if endpoint.key is not None:
+        headers["x-goog-api-key"] = endpoint.key.reveal()
+    return headers
+
+
+def _retry_delay(body: bytes) -> float | None:
+    """Read the wait that Google writes into the body, such as ``7.5s``."""
+    try:
+        details = json.loads(body)["error"]["details"]
+        delays = [d["retryDelay"] for d in details if "retryDelay" in d]
+        return max(0.0, float(delays[0].removesuffix("s")))
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        return None
+
+
+def _options(request: ChatRequest, quirks: GeminiQuirks) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    if request.max_tokens is not None:
+        options["maxOutputTokens"] = request.max_tokens
+    if request.temperature is not None:
+        options["temperature"] = request.temperature
+    thinking = _thinking(request.thinking_budget, quirks)
+    if thinking:
+        options["thinkingConfig"] = thinking
+    return options
+
+
+def _thinking(budget: int | None, quirks: GeminiQuirks) -> dict[str, Any]:
+    if budget is None or quirks.thinking == "none":
+        return {}
+    if quirks.thinking == "budget":
+        return {"includeThoughts": budget > 0, "thinkingBudget": budget}
+    level = effort_of(budget) if budget else "low"
+    return {"includeThoughts": budget > 0, "thinkingLevel": level.upper()}
+
+
+def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parametersJsonSchema": shape_schema(tool.parameters, GEMINI),
+    }
+
+
+def _contents(request: ChatRequest, quirks: GeminiQuirks) -> list[dict[str, Any]]:
+    written: list[dict[str, Any]] = []
+    loop = loop_start(request.messages)
+    for index, message in enumerate(request.messages):
+        role = "model" if message.role is Role.ASSISTANT else "user"
+        parts = _parts(message, sign=quirks.sign_calls and index >= loop)
+        if not parts:
+            continue
+        if written and written[-1]["role"] == role:
+            written[-1]["parts"].extend(parts)
+        else:
+            written.append({"role": role, "parts": parts})
+    if written and written[0]["role"] != "user":
+        written.insert(0, {"role": "user", "parts": [{"text": OPENING}]})
+    return written
+
+
+def _parts(message: Message, *, sign: bool) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    for part in message.parts:
+        if isinstance(part, Reasoning):
+            _put_signature(part, parts)
+        else:
+            parts.extend(_part(part))
+    calls = [part for part in parts if "functionCall" in part]
+    if sign and calls and "thoughtSignature" not in calls[0]:
+        calls[0]["thoughtSignature"] = UNSIGNED
+    return parts
+
+
+def _put_signature(part: Reasoning, parts: list[dict[str, Any]]) -> None:
+    """Put a text's signature where it was; thoughts themselves stay away."""
+    own = part.opaque.get(NAME, {})
+    if "signature" not in own:
+        return
+    if not (own.get("follows") and parts and "text" in parts[-1]):
+        parts.append({"text": ""})
+    parts[-1]["thoughtSignature"] = own["signature"]
+
+
+def _part(part: Part) -> Iterator[dict[str, Any]]:
+    if isinstance(part, Text):
+        if part.text:
+            yield {"text": part.text}
+    elif isinstance(part, Image):
+        yield {"inlineData": {"mimeType": part.media_type, "data": part.data}}
+    elif isinstance(part, ToolUse):
+        yield _call(part)
+    elif isinstance(part, ToolOutput):
+        key = "error" if part.is_error else "output"
+        answer = {"id": part.id, "name": part.name, "response": {key: part.text}}
+        yield {"functionResponse": answer}
+
+
+def _call(use: ToolUse) -> dict[str, Any]:
+    call = {"id": use.id, "name": use.name, "args": dict(use.arguments)}
+    written: dict[str, Any] = {"functionCall": call}
+    own = use.opaque.get(NAME, {})
+    if "signature" in own:
+        written["thoughtSignature"] = own["signature"]
+    return written

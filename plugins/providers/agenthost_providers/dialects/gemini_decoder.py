@@ -1,0 +1,134 @@
+"""The Gemini dialect (generateContent), read: answers, streamed and whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from agenthost import (
+    ChatRequest,
+    Delta,
+    Endpoint,
+    Finish,
+    ProviderError,
+    ProviderFault,
+    Usage,
+)
+
+from .answers import (
+    AnswerDraft,
+    CallDraft,
+    ThoughtDraft,
+    compact,
+    count_of,
+    objects_of,
+    text_of,
+)
+from .faults import stream_fault
+from .framing import Framing, ServerSentEvents, WholeBody, malformed, read_object
+
+NAME = "gemini-generateContent"
+
+FINISHES = {
+    "STOP": Finish.STOP,
+    "MAX_TOKENS": Finish.LENGTH,
+    "SAFETY": Finish.CONTENT_BLOCKED,
+    "RECITATION": Finish.CONTENT_BLOCKED,
+    "LANGUAGE": Finish.CONTENT_BLOCKED,
+    "BLOCKLIST": Finish.CONTENT_BLOCKED,
+    "PROHIBITED_CONTENT": Finish.CONTENT_BLOCKED,
+    "SPII": Finish.CONTENT_BLOCKED,
+    "IMAGE_SAFETY": Finish.CONTENT_BLOCKED,
+}
+
+
+class GeminiDecoder:
+    """Reads one answer; it ends with the body, after a reason to stop."""
+
+    def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._framing: Framing = (
+            ServerSentEvents(endpoint.provider)
+            if request.stream
+            else WholeBody(endpoint.provider)
+        )
+        self._draft = AnswerDraft(endpoint.provider, request)
+
+    def feed(self, chunk: bytes) -> list[Delta]:
+        """Take the next bytes of the body."""
+        return [d for event in self._framing.feed(chunk) for d in self._take(event)]
+
+    def close(self) -> list[Delta]:
+        """End the body: emit the Completion, if it is whole."""
+        deltas = [d for event in self._framing.close() for d in self._take(event)]
+        return [*deltas, self._draft.complete()]
+
+    def _take(self, event: bytes) -> Iterable[Delta]:
+        return self._payload(read_object(self._endpoint.provider, event))
+
+    def _payload(self, payload: dict[str, Any]) -> Iterator[Delta]:
+        if payload.get("error"):
+            raise stream_fault(self._endpoint, payload)
+        self._refuse_blocked(payload.get("promptFeedback"))
+        usage = payload.get("usageMetadata")
+        if isinstance(usage, dict):
+            self._draft.usage = read_usage(usage)
+        for candidate in objects_of(payload.get("candidates"))[:1]:
+            content = candidate.get("content")
+            if isinstance(content, dict):
+                for part in objects_of(content.get("parts")):
+                    yield from self._part(part)
+            self._reason(candidate.get("finishReason"))
+
+    def _refuse_blocked(self, feedback: Any) -> None:
+        reason = feedback.get("blockReason") if isinstance(feedback, dict) else None
+        if reason:
+            raise ProviderError(
+                ProviderFault.CONTENT_BLOCKED,
+                self._endpoint.provider,
+                f"refused the prompt ({reason}); change what is asked",
+            )
+
+    def _part(self, part: Mapping[str, Any]) -> Iterator[Delta]:
+        signature = text_of(part.get("thoughtSignature"))
+        call = part.get("functionCall")
+        if isinstance(call, dict):
+            self._call(call, signature)
+        elif part.get("thought") is True:
+            yield from self._draft.thought(text_of(part.get("text")))
+        else:
+            text = text_of(part.get("text"))
+            yield from self._draft.text(text)
+            if signature:
+                own = {"signature": signature, "follows": bool(text)}
+                self._draft.begin(ThoughtDraft(opaque={NAME: own}))
+
+    def _call(self, call: Mapping[str, Any], signature: str) -> None:
+        arguments = call.get("args")
+        draft = CallDraft(
+            text_of(call.get("id")),
+            text_of(call.get("name")),
+            [] if arguments is None else [compact(arguments)],
+        )
+        if signature:
+            draft.opaque[NAME] = {"signature": signature}
+        self._draft.begin(draft)
+
+    def _reason(self, reason: Any) -> None:
+        if not isinstance(reason, str) or reason == "FINISH_REASON_UNSPECIFIED":
+            return
+        if reason not in FINISHES:
+            raise malformed(self._endpoint.provider, f"it stopped with {reason!r}")
+        self._draft.finish = FINISHES[reason]
+
+
+def read_usage(usage: Mapping[str, Any]) -> Usage:
+    """Normalise a usage object; thoughts and tool prompts stand beside the rest."""
+    thoughts = count_of(usage, "thoughtsTokenCount")
+    prompt = count_of(usage, "promptTokenCount")
+    return Usage(
+        input_tokens=prompt + count_of(usage, "toolUsePromptTokenCount"),
+        output_tokens=count_of(usage, "candidatesTokenCount") + thoughts,
+        cached_tokens=count_of(usage, "cachedContentTokenCount"),
+        reasoning_tokens=thoughts,
+    )

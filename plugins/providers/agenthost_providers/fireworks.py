@@ -1,0 +1,17 @@
+"""Fireworks AI: the chat completions dialect at its own address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agenthost import ProviderSpec, hookimpl
+
+from .catalogue import load_facts
+from .dialects.openai_chat import OpenAIChat
+
+
+@hookimpl
+def register_provider() -> Iterable[ProviderSpec]:
+    """Offer Fireworks AI."""
+    facts = load_facts("fireworks")
+    yield ProviderSpec(facts, OpenAIChat.from_quirks(facts.quirks))

@@ -1,0 +1,17 @@
+"""Google Gemini: the generateContent dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agenthost import ProviderSpec, hookimpl
+
+from .catalogue import load_facts
+from .dialects.gemini import Gemini
+
+
+@hookimpl
+def register_provider() -> Iterable[ProviderSpec]:
+    """Offer Google Gemini."""
+    facts = load_facts("gemini")
+    yield ProviderSpec(facts, Gemini.from_quirks(facts.quirks))

@@ -1,0 +1,17 @@
+"""Mistral AI: the chat completions dialect at its own address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agenthost import ProviderSpec, hookimpl
+
+from .catalogue import load_facts
+from .dialects.openai_chat import OpenAIChat
+
+
+@hookimpl
+def register_provider() -> Iterable[ProviderSpec]:
+    """Offer Mistral AI."""
+    facts = load_facts("mistral")
+    yield ProviderSpec(facts, OpenAIChat.from_quirks(facts.quirks))

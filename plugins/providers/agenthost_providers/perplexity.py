@@ -1,0 +1,17 @@
+"""Perplexity AI: the responses dialect of its Agent API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agenthost import ProviderSpec, hookimpl
+
+from .catalogue import load_facts
+from .dialects.openai_responses import OpenAIResponses
+
+
+@hookimpl
+def register_provider() -> Iterable[ProviderSpec]:
+    """Offer Perplexity AI."""
+    facts = load_facts("perplexity")
+    yield ProviderSpec(facts, OpenAIResponses.from_quirks(facts.quirks))

@@ -1,0 +1,17 @@
+"""SambaNova: the chat completions dialect at its own address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agenthost import ProviderSpec, hookimpl
+
+from .catalogue import load_facts
+from .dialects.openai_chat import OpenAIChat
+
+
+@hookimpl
+def register_provider() -> Iterable[ProviderSpec]:
+    """Offer SambaNova."""
+    facts = load_facts("sambanova")
+    yield ProviderSpec(facts, OpenAIChat.from_quirks(facts.quirks))
