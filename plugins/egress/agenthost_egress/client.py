@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from agenthost import EgressPolicy, Guards, Unavailable
@@ -44,8 +43,8 @@ class AiohttpEgress:
         return client
 
     async def warm_up(self) -> None:
-        """Import aiohttp in a thread, so that the first request need not."""
-        await asyncio.to_thread(import_module, "aiohttp")
+        """Import in a thread what the first request needs."""
+        await asyncio.to_thread(_import_wire)
 
     async def close(self) -> None:
         """Close every client and its connections."""
@@ -55,8 +54,14 @@ class AiohttpEgress:
             await client.aclose()
 
 
+def _import_wire() -> None:
+    import aiohttp  # noqa: F401  (loaded here so that the loop does not wait for it)
+
+    from . import transport  # noqa: F401  (likewise)
+
+
 def _client(policy: EgressPolicy, guards: Guards) -> httpx.AsyncClient:
-    # Importing agenthost must not cost what httpx costs.
+    # A boot need not wait for httpx.
     import httpx
 
     from .cookies import NoCookies

@@ -198,7 +198,7 @@ class Dispatcher:
     ) -> Plain | EventStream:
         """Run a handler; an error becomes its answer."""
         try:
-            return await invoke(self._daemon, bound, exchange, texts)
+            return await self._invoke(bound, exchange, texts)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -207,28 +207,21 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001 - the error map decides
             return self._errors.answer(error, exchange.request_id)
 
-
-async def invoke(
-    daemon: Daemon, bound: Bound, exchange: Exchange, texts: Sequence[str]
-) -> Plain | EventStream:
-    """Run a route's handler for a request.
-
-    Raises:
-        InvalidInput: A parameter, the query or the body is wrong.
-        Denied: The principal has no right to the route's scope.
-    """
-    route = bound.route
-    if not route.public:
-        authorize(exchange.principal, "route", route.scope)
-    values = read_values(bound.converters, texts)
-    if route.body is not None:
-        values["body"] = _body(route.body, exchange)
-    elif exchange.body and exchange.method in WRITES:
-        _require_json(exchange.headers)
-    if bound.takes_query and route.query is not None:
-        values["query"] = _query(route.query, exchange.query)
-    answer = await route.handler(exchange.call(daemon), **values)
-    return encode(answer, route.status)
+    async def _invoke(
+        self, bound: Bound, exchange: Exchange, texts: Sequence[str]
+    ) -> Plain | EventStream:
+        route = bound.route
+        if not route.public:
+            authorize(exchange.principal, "route", route.scope)
+        values = read_values(bound.converters, texts)
+        if route.body is not None:
+            values["body"] = _body(route.body, exchange)
+        elif exchange.body and exchange.method in WRITES:
+            _require_json(exchange.headers)
+        if bound.takes_query and route.query is not None:
+            values["query"] = _query(route.query, exchange.query)
+        answer = await route.handler(exchange.call(self._daemon), **values)
+        return encode(answer, route.status)
 
 
 def read_query(query_string: bytes) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from agenthost import RouteGroup
@@ -32,9 +31,7 @@ class QuartFront:
     exceptions nobody expected.
     """
 
-    def __init__(
-        self, daemon: Daemon, settings: FrontSettings, groups: Iterable[RouteGroup] = ()
-    ) -> None:
+    def __init__(self, daemon: Daemon, settings: FrontSettings) -> None:
         self.panics = 0
         self.tickets = Tickets(daemon.clock.monotonic)
         errors = ErrorMap(self._count_panic)
@@ -47,8 +44,6 @@ class QuartFront:
         self._shutdown = Shutdown(self._gate, self.asgi, sockets)
         self._server = Server(self.asgi, settings)
         self.mount(description(self._mounted.bound))
-        for group in groups:
-            self.mount(group)
 
     def mount(self, group: RouteGroup) -> None:
         """Serve the routes of a group, all or none; only before :meth:`start`.

@@ -11,8 +11,7 @@ from agenthost import PluginError
 
 T = TypeVar("T")
 
-_PARAMETER = re.compile(r"<(?:(\w+):)?(\w+)>|\{(\w+)\}")
-_KINDS = frozenset({"", "string", "uuid", "int", "path"})
+_PARAMETER = re.compile(r"<(path:)?(\w+)>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +63,8 @@ def parse(path: str) -> Template:
     """Read a route's path: ``/api/agents/<agent_id>``, ``/files/<path:name>``.
 
     Raises:
-        PluginError: It does not begin with a slash, mixes text and parameter in one
-            segment, or goes on after ``<path:...>``.
+        PluginError: It does not begin with a slash, has a segment that is neither a
+            word nor a parameter, or goes on after ``<path:...>``.
     """
     if not path.startswith("/"):
         raise PluginError(f"the path {path!r} must begin with a slash")
@@ -81,12 +80,11 @@ def _segment(path: str, text: str) -> Segment:
     match = _PARAMETER.fullmatch(text)
     if match is None:
         if any(c in text for c in "<>{}"):
-            raise PluginError(f"the path {path!r} mixes text and parameter: {text!r}")
+            raise PluginError(
+                f"the path {path!r} has {text!r}; a parameter is <name> or <path:name>"
+            )
         return Segment(text)
-    kind, name = match[1] or "", match[2] or match[3]
-    if kind not in _KINDS:
-        raise PluginError(f"the path {path!r} has an unknown kind {kind!r}; use path")
-    return Segment(name, parameter=True, rest=kind == "path")
+    return Segment(match[2], parameter=True, rest=match[1] is not None)
 
 
 @dataclass(slots=True)

@@ -97,8 +97,9 @@ async def start() -> AsyncIterator[Start]:
                         **settings,
                     }
                 ),
-                [everything(seen), *groups],
             )
+            for group in (everything(seen), *groups):
+                front.mount(group)
             host, port = await front.start("127.0.0.1", 0)
             stack.push_async_callback(front.stop)
             client = httpx.AsyncClient(

@@ -26,7 +26,8 @@ async def ask(
     peer: str, path: str, headers: dict[str, str], settings: FrontSettings
 ) -> int:
     """Ask a front as a peer of that address would."""
-    front = QuartFront(cast("Daemon", FakeDaemon()), settings, [everything(Seen())])
+    front = QuartFront(cast("Daemon", FakeDaemon()), settings)
+    front.mount(everything(Seen()))
     transport = httpx.ASGITransport(front.asgi, client=(peer, 5))
     async with httpx.AsyncClient(transport=transport) as client:
         answer = await client.get(f"http://localhost{path}", headers=headers)

@@ -15,7 +15,39 @@ from agenthost.testing.providers import provider_of
 from agenthost_providers import register_dialect
 from agenthost_providers.catalogue import load_facts
 
-SLUGS = ("openai", "anthropic", "ollama", "offline")
+TWENTY = (
+    "anthropic",
+    "bedrock",
+    "cerebras",
+    "cohere",
+    "deepseek",
+    "fireworks",
+    "gemini",
+    "groq",
+    "huggingface",
+    "lmstudio",
+    "mistral",
+    "ollama",
+    "openai",
+    "openrouter",
+    "perplexity",
+    "replicate",
+    "sambanova",
+    "together",
+    "vllm",
+    "xai",
+)
+SLUGS = (*TWENTY, "offline")
+DIALECTS = {
+    "anthropic-messages",
+    "bedrock-converse",
+    "cohere-v2",
+    "gemini-generateContent",
+    "ollama",
+    "openai-chat",
+    "openai-responses",
+    "replicate-predictions",
+}
 FACTS = files(agenthost_providers) / "facts"
 
 
@@ -72,20 +104,67 @@ def test_keys_and_addresses_are_known() -> None:
     assert (ollama.key_required, ollama.local) == (False, True)
 
 
-def test_register_dialect_offers_the_three() -> None:
+def test_register_dialect_offers_every_dialect_in_use() -> None:
     specs = {spec.name: spec for spec in register_dialect()}
-    assert set(specs) == {"openai-chat", "anthropic-messages", "ollama"}
+    spoken = [provider_of(slug) for slug in TWENTY]
+    in_use = {spec.dialect.name for spec in spoken}
+    in_use |= {name for spec in spoken for name in spec.alternates}
+    assert set(specs) == in_use == DIALECTS
     for spec in specs.values():
         assert spec.make({}).name == spec.name
         with pytest.raises(InvalidInput):
             spec.make({"no_such_quirk": 1})
 
 
+def test_every_row_can_be_spoken_to() -> None:
+    rows = [row for slug in TWENTY for row in provider_of(slug).facts.models]
+    assert len(rows) == len(read("models.json")["models"])
+    for row in rows:
+        spec = provider_of(row.provider)
+        wanted = row.dialect or spec.dialect.name
+        assert spec.spoken_to(row.upstream_id).name == wanted, row.id
+
+
+@pytest.mark.parametrize("slug", TWENTY)
+def test_a_provider_has_a_probe_and_a_key(slug: str) -> None:
+    facts = load_facts(slug)
+    assert facts.env_var
+    assert facts.probe is not None
+    assert facts.probe.method == "GET"
+    assert facts.probe.url.startswith(("/", "https://"))
+    proves = {"lmstudio", "ollama", "perplexity", "sambanova"}
+    assert facts.probe.proves_key is (slug not in proves)
+
+
+def test_rows_carry_what_a_bill_needs() -> None:
+    openai = {row.id: row for row in load_facts("openai").models}
+    long = openai["gpt-5.5"].long_context
+    assert long is not None
+    assert (long.above_input_tokens, long.input_cost_per_1m) == (272_000, 10.0)
+    assert openai["gpt-5"].max_input == 272_000
+    assert openai["gpt-5"].status == "deprecating"
+    assert openai["gpt-5"].deprecation_date == "2026-12-11"
+    claude = {row.id: row for row in load_facts("anthropic").models}
+    haiku = claude["claude-haiku-5-5"]
+    assert haiku.cache_write_cost_per_1m == round(haiku.input_cost_per_1m * 1.25, 9)
+    assert haiku.long_context is not None
+    assert haiku.long_context.cache_write_cost_per_1m == 0.625
+
+
+def test_names_lead_to_rows() -> None:
+    tables = read("aliases.json")
+    rows = [row for slug in TWENTY for row in load_facts(slug).models]
+    aliases = {name: row.id for row in rows for name in row.aliases}
+    retired = {name: row.id for row in rows for name in row.replaces}
+    assert aliases == tables["aliases"]
+    assert retired == tables["retired_redirects"]
+    assert not set(retired) & {row.id for row in rows}
+
+
 def test_importing_a_provider_loads_no_sdk_and_no_http() -> None:
-    code = (
-        "import sys, agenthost_providers.openai, agenthost_providers.offline;"
-        "print([m for m in ('openai', 'anthropic', 'httpx') if m in sys.modules])"
-    )
+    names = ", ".join(f"agenthost_providers.{slug}" for slug in SLUGS)
+    heavy = ("openai", "anthropic", "httpx", "boto3", "google.genai", "click")
+    code = f"import sys, {names}; print([m for m in {heavy} if m in sys.modules])"
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

@@ -32,7 +32,7 @@ class OpenAIResponsesWire:
     def hear(self, headers: Mapping[str, str], raw: bytes) -> Heard:
         """Read a request."""
         body = json.loads(raw)
-        items = body["input"]
+        items = _items_of(body["input"])
         bearer = headers.get("authorization", "")
         outputs = _kind(items, "function_call_output")
         return Heard(
@@ -49,7 +49,7 @@ class OpenAIResponsesWire:
             calls=tuple(item["call_id"] for item in _kind(items, "function_call")),
             results=tuple((item["call_id"], item["output"]) for item in outputs),
             thoughts=tuple(
-                (item["summary"][0]["text"], item["encrypted_content"])
+                (_joined(item["summary"]), item["encrypted_content"])
                 for item in _kind(items, "reasoning")
             ),
             steps=len(outputs),
@@ -207,6 +207,16 @@ def _event(payload: Mapping[str, Any]) -> bytes:
     return f"event: {payload['type']}\ndata: {json.dumps(payload)}\n\n".encode()
 
 
+def _items_of(asked: Any) -> list[Mapping[str, Any]]:
+    """Read an input, which may be one text."""
+    said: list[Mapping[str, Any]] = [{"role": "user", "content": asked}]
+    return said if isinstance(asked, str) else list(asked)
+
+
+def _joined(parts: Sequence[Mapping[str, Any]]) -> str:
+    return "".join(part.get("text", "") for part in parts)
+
+
 def _kind(items: Sequence[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
     return [item for item in items if item.get("type") == kind]
 
@@ -221,7 +231,7 @@ def _parts(items: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[str,
 
 def _said(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for parts in _parts(items):
-        yield "".join(part.get("text", "") for part in parts)
+        yield _joined(parts)
 
 
 def _images(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:

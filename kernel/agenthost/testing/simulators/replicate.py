@@ -15,7 +15,7 @@ from .script import Heard, Reply, Turn, pieces
 from .server import JSON, ProviderSimulator
 
 EVENTS = {"Content-Type": "text/event-stream"}
-CREATE = "/v1/models/*/*/predictions"
+HEAD = {"id": "p1", "model": "simulated", "version": "hidden", "input": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class ReplicateWire:
     """Predictions of models that take a prompt."""
 
     base: str = "/v1"
-    path: str = CREATE
+    path: str = "/v1/models/*/*/predictions"
     content_type: str = "text/event-stream"
 
     def hear(self, headers: Mapping[str, str], raw: bytes) -> Heard:
@@ -103,7 +103,7 @@ class ReplicateSimulator(ProviderSimulator):
     def _begun(self) -> dict[str, Any]:
         here = f"{self.base_url}/predictions/p1"
         urls = {"get": here, "cancel": f"{here}/cancel", "stream": f"{here}/stream"}
-        return {"id": "p1", "status": "processing", "output": None, "urls": urls}
+        return {**HEAD, "status": "processing", "output": None, "urls": urls}
 
     def _told(self) -> Reply:
         if isinstance(self._scene, Reply):
@@ -128,7 +128,7 @@ def finished(turn: Turn) -> dict[str, Any]:
         "output_token_count": turn.usage.output_tokens,
     }
     output = pieces(_output(turn))
-    return {"id": "p1", "status": "succeeded", "output": output, "metrics": counts}
+    return {**HEAD, "status": "succeeded", "output": output, "metrics": counts}
 
 
 def _output(turn: Turn) -> str:

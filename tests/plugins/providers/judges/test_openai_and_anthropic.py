@@ -7,82 +7,23 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from agenthost import (
-    ChatRequest,
-    Dialect,
-    Finish,
-    Image,
-    Message,
-    Reasoning,
-    Role,
-    Text,
-    ToolDefinition,
-    ToolOutput,
-    ToolUse,
-    Usage,
-)
+from agenthost import Dialect
 from agenthost.testing.simulators import (
     AnthropicMessagesWire,
     OpenAIChatWire,
     ProviderSimulator,
     Reply,
-    ScriptedCall,
-    Turn,
 )
 from agenthost_providers.catalogue import load_facts
 from agenthost_providers.dialects.anthropic_messages import AnthropicMessages
 from agenthost_providers.dialects.openai_chat import OpenAIChat
 from pydantic import TypeAdapter
 
-from .dialects.exchange import body_of
+from ..dialects.exchange import body_of
+from .conversation import BROKEN_OFF, CALL, JSON, SAID, SCHEMA, WHY, ours
 
-WHY = "pip install 'agenthost[judges]' to let the vendors' clients judge"
 openai = pytest.importorskip("openai", reason=WHY)
 anthropic = pytest.importorskip("anthropic", reason=WHY)
-
-SCHEMA = {
-    "type": "object",
-    "properties": {"city": {"type": "string"}},
-    "required": ["city"],
-}
-JSON = {"Content-Type": "application/json"}
-CALL = ScriptedCall("get_weather", '{"city": "Lisbon"}', "call_7")
-SAID = Turn(
-    "Let me look.",
-    "Which city?",
-    calls=(CALL,),
-    finish=Finish.TOOL_USE,
-    usage=Usage(100, 30, cached_tokens=40, reasoning_tokens=12),
-)
-BROKEN_OFF = Turn("partly", finish=Finish.LENGTH)
-
-
-def ours(model: str, *, stream: bool) -> ChatRequest:
-    """Two turns, an image, two calls of one step with their results, a tool."""
-    thought = Reasoning("hm", {"anthropic-messages": {"signature": "c2ln"}})
-    uses = (
-        ToolUse("call_1", "get_weather", {"city": "Lisbon"}),
-        ToolUse("call_2", "get_weather", {"city": "Porto"}),
-    )
-    outputs = (
-        ToolOutput("call_1", "get_weather", "20 degrees"),
-        ToolOutput("call_2", "get_weather", "no such city", is_error=True),
-    )
-    return ChatRequest(
-        model=model,
-        system="Be brief.",
-        messages=(
-            Message(Role.USER, (Text("hello"),)),
-            Message(Role.ASSISTANT, (Text("hi"),)),
-            Message(Role.USER, (Text("where?"), Image("image/png", "iVBORw0="))),
-            Message(Role.ASSISTANT, (thought, Text("I look."), *uses)),
-            Message(Role.TOOL, outputs),
-        ),
-        tools=(ToolDefinition("get_weather", "Tell the weather.", SCHEMA),),
-        max_tokens=2000,
-        temperature=0.5,
-        stream=stream,
-    )
 
 
 def openai_params(model: str) -> dict[str, Any]:

@@ -1,0 +1,132 @@
+"""OpenAI's own client judges the responses dialect and its simulator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from agenthost import Message, Reasoning, Role, Text, ToolUse
+from agenthost.testing.simulators import (
+    OpenAIResponsesWire,
+    ProviderSimulator,
+    Reply,
+)
+from pydantic import TypeAdapter
+
+from .conversation import BROKEN_OFF, CALL, JSON, KEY, SAID, SCHEMA, WHY, our_body, ours
+
+openai = pytest.importorskip("openai", reason=WHY)
+
+MODEL = "gpt-5.5-pro"
+SEALED = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "eHg="}
+
+
+def params() -> dict[str, Any]:
+    """The conversation as the SDK's documentation writes it."""
+
+    def call(call_id: str, arguments: str) -> dict[str, Any]:
+        named = {"name": "get_weather", "arguments": arguments}
+        return {"type": "function_call", "call_id": call_id, **named}
+
+    def result(call_id: str, words: str) -> dict[str, Any]:
+        return {"type": "function_call_output", "call_id": call_id, "output": words}
+
+    url = "data:image/png;base64,iVBORw0="
+    asked = [
+        {"type": "input_text", "text": "where?"},
+        {"type": "input_image", "image_url": url, "detail": "auto"},
+    ]
+    return {
+        "model": MODEL,
+        "instructions": "Be brief.",
+        "input": [
+            {"role": "user", "content": "hello"},
+            {"role": "assistant", "content": "hi"},
+            {"role": "user", "content": asked},
+            SEALED,
+            {"role": "assistant", "content": "I look."},
+            call("call_1", '{"city":"Lisbon"}') | {"id": "fc_1"},
+            call("call_2", '{"city":"Porto"}'),
+            result("call_1", "20 degrees"),
+            result("call_2", "no such city"),
+        ],
+        "tools": [
+            {
+                "type": "function",
+                "name": "get_weather",
+                "description": "Tell the weather.",
+                "parameters": SCHEMA,
+                "strict": False,
+            }
+        ],
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        "max_output_tokens": 2000,
+    }
+
+
+def asked(*, stream: bool) -> Any:
+    """The conversation with sealed reasoning and an id of OpenAI's in its loop."""
+    request = ours(MODEL, stream=stream)
+    own = {"openai-responses": {"provider": "openai", "item": SEALED}}
+    named = {"openai-responses": {"provider": "openai", "id": "fc_1"}}
+    first = ToolUse("call_1", "get_weather", {"city": "Lisbon"}, named)
+    second = request.messages[3].tool_uses[1]
+    parts = (Reasoning("", own), Text("I look."), first, second)
+    messages = list(request.messages)
+    messages[3] = Message(Role.ASSISTANT, parts)
+    return replace(request, messages=tuple(messages))
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_requests_equal_the_sdks(*, stream: bool) -> None:
+    async with ProviderSimulator(OpenAIResponsesWire()) as upstream:
+        upstream.play(SAID)
+        async with openai.AsyncOpenAI(
+            api_key=KEY, base_url=upstream.base_url, max_retries=0
+        ) as client:
+            extra = {"stream": True} if stream else {}
+            answer = await client.responses.create(**params(), **extra)
+            if stream:
+                _ = [event async for event in answer]
+    (heard,) = upstream.heard
+    assert our_body("openai", asked(stream=stream)) == heard.body
+
+
+def test_bodies_are_of_the_sdks_types() -> None:
+    kinds = openai.types.responses.response_create_params
+    adapter: TypeAdapter[Any] = TypeAdapter(kinds.ResponseCreateParamsNonStreaming)
+    adapter.validate_python(our_body("openai", asked(stream=False)))
+
+
+async def test_the_sdk_reads_our_simulator() -> None:
+    async with ProviderSimulator(OpenAIResponsesWire()) as upstream:
+        upstream.play(SAID, SAID, BROKEN_OFF)
+        async with openai.AsyncOpenAI(
+            api_key=KEY, base_url=upstream.base_url, max_retries=0
+        ) as client:
+            async with client.responses.stream(model="m", input="hi") as events:
+                streamed = await events.get_final_response()
+            whole = await client.responses.create(model="m", input="hi")
+            short = await client.responses.create(model="m", input="hi")
+    for answer in (streamed, whole):
+        thought, said, call = answer.output
+        assert thought.summary[0].text == SAID.reasoning
+        assert thought.encrypted_content
+        assert said.content[0].text == SAID.text
+        assert (call.call_id, call.arguments) == (CALL.id, CALL.arguments)
+        assert answer.usage.input_tokens_details.cached_tokens == 40
+        assert answer.usage.output_tokens_details.reasoning_tokens == 12
+    assert short.incomplete_details.reason == "max_output_tokens"
+
+
+async def test_the_sdk_reads_our_simulated_errors() -> None:
+    wire = OpenAIResponsesWire()
+    async with ProviderSimulator(wire) as upstream:
+        upstream.play(Reply((wire.refusal(429, "slow down"),), 429, JSON))
+        async with openai.AsyncOpenAI(
+            api_key=KEY, base_url=upstream.base_url, max_retries=0
+        ) as client:
+            with pytest.raises(openai.RateLimitError, match="slow down"):
+                await client.responses.create(model="m", input="hi")
