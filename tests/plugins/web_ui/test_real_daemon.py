@@ -1,4 +1,4 @@
-"""The page on a real daemon: an agent of the offline provider, chatted with for real."""
+"""The page on a real daemon, whose agent has the offline provider."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
 from agenthost.testing import DaemonProcess
 
 from .conftest import Watched
