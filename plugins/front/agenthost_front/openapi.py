@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agenthost import Answer, Call, Reply, RouteGroup
+from agenthost import Answer, Call, EventStream, Reply, RouteGroup
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
@@ -78,7 +78,7 @@ def _schemas(bound: Sequence[Bound]) -> tuple[Schemas, dict[str, Any]]:
         if body is not None and issubclass(body, BaseModel):
             adapter = TypeAdapter[Any](body)
             inputs.append(((number, "body"), "validation", adapter))
-        if route.answer is not None:
+        if route.answer not in {None, EventStream}:
             adapter = TypeAdapter[Any](route.answer)
             inputs.append(((number, "answer"), "serialization", adapter))
     found, definitions = TypeAdapter.json_schemas(
@@ -138,11 +138,11 @@ def _query_parameters(bound: Bound) -> list[dict[str, Any]]:
 
 def _responses(bound: Bound, schema: dict[str, Any]) -> dict[str, Any]:
     error = {"schema": {"$ref": "#/components/schemas/Error"}}
+    content: dict[str, Any] = {"application/json": {"schema": schema}}
+    if bound.route.answer is EventStream:
+        content = {"text/event-stream": {"schema": {"type": "string"}}}
     responses: dict[str, Any] = {
-        str(bound.route.status): {
-            "description": "Success",
-            "content": {"application/json": {"schema": schema}},
-        }
+        str(bound.route.status): {"description": "Success", "content": content}
     }
     for status, meaning in _ERRORS.items():
         responses[status] = {
