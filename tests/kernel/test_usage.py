@@ -12,7 +12,9 @@ from agenthost.usage import price
 from hypothesis import given
 from hypothesis import strategies as st
 
-MODEL = ModelFacts("m", "acme", "m", "M", input_cost_per_1m=3.0, output_cost_per_1m=15.0)
+MODEL = ModelFacts(
+    "m", "acme", "m", "M", input_cost_per_1m=3.0, output_cost_per_1m=15.0
+)
 LONG = LongContext(200_000, 6.0, 22.5, 0.6, 7.5)
 
 RATES = st.decimals(0, 500, places=4).map(float)

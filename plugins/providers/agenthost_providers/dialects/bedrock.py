@@ -143,8 +143,9 @@ def _thinking(request: ChatRequest, quirks: BedrockQuirks) -> dict[str, Any]:
         effort = {"effort": effort_of(budget)}
         return {"thinking": {"type": "adaptive"}, "output_config": effort}
     # Thinking is part of the answer's limit and must leave room for words.
-    room = budget if request.max_tokens is None else request.max_tokens - 1
-    tokens = min(max(budget, LEAST_THINKING), room)
+    tokens = max(budget, LEAST_THINKING)
+    if request.max_tokens is not None:
+        tokens = min(tokens, request.max_tokens - 1)
     if tokens < LEAST_THINKING:
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": tokens}}

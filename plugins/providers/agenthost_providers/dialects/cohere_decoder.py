@@ -114,7 +114,7 @@ class CohereDecoder:
 
     def _end(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         reason = payload.get("finish_reason")
-        if reason in {"ERROR", "TIMEOUT", "ERROR_LIMIT"}:
+        if str(reason) in {"ERROR", "TIMEOUT", "ERROR_LIMIT"}:
             words = f"ended with the reason {reason}"
             raise stream_fault(self._endpoint, {"message": words})
         if isinstance(reason, str):

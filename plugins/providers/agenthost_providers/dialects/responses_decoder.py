@@ -141,7 +141,8 @@ class ResponsesDecoder:
     def _end(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         answer = payload.get("response")
         answer = answer if isinstance(answer, dict) else {}
-        if answer.get("error") or answer.get("status") in {"failed", "cancelled"}:
+        status = str(answer.get("status"))
+        if answer.get("error") or status in {"failed", "cancelled"}:
             raise stream_fault(self._endpoint, answer)
         if not self._items:
             for index, item in enumerate(objects_of(answer.get("output"))):
