@@ -169,6 +169,28 @@ def test_thinking_is_written_as_the_model_takes_it(
         assert "temperature" not in body.get("inferenceConfig", {})
 
 
+@pytest.mark.parametrize(
+    ("profile", "region", "model", "named"),
+    [
+        ("none", "us-east-1", "zai.glm-5", "zai.glm-5"),
+        ("global", "eu-west-1", "amazon.nova-2-lite", "global.amazon.nova-2-lite"),
+        ("region", "us-east-1", "meta.llama4", "us.meta.llama4"),
+        ("region", "eu-west-1", "meta.llama4", "eu.meta.llama4"),
+        ("region", "ap-south-1", "meta.llama4", "apac.meta.llama4"),
+        ("region", "us-gov-west-1", "meta.llama4", "us-gov.meta.llama4"),
+        ("region", "eu-west-1", "us.meta.llama4", "us.meta.llama4"),
+        ("region", "sa-east-1", "meta.llama4", "us.meta.llama4"),
+    ],
+)
+def test_a_model_is_named_by_its_profile(
+    conversation: ChatRequest, profile: str, region: str, model: str, named: str
+) -> None:
+    dialect = Bedrock.from_quirks({"profile": profile})
+    where = replace(HERE, base_url=f"https://bedrock-runtime.{region}.amazonaws.com")
+    url = dialect.encode(replace(conversation, model=model), where).url
+    assert url.endswith(f"/model/{named}/converse-stream")
+
+
 def test_access_keys_sign_and_other_keys_are_borne(conversation: ChatRequest) -> None:
     moment = datetime(2026, 11, 21, tzinfo=UTC)
     dialect = Bedrock(now=lambda: moment)
