@@ -1,4 +1,4 @@
-"""``agenthost models refresh`` takes prices from public files, or says what is wrong."""
+"""``agenthost models refresh`` reads public price files, or says what is wrong."""
 
 from __future__ import annotations
 
