@@ -146,8 +146,8 @@ def daemon_rows(home: Path) -> Iterator[Row]:
         with servers.daemon(home) as (daemon, _):
             bench = Bench(daemon, h)
             yield memory_row(bench)
-            yield from request_rows(bench)
             yield socket_row(bench)
+            yield from request_rows(bench)
 
 
 def all_rows() -> Iterator[Row]:

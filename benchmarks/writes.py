@@ -43,9 +43,9 @@ async def commits_per_second(
 
 async def of_store(folder: Path, each: int) -> float:
     """Commits per second of our store."""
-    from agenthost.store import Store
+    from agenthost_storage.sqlite import SqliteStore
 
-    store = await Store.open(folder / "store.db", [SchemaSpec("bench", METADATA)])
+    store = await SqliteStore.open(folder / "store.db", [SchemaSpec("bench", METADATA)])
     try:
         return await commits_per_second(lambda: store.write(insert), each)
     finally:

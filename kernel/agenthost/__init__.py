@@ -15,6 +15,7 @@ from .chat import (
     Delta,
     Finish,
     Image,
+    Json,
     Message,
     Part,
     Reasoning,
@@ -29,7 +30,6 @@ from .chat import (
 )
 from .clock import Clock, SystemClock, timestamp
 from .context import OPERATOR, AgentView, Context, Grants, Principal, PrincipalKind
-from .egress import CHECK_HOST, FINAL_URL, EgressPolicy
 from .errors import (
     AgentHostError,
     Blocked,
@@ -47,12 +47,13 @@ from .errors import (
     QuotaExceeded,
     RateLimited,
     StorageFull,
+    Superseded,
     TooLarge,
     Unauthenticated,
     Unavailable,
     UpstreamUnreachable,
 )
-from .files import Files, Workspace
+from .job_port import Job, JobHandler, Jobs, JobState, RunningJob
 from .plugins.guards import (
     ALLOW,
     AddressCase,
@@ -81,6 +82,20 @@ from .plugins.specs import (
     ToolResult,
     ToolSpec,
 )
+from .ports import (
+    CHECK_HOST,
+    FINAL_URL,
+    BackendSpec,
+    Egress,
+    EgressPolicy,
+    Files,
+    Front,
+    Port,
+    Row,
+    Store,
+    Vault,
+    Workspace,
+)
 from .providers import (
     Decoder,
     Dialect,
@@ -97,10 +112,7 @@ from .providers import (
     read_error_body,
     transport_faults,
 )
-from .secrets import Secret
-from .suggest import did_you_mean
-from .version import __version__
-from .web.routes import (
+from .routes import (
     Answer,
     Call,
     EventStream,
@@ -111,6 +123,9 @@ from .web.routes import (
     SocketClosed,
     SocketRoute,
 )
+from .secrets import Secret
+from .suggest import did_you_mean
+from .version import __version__
 
 if TYPE_CHECKING:
     from .agents import Agent, AgentMode
@@ -180,6 +195,7 @@ __all__ = [
     "AgentView",
     "Allow",
     "Answer",
+    "BackendSpec",
     "Blocked",
     "Call",
     "Cancelled",
@@ -200,6 +216,7 @@ __all__ = [
     "Done",
     "Driver",
     "Effect",
+    "Egress",
     "EgressPolicy",
     "Endpoint",
     "Event",
@@ -207,12 +224,18 @@ __all__ = [
     "Failed",
     "Files",
     "Finish",
+    "Front",
     "Grants",
     "Guard",
     "Guards",
     "HttpRequest",
     "Image",
     "InvalidInput",
+    "Job",
+    "JobHandler",
+    "JobState",
+    "Jobs",
+    "Json",
     "LongContext",
     "ManifestCase",
     "Message",
@@ -226,6 +249,7 @@ __all__ = [
     "PathCase",
     "PluginError",
     "Plugins",
+    "Port",
     "Principal",
     "PrincipalKind",
     "Probe",
@@ -243,6 +267,8 @@ __all__ = [
     "Role",
     "Route",
     "RouteGroup",
+    "Row",
+    "RunningJob",
     "SchemaSpec",
     "Secret",
     "SecuritySystem",
@@ -252,6 +278,8 @@ __all__ = [
     "SocketRoute",
     "SpawnCase",
     "StorageFull",
+    "Store",
+    "Superseded",
     "SystemClock",
     "Text",
     "TextChunk",
@@ -276,6 +304,7 @@ __all__ = [
     "UpstreamUnreachable",
     "UrlCase",
     "Usage",
+    "Vault",
     "Verdict",
     "Workspace",
     "__version__",

@@ -20,7 +20,7 @@ from .errors import Conflict, InvalidInput, NotFound
 from .kv import erase_namespace
 from .manifest import Manifest
 from .plugins.guards import Guard, Guards, SpawnCase
-from .store import Row, Store
+from .ports import Row, Store
 from .tables import agents as table
 from .tables import sessions as session_table
 

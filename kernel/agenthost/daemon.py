@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 import logging
 import os
@@ -12,41 +11,41 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import jobs, kv, tables
+from . import kv, tables
 from .agents import Agents
 from .clock import Clock, SystemClock
 from .config import LoadedConfig, load_config
-from .egress import Egress
 from .errors import ConfigError, PluginError
 from .events import EventBus
-from .files import Files
+from .home_lock import HomeLock, lock_home
+from .job_port import Jobs
 from .kv import KeyValues
 from .models import Models
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import Registry, compile_registry
-from .secrets import Vault, vault_key
+from .ports import Backends, Egress, Files, Front, Port, Store, Vault
 from .sessions import Sessions
-from .store import HomeLock, Store, lock_home
 from .supervisor import Supervisor
 from .turns.engine import Turns
 from .turns.journal import interrupt_all
 from .turns.tools import Toolbox
 from .usage import UsageLedger
 from .version import __version__
-from .web.front import Front
-from .web.settings import FrontSettings
 
 if TYPE_CHECKING:
+    from quart import Quart
+
     from .config_model import Config
     from .plugins.discovery import Entry
+    from .plugins.specs import SchemaSpec
 
 log = logging.getLogger(__name__)
 
 DATABASE = "agenthost.db"
 RUNNING_FILE = "daemon.json"
-VAULT = "vault.enc"
 TURN_PATIENCE = 20.0
+WARM_UP_AFTER = 1.0
 
 
 class Daemon:
@@ -74,7 +73,7 @@ class Daemon:
     toolbox: Toolbox
     turns: Turns
     events: EventBus
-    jobs: jobs.Jobs
+    jobs: Jobs
     supervisor: Supervisor
     front: Front
 
@@ -147,23 +146,36 @@ class Daemon:
         self.config = loaded.config
         self.warnings.extend(loaded.warnings)
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _check_storage(self.config)
         self.plugins = Plugins(self._entry_points)
         self.warnings.extend(await self.plugins.load(self.config))
-        self.front = Front(self, _front_settings(self.config))
-        self.registry = await compile_registry(self.plugins, self.front.app)
+        self.registry = await compile_registry(self.plugins, self._open_front)
         self.guards = self.registry.security.guards
-        schemas = (tables.SCHEMA, kv.SCHEMA, jobs.SCHEMA, *self.registry.schemas)
-        self.store = await Store.open(self.data_dir / DATABASE, schemas)
+        schemas = (tables.SCHEMA, kv.SCHEMA, *self.registry.schemas)
+        self.store = await self._open_store(schemas)
         self._on_stop("store", self.store.close)
 
+    def _open_front(self, backends: Backends) -> Quart:
+        self.front = backends.find(Port.FRONT).open(self)
+        return self.front.app
+
+    async def _open_store(self, schemas: Sequence[SchemaSpec]) -> Store:
+        url = self.config.storage.url
+        if url is None:
+            url = f"sqlite:///{self.data_dir.absolute() / DATABASE}"
+        scheme, colon, _ = url.partition(":")
+        if not colon:
+            raise ConfigError("storage.url: it must begin with a scheme, as in sqlite:")
+        backend = self.registry.backends.find(Port.STORE, scheme)
+        store: Store = await backend.open(url, schemas)
+        return store
+
     async def _assemble(self) -> None:
-        vault = self.home / VAULT
-        key = partial(vault_key, self.home, vault, self.environ)
-        self.vault = Vault(vault, key)
-        self.egress = Egress(self.guards)
+        backend = self.registry.backends.find
+        self.vault = backend(Port.VAULT).open(self.home, self.environ)
+        self.egress = backend(Port.EGRESS).open(self.guards)
         self._on_stop("egress", self.egress.close)
-        self.files = Files(self.data_dir / "workspaces", self.guards)
+        workspaces = self.data_dir / "workspaces"
+        self.files = backend(Port.FILES).open(workspaces, self.guards)
         self.kv = KeyValues(self.store, self.clock)
         self.events = EventBus(self.plugins, self.clock)
         self._on_stop("events", self.events.stop)
@@ -176,7 +188,7 @@ class Daemon:
         self.toolbox = Toolbox(self.registry, self.guards)
         self.supervisor = Supervisor(self)
         self.turns = Turns(self)
-        self.jobs = jobs.Jobs(self.store, self.clock)
+        self.jobs = backend(Port.JOBS).open(self.store, self.clock)
         await self.agents.load()
         interrupted = await self.store.write(interrupt_all)
         if interrupted:
@@ -231,7 +243,9 @@ class Daemon:
     async def _warm_up(self) -> None:
         """Do what the first requests need but the start does not."""
         await self.models.probe_local()
-        await asyncio.to_thread(importlib.import_module, "aiohttp")
+        # The first answers should not have to share the processor with an import.
+        await asyncio.sleep(WARM_UP_AFTER)
+        await self.egress.warm_up()
 
     async def _unlock(self) -> None:
         if self._lock is not None:
@@ -239,24 +253,6 @@ class Daemon:
 
     def _on_stop(self, name: str, close: _Close) -> None:
         self._closing.append((name, close))
-
-
-def _front_settings(config: Config) -> FrontSettings:
-    return FrontSettings(
-        api_key=config.api_key,
-        allow_unauthenticated_network=config.allow_unauthenticated_network,
-        allowed_hosts=config.server.allowed_hosts,
-        allowed_origins=config.server.allowed_origins,
-        cors_origins=config.server.cors_origins,
-    )
-
-
-def _check_storage(config: Config) -> None:
-    url = config.storage.url
-    if url is not None and not url.startswith("sqlite:"):
-        raise ConfigError(
-            "storage.url: this version stores in SQLite alone; remove the key"
-        )
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

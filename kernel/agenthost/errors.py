@@ -1,4 +1,4 @@
-"""The one error tree: raised early, mapped to HTTP in ``agenthost.web.answers``.
+"""The one error tree: raised early, each with its HTTP status.
 
 ``message`` is meant for the person at the other end: it names the field or the thing
 and the remedy, and never holds a path, SQL or a stack.
@@ -63,6 +63,12 @@ class Conflict(AgentHostError):
 
     status = 409
     code = "conflict"
+
+
+class Superseded(Conflict):
+    """The job was cancelled, or runs again elsewhere: this run may change nothing."""
+
+    code = "superseded"
 
 
 class Cancelled(Conflict):

@@ -71,7 +71,7 @@ def safe_cut(history: Sequence[Message], keep: int) -> int:
     that began the exchange.
     """
     index = max(len(history) - keep, 0)
-    while index > 0 and history[index].role is not Role.USER:
+    while 0 < index < len(history) and history[index].role is not Role.USER:
         index -= 1
     return index
 

@@ -26,7 +26,7 @@ from .chat import Json
 from .clock import Clock
 from .errors import InvalidInput, NotFound, TooLarge, Unavailable
 from .plugins.specs import SchemaSpec
-from .store import Row, Store
+from .ports import Row, Store
 
 KEY_LIMIT = 256
 VALUE_LIMIT = 1024 * 1024

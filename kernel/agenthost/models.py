@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from .chat import ChatRequest, Delta
 from .config_model import Config, ProviderSection
-from .egress import Egress, EgressPolicy
 from .errors import ConfigError, InvalidInput, ProviderError, ProviderFault
+from .ports import Egress, EgressPolicy, Vault
 from .providers import (
     Endpoint,
     ModelCall,
@@ -20,7 +20,7 @@ from .providers import (
     ProviderSpec,
     open_stream,
 )
-from .secrets import Secret, Vault
+from .secrets import Secret
 from .suggest import did_you_mean
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from .chat import Message, Role
 from .clock import Clock
 from .codec import digest_of, dump_parts, load_message, load_parts
 from .errors import NotFound
-from .store import Store
+from .ports import Store
 from .tables import agents, messages, sessions, tool_calls, turns
 
 _BY_ID = select(sessions).where(sessions.c.id == bindparam("id"))
@@ -59,7 +59,6 @@ class Session:
     id: str
     agent_id: str
     thinking: bool
-    message_count: int
     first_seq: int
     next_seq: int
     summary: Message | None
@@ -210,7 +209,6 @@ class Sessions:
             id=row["id"],
             agent_id=row["agent_id"],
             thinking=bool(row["thinking"]),
-            message_count=row["message_count"],
             first_seq=row["first_seq"],
             next_seq=row["next_seq"],
             summary=Message(Role.USER, load_parts(summary)) if summary else None,

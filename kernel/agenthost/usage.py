@@ -13,8 +13,8 @@ from .clock import Clock
 from .config_model import Config
 from .context import AgentView
 from .errors import QuotaExceeded
+from .ports import Store
 from .providers import LongContext, ModelFacts
-from .store import Store
 from .tables import usage as ledger
 
 HOUR = 3_600.0

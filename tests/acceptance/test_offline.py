@@ -109,6 +109,6 @@ def test_a_taken_port_is_named(tmp_path: Path) -> None:
 def test_a_broken_configuration_is_named_by_line(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    (home / "config.toml").write_text('api_key = "k"\nlisten_addr = 5\n')
-    with pytest.raises(AssertionError, match=r"line 2.*listen_addr"):
+    (home / "config.toml").write_text('api_key = "k"\n[turns]\nmax_iterations = "x"\n')
+    with pytest.raises(AssertionError, match=r"line 3.*turns.max_iterations"):
         DaemonProcess(home)

@@ -10,25 +10,25 @@ from typing import Any
 import pytest
 from agenthost import InvalidInput, NotFound, SystemClock, TooLarge, Unavailable
 from agenthost.kv import KV, SCHEMA, KeyValues, namespace_of
-from agenthost.store import Store
+from agenthost_storage.sqlite import SqliteStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, select, update
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    store = await Store.open(tmp_path / "agenthost.db", [SCHEMA])
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = await SqliteStore.open(tmp_path / "agenthost.db", [SCHEMA])
     yield store
     await store.close()
 
 
 @pytest.fixture
-def kv(store: Store) -> KeyValues:
+def kv(store: SqliteStore) -> KeyValues:
     return KeyValues(store, SystemClock())
 
 
-async def test_a_value_is_kept_and_replaced(kv: KeyValues, store: Store) -> None:
+async def test_a_value_is_kept_and_replaced(kv: KeyValues, store: SqliteStore) -> None:
     await kv.set("a", "color", {"name": "blue"})
     assert await kv.get("a", "color") == {"name": "blue"}
     await kv.set("a", "color", None)
@@ -102,7 +102,9 @@ async def test_deep_values_up_to_the_limit_are_kept(kv: KeyValues) -> None:
     assert await kv.get("a", "deep") == nested(99)
 
 
-async def test_a_damaged_value_is_never_served(kv: KeyValues, store: Store) -> None:
+async def test_a_damaged_value_is_never_served(
+    kv: KeyValues, store: SqliteStore
+) -> None:
     await kv.set("a", "key", "good")
     await store.write(lambda c: c.execute(update(KV).values(value='"evil"')))
     with pytest.raises(Unavailable, match="'key' is damaged"):
@@ -127,7 +129,7 @@ KEYS = st.text(min_size=1, max_size=60)
 
 def test_any_json_comes_back_as_it_went(tmp_path: Path) -> None:
     with asyncio.Runner() as runner:
-        store = runner.run(Store.open(tmp_path / "agenthost.db", [SCHEMA]))
+        store = runner.run(SqliteStore.open(tmp_path / "agenthost.db", [SCHEMA]))
         kv = KeyValues(store, SystemClock())
 
         async def round_trip(written: dict[str, Any]) -> list[tuple[str, Any]]:

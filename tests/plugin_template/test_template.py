@@ -20,9 +20,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 KINDS = ("provider", "tool")
-needs_loader = pytest.mark.skipif(
-    not hasattr(agenthost, "Plugins"), reason="agenthost exports no loader yet"
-)
 
 
 @dataclass(frozen=True)
@@ -126,7 +123,6 @@ def test_the_rendered_project_passes_our_own_lint(kind: str, tmp_path: Path) -> 
         )
 
 
-@needs_loader
 def test_a_rendered_plugin_is_off_until_it_is_listed(
     kind: str, workshop: Workshop, installed: Path
 ) -> None:
@@ -146,7 +142,6 @@ def test_a_rendered_plugin_keeps_its_contract(
     workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=installed)
 
 
-@needs_loader
 def test_an_uninstalled_plugin_is_gone(
     kind: str, workshop: Workshop, tmp_path: Path
 ) -> None:

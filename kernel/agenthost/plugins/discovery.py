@@ -94,7 +94,7 @@ def installed_entries() -> Iterable[Entry]:
     """The entry points of the six groups in this environment."""
     from importlib_metadata import entry_points
 
-    return [e for group in GROUPS for e in entry_points(group=group)]
+    return [entry for entry in entry_points() if entry.group in GROUPS]
 
 
 def _found(entry: Entry) -> Found:

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..context import Context, Principal
 from ..errors import AgentHostError, Blocked
+from ..ports import Port
 
 
 class Guard(StrEnum):
@@ -113,7 +114,7 @@ class ToolResultCase:
 
 @dataclass(frozen=True, slots=True)
 class PathCase:
-    """A path relative to an agent's workspace, asked by ``agenthost.files``."""
+    """A path relative to an agent's workspace, asked by the backend of FILES."""
 
     path: PurePosixPath
     write: bool
@@ -153,11 +154,14 @@ class SecuritySystem:
         name: As shown by ``/api/security``.
         guards: A synchronous function of the point's case for each point it fills.
         self_test: Raises when the protection does not work; run off the loop.
+        proves_on: The port whose backend's ``open`` the self-test is called with, for
+            a protection that shows itself only in the backend that is used.
     """
 
     name: str
     guards: Mapping[Guard, GuardFunction]
-    self_test: Callable[[], None]
+    self_test: Callable[..., None]
+    proves_on: Port | None = None
 
 
 class Guards:

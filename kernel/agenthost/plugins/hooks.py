@@ -17,8 +17,9 @@ from .specs import CommandSpec, Event, SchemaSpec, ServiceSpec, ToolSpec
 if TYPE_CHECKING:
     from quart import Quart
 
+    from ..ports import BackendSpec
     from ..providers import DialectSpec, ProviderSpec
-    from ..web.routes import RouteGroup
+    from ..routes import RouteGroup
 
 PROJECT = "agenthost"
 
@@ -166,6 +167,26 @@ class Hooks:
                     return SecuritySystem("no_shouting", {Guard.TOOL_CALL: quiet}, test)
         """
         return None
+
+    @hookspec
+    def register_backend(self) -> Iterable[BackendSpec]:
+        """Offer a backend: what serves one of the kernel's ports.
+
+        Called once at boot, off the event loop, before anything is opened. Two
+        backends of one name at one port are refused, naming both plugins. A port
+        nobody serves stops the boot with a message that names it.
+
+        Returns:
+            The backends, each with its port, its name and a function that opens it.
+
+        Example:
+            ::
+
+                @hookimpl
+                def register_backend() -> Iterable[BackendSpec]:
+                    yield BackendSpec(Port.STORE, "sqlite", SqliteStore.open)
+        """
+        return ()
 
     @hookspec
     def register_schema(self) -> SchemaSpec | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ..chat import JsonObject, ToolDefinition
 from ..context import Grants
 from ..errors import NotFound, PluginError
+from ..ports import Backends, BackendSpec
 from ..providers import DialectSpec, ProviderSpec
-from ..web.routes import RouteGroup
+from ..routes import RouteGroup
 from .guards import SecuritySystem
 from .loader import Plugins
 from .security import SecuritySystems
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PARAMETER = re.compile(r"<[^>]*>")
+
+Offer = tuple[str, Any]
+"""What a plugin offers, after the plugin's key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,7 @@ class Registry:
     """
 
     security: SecuritySystems
+    backends: Backends
     tools: Mapping[str, Tool]
     providers: Mapping[str, ProviderSpec]
     dialects: Mapping[str, DialectSpec]
@@ -81,7 +86,9 @@ class Registry:
         ]
 
 
-async def compile_registry(plugins: Plugins, app: Quart | None = None) -> Registry:
+async def compile_registry(
+    plugins: Plugins, make_app: Callable[[Backends], Quart] | None = None
+) -> Registry:
     """Ask every plugin for everything and compile the answers.
 
     Names are taken in the plugins' order, first-party ones first; a plugin that
@@ -89,10 +96,19 @@ async def compile_registry(plugins: Plugins, app: Quart | None = None) -> Regist
 
     Args:
         plugins: The loaded plugins.
-        app: The Quart application for ``register_routes``; None asks for no routes.
+        make_app: Called once the backends are known; makes the Quart application for
+            ``register_routes``. None asks for no routes.
+
+    Raises:
+        ConfigError: What ``make_app`` needs is served by no plugin.
     """
     offers = [
         *await plugins.collect("security_system"),
+        *await plugins.collect("register_backend"),
+    ]
+    standing = _settled(plugins, offers)
+    app = make_app(_backends(standing)) if make_app is not None else None
+    offers += [
         *await plugins.collect("register_schema"),
         *await plugins.collect("register_dialect"),
         *await plugins.collect("register_provider"),
@@ -100,9 +116,8 @@ async def compile_registry(plugins: Plugins, app: Quart | None = None) -> Regist
         *await plugins.collect("register_service"),
         *(await plugins.collect("register_routes", app) if app is not None else ()),
     ]
-    _settle_names(plugins, offers)
-    standing = [(key, offer) for key, offer in offers if plugins.healthy(key)]
-    security = SecuritySystems(plugins)
+    standing = _settled(plugins, offers)
+    security = SecuritySystems(plugins, _backends(standing))
     for key, offer in standing:
         if isinstance(offer, SecuritySystem):
             await security.take(key, offer)
@@ -110,12 +125,9 @@ async def compile_registry(plugins: Plugins, app: Quart | None = None) -> Regist
 
 
 async def _tools(plugins: Plugins) -> list[tuple[str, Tool]]:
-    tools: list[tuple[str, Tool]] = []
-    for key, spec in await plugins.collect("register_tool"):
-        outcome = await plugins.run(key, "tool schema", partial(_tool, key, spec))
-        if outcome.value is not None:
-            tools.append((key, outcome.value))
-    return tools
+    specs = await plugins.collect("register_tool")
+    schemas = [(key, partial(_tool, key, spec)) for key, spec in specs]
+    return [*await plugins.run_each("tool schema", schemas)]
 
 
 def _tool(key: str, spec: ToolSpec) -> Tool:
@@ -127,7 +139,8 @@ def _tool(key: str, spec: ToolSpec) -> Tool:
     return Tool(key, spec, tool_schema(spec.input))
 
 
-def _settle_names(plugins: Plugins, offers: Iterable[tuple[str, Any]]) -> None:
+def _settled(plugins: Plugins, offers: list[Offer]) -> list[Offer]:
+    """Settle the names, and keep the offers of the plugins that stand."""
     by_plugin: dict[str, list[str]] = {}
     for key, offer in offers:
         by_plugin.setdefault(key, []).extend(_names(offer))
@@ -140,6 +153,7 @@ def _settle_names(plugins: Plugins, offers: Iterable[tuple[str, Any]]) -> None:
             plugins.fail(key, reason)
         else:
             taken |= dict.fromkeys(by_plugin[key], key)
+    return [(key, offer) for key, offer in offers if plugins.healthy(key)]
 
 
 def _collision(key: str, names: list[str], taken: Mapping[str, str]) -> str | None:
@@ -162,6 +176,8 @@ def _names(offer: object) -> list[str]:
             return [f"provider {offer.facts.slug}"]
         case RouteGroup():
             return _paths(offer)
+        case BackendSpec():
+            return [f"backend {offer.port} {offer.name}"]
         case DialectSpec() | SecuritySystem() | SchemaSpec() | ServiceSpec():
             kind = type(offer).__name__.removesuffix("Spec").lower()
             return [f"{kind} {offer.name}"]
@@ -174,11 +190,16 @@ def _paths(group: RouteGroup) -> list[str]:
     return paths + [f"socket {_PARAMETER.sub('<>', s.path)}" for s in group.sockets]
 
 
-def _compiled(security: SecuritySystems, standing: list[tuple[str, Any]]) -> Registry:
+def _backends(standing: list[Offer]) -> Backends:
+    return Backends(tuple(o for _, o in standing if isinstance(o, BackendSpec)))
+
+
+def _compiled(security: SecuritySystems, standing: list[Offer]) -> Registry:
     offers = [offer for _, offer in standing]
     tools = [o for o in offers if isinstance(o, Tool)]
     return Registry(
         security=security,
+        backends=_backends(standing),
         tools={tool.spec.name: tool for tool in tools},
         providers={o.facts.slug: o for o in offers if isinstance(o, ProviderSpec)},
         dialects={o.name: o for o in offers if isinstance(o, DialectSpec)},

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ..errors import PluginError
+from ..ports import Backends
 from .calls import guarded
 from .guards import Guards, SecuritySystem
 from .loader import Plugins
 
 TEST_BUDGET = 10.0
+NO_BACKENDS = Backends()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,20 @@ class SecuritySystems:
 
     Args:
         plugins: Tells which plugins are healthy.
+        backends: What is on offer for self-tests that prove a backend.
         budget: Seconds that a self-test may take.
     """
 
-    def __init__(self, plugins: Plugins, *, budget: float = TEST_BUDGET) -> None:
+    def __init__(
+        self,
+        plugins: Plugins,
+        backends: Backends = NO_BACKENDS,
+        *,
+        budget: float = TEST_BUDGET,
+    ) -> None:
         self.guards = Guards()
         self._plugins = plugins
+        self._backends = backends
         self._budget = budget
         self._offers: dict[str, _Offer] = {}
         self._states: dict[str, SystemState] = {}
@@ -69,7 +79,7 @@ class SecuritySystems:
 
     async def _tested(self, offer: _Offer) -> SystemState:
         name = offer.system.name
-        test = partial(_test, offer.system)
+        test = partial(_test, offer.system, self._backends)
         outcome = await guarded(f"{name} self-test", test, self._budget)
         passed = outcome.reason is None
         return SystemState(name, offer.plugin, passed, outcome.reason)
@@ -81,8 +91,10 @@ class SecuritySystems:
         )
 
 
-def _test(system: SecuritySystem) -> None:
-    answer: object = system.self_test()  # type: ignore[func-returns-value]  # reason: a plugin may return anything
+def _test(system: SecuritySystem, backends: Backends) -> None:
+    port = system.proves_on
+    proven = () if port is None else (backends.find(port).open,)
+    answer: object = system.self_test(*proven)  # type: ignore[func-returns-value]  # reason: a plugin may return anything
     if inspect.iscoroutine(answer):
         answer.close()
         raise PluginError("self_test is async; it must be a plain function")

@@ -25,8 +25,12 @@ SETS: Mapping[str, PluginSet] = MappingProxyType(
         "default": PluginSet(),
         "minimal": PluginSet(
             (
+                "plugin:egress",
+                "plugin:front",
                 "plugin:http_api",
                 "plugin:cli",
+                "plugin:jobs",
+                "plugin:storage",
                 "tool:*",
                 "provider:offline",
                 "security:*",

@@ -10,9 +10,10 @@ from typing import Any
 import pluggy
 
 from ..errors import PluginError
+from ..ports import BackendSpec
 from ..providers import DialectSpec, ProviderSpec
+from ..routes import RouteGroup
 from ..suggest import did_you_mean
-from ..web.routes import RouteGroup
 from .guards import SecuritySystem
 from .hooks import PROJECT, Hooks
 from .specs import CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
@@ -21,6 +22,7 @@ MOST_ITEMS = 10_000
 
 MANY: Mapping[str, type] = {
     "register_routes": RouteGroup,
+    "register_backend": BackendSpec,
     "register_tool": ToolSpec,
     "register_provider": ProviderSpec,
     "register_dialect": DialectSpec,

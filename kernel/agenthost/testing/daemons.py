@@ -17,6 +17,7 @@ from ..plugins.discovery import Entry, installed_entries
 from .scripted import MODEL, SLUG, ScriptedModel
 
 if TYPE_CHECKING:
+    from ..context import Context
     from ..turns.events import TurnResult
     from ..turns.turn import Turn
 
@@ -102,6 +103,17 @@ class RunningAgent:
         answer = await self.host.http.get(f"/api/agents/{self.id}/session")
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
+
+    def context(self) -> Context:
+        """What a turn of this agent would hand to its tools."""
+        from ..context import OPERATOR, AgentView, Context, Principal, PrincipalKind
+
+        daemon = self.host.daemon
+        agent = daemon.agents.get(self.id)
+        view = AgentView(agent.id, agent.name, agent.manifest, agent.session_id)
+        rights = daemon.toolbox.rights_of(agent.id, agent.manifest)
+        principal = Principal(PrincipalKind.AGENT, agent.name, rights.grants)
+        return Context(daemon, OPERATOR).for_agent(view, principal, "turn")
 
     def start(self, text: str) -> RunningTurn:
         """Start a turn without a surface between."""

@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures ``daemon`` and ``daemons``, loaded by its entry point."""
+"""The pytest plugin: the fixtures ``daemon``, ``daemons`` and ``context``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest_asyncio
 
 if TYPE_CHECKING:
+    from ..context import Context
     from .daemons import Daemons, RunningDaemon
 
 
@@ -28,3 +29,10 @@ async def daemons(tmp_path: Path) -> AsyncIterator[Daemons]:
 async def daemon(daemons: Daemons) -> RunningDaemon:
     """One daemon with every first-party plugin and a scripted model."""
     return await daemons.start()
+
+
+@pytest_asyncio.fixture
+async def context(daemon: RunningDaemon) -> Context:
+    """What a turn of an agent with every right hands to its tools."""
+    agent = await daemon.agent(tools=["*"])
+    return agent.context()

@@ -21,6 +21,8 @@ START_SECONDS = 30.0
 class DaemonProcess:
     """``python -m agenthost`` on a home, with a client for it.
 
+    Raises AssertionError with what the daemon said when it does not start.
+
     Args:
         home: Its home; kept when it ends.
         environ: Environment variables on top of a loopback port and the home.
@@ -42,7 +44,12 @@ class DaemonProcess:
             stdout=subprocess.DEVNULL,
             stderr=self._log_file,
         )
-        self.http = httpx.Client(base_url=self._address(), timeout=30, trust_env=False)
+        try:
+            address = self._address()
+        except BaseException:
+            self._end()
+            raise
+        self.http = httpx.Client(base_url=address, timeout=30, trust_env=False)
 
     @property
     def log(self) -> str:
@@ -69,6 +76,9 @@ class DaemonProcess:
         trace: TracebackType | None,
     ) -> None:
         self.http.close()
+        self._end()
+
+    def _end(self) -> None:
         if self.process.poll() is None:
             self.kill()
         self._log_file.close()

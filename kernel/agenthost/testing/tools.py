@@ -39,8 +39,8 @@ def offered_tools() -> Iterator[ToolSpec]:
 class ToolContract:
     """A tool keeps every promise of a tool.
 
-    A subclass names the tool and gives samples, and offers a fixture ``context``: a
-    ``Context`` with what the tool needs.
+    A subclass names the tool and gives samples. The fixture ``context`` is an agent
+    with every right in a running daemon; override it where a tool needs more.
 
     Example:
         ::

@@ -13,20 +13,23 @@ from ..chat import Message, Role, Text, Usage
 from ..context import AgentView, Context, Principal, PrincipalKind
 from ..errors import AgentHostError, Conflict, InvalidInput, TooLarge, Unavailable
 from ..models import Target
+from ..sessions import Session
 from . import journal
 from .compaction import Compaction, Outcome
 from .events import TurnResult
 from .mailbox import Mailboxes
 from .run import Run, TurnFailed
 from .turn import NO_OPTIONS, Turn, TurnOptions
+from .warm import WarmSessions
 
 if TYPE_CHECKING:
     from ..agents import Agent
     from ..daemon import Daemon
-    from ..store import Row
+    from ..ports import Row
 
 log = logging.getLogger(__name__)
 
+Warm = tuple[Session, list[Message]]
 MESSAGE_BYTES = 64 * 1024
 CALL_DEPTH = 5
 
@@ -54,6 +57,7 @@ class Turns:
         self._live: dict[str, Turn] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._compaction = Compaction(daemon)
+        self._warm = WarmSessions()
         self._draining = False
 
     @property
@@ -137,7 +141,13 @@ class Turns:
         async with self._mailboxes.hold(agent.session_id):
             session = await self._daemon.sessions.get(agent.session_id)
             target = self._daemon.supervisor.target_of(agent)
+            self._warm.forget(session.id)
             return await self._compaction.by_count(session, target)
+
+    async def set_thinking(self, session_id: str, *, on: bool) -> None:
+        """Switch extended thinking, from the session's next turn on."""
+        await self._daemon.sessions.set_thinking(session_id, on=on)
+        self._warm.forget(session_id)
 
     def refuse_new(self) -> None:
         """From now on start nothing: the daemon is draining."""
@@ -158,9 +168,15 @@ class Turns:
         run: Run | None = None
         try:
             async with self._mailboxes.hold(turn.session_id):
-                run = await self._prepare(turn)
-                if run is not None:
-                    turn.finish(await run.converse(self._target(turn)))
+                warm = self._warm.take(turn.session_id)
+                left = None
+                try:
+                    run = await self._prepare(turn, warm)
+                    if run is not None:
+                        turn.finish(await run.converse(self._target(turn)))
+                        left = run.left()
+                finally:
+                    self._warm.give_back(turn.session_id, left)
         except asyncio.CancelledError:
             await self._end(turn, run, turn.stopped(), journal.TurnState.CANCELLED)
         except AgentHostError as error:
@@ -172,24 +188,28 @@ class Turns:
         finally:
             self._live.pop(turn.id, None)
 
-    async def _prepare(self, turn: Turn) -> Run | None:
+    async def _prepare(self, turn: Turn, warm: Warm | None) -> Run | None:
         """Load the session and begin; None when the turn had already ended."""
         row = None
         if turn.options.turn_id is not None:
             row = await self._daemon.store.first(journal.BY_ID, {"id": turn.id})
             if row is not None and _replayed(turn, row):
                 return None
-        sessions = self._daemon.sessions
-        session = await sessions.get(turn.session_id)
-        history = [*(turn.options.history or ())]
-        if turn.options.history is None:
-            history = await sessions.history(session)
+        session, history = warm or await self._read(turn.session_id)
+        if turn.options.history is not None:
+            history = [*turn.options.history]
+        else:
             session, history = await self._compaction.before_turn(
                 session, history, self._target(turn)
             )
         run = Run(self._daemon, turn, session)
         await run.begin(history, resumed=row is not None)
         return run
+
+    async def _read(self, session_id: str) -> Warm:
+        sessions = self._daemon.sessions
+        session = await sessions.get(session_id)
+        return session, await sessions.history(session)
 
     async def _end(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -130,6 +130,12 @@ class Run:
             "request or raise turns.max_iterations"
         )
 
+    def left(self) -> tuple[Session, list[Message]] | None:
+        """The session as this turn left it; None when its history was given."""
+        if self.turn.options.history is not None:
+            return None
+        return replace(self.session, next_seq=self._seq), self._history
+
     async def keep_what_was_said(self, ending: journal.Ending) -> None:
         """Close the turn's row; words already delivered stay in the session."""
         await self._settled()
@@ -177,6 +183,7 @@ class Run:
 
         self.turn.seal()
         self.progress.said = ""
+        self._history.append(completion.message)
         self._append([Entry(completion.message, self.turn.id)], close)
         await self._settled()
         return result

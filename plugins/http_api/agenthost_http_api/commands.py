@@ -45,9 +45,8 @@ async def _usage(call: Call, agent: Agent, _: str) -> str:
 
 
 async def _think(call: Call, agent: Agent, _: str) -> str:
-    sessions = call.daemon.sessions
-    session = await sessions.get(agent.session_id)
-    await sessions.set_thinking(session.id, on=not session.thinking)
+    session = await call.daemon.sessions.get(agent.session_id)
+    await call.daemon.turns.set_thinking(session.id, on=not session.thinking)
     return f"Extended thinking is now {'off' if session.thinking else 'on'}."
 
 

@@ -1,12 +1,13 @@
 """Refuse file access that leaves the agent's workspace.
 
 The guard judges the path as written; opening beneath a directory descriptor, in
-``agenthost.Files``, judges what stands on the disk.
+the FILES backend, judges what stands on the disk.
 """
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from agenthost import (
     Guard,
     Guards,
     PathCase,
+    Port,
     SecuritySystem,
     Verdict,
     hookimpl,
@@ -31,8 +33,11 @@ def inside_workspace(case: PathCase) -> Verdict:
     return ALLOW
 
 
-def self_test() -> None:
+def self_test(open_files: Callable[[Path, Guards], Files]) -> None:
     """Plant a link that leaves a scratch workspace and see every way out refused.
+
+    Args:
+        open_files: Opens the backend that keeps the agents' files.
 
     Raises:
         RuntimeError: A way out was open, or an honest file was refused.
@@ -40,7 +45,8 @@ def self_test() -> None:
     with tempfile.TemporaryDirectory(prefix="agenthost-") as scratch:
         root = Path(scratch)
         (root / "secret").write_bytes(b"secret")
-        workspace = Files(root / "spaces", Guards([security_system()])).workspace("a")
+        guards = Guards([security_system()])
+        workspace = open_files(root / "spaces", guards).workspace("a")
         workspace.write("honest", b"yes")
         if workspace.read("honest", 3) != b"yes":
             raise RuntimeError("an honest file was not read")
@@ -55,5 +61,8 @@ def self_test() -> None:
 def security_system() -> SecuritySystem:
     """Offer path traversal prevention."""
     return SecuritySystem(
-        "path_traversal_prevention", {Guard.PATH: inside_workspace}, self_test
+        "path_traversal_prevention",
+        {Guard.PATH: inside_workspace},
+        self_test,
+        proves_on=Port.FILES,
     )

@@ -17,8 +17,6 @@ from agenthost import (
 )
 from pydantic import BaseModel, Field
 
-from .acting import acting_agent
-
 READ_LIMIT = 1024 * 1024
 WRITE_LIMIT = 10 * 1024 * 1024
 NAMES_SHOWN = 1000
@@ -86,7 +84,9 @@ async def file_list(context: Context, call: FileList) -> ToolResult:
 
 
 def _workspace(context: Context) -> Workspace:
-    return context.daemon.files.workspace(acting_agent(context).id)
+    if context.agent is None:
+        raise InvalidInput("", "only an agent has files; none is calling")
+    return context.daemon.files.workspace(context.agent.id)
 
 
 def _one_line(name: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from agenthost import (
     Context,
     Effect,
+    InvalidInput,
     ToolResult,
     ToolSpec,
     authorize,
@@ -19,8 +20,6 @@ from agenthost import (
     namespace_of,
 )
 from pydantic import BaseModel, Field, JsonValue
-
-from .acting import acting_agent
 
 KEY = Field(description="Key; one that begins with shared. is common to all agents")
 
@@ -59,10 +58,12 @@ def _allowed(context: Context, action: str, key: str) -> str:
 
     Raises:
         Denied: It may not.
+        InvalidInput: No agent is calling.
     """
-    agent = acting_agent(context)
-    namespace = namespace_of(agent.id, key)
-    resource = f"self.{key}" if namespace == agent.id else key
+    if context.agent is None:
+        raise InvalidInput("", "only an agent has a memory; none is calling")
+    namespace = namespace_of(context.agent.id, key)
+    resource = f"self.{key}" if namespace == context.agent.id else key
     authorize(context.principal, action, resource)
     return namespace
 

@@ -58,6 +58,8 @@ def enabled(plugins: Plugins) -> set[str]:
 
 EVERY_KIND = (
     "plugin:http_api",
+    "plugin:jobs",
+    "plugin:storage",
     "plugin:web_ui",
     "plugin:cli",
     "plugin:mcp",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from agenthost import (
     ALLOW,
     Answer,
+    BackendSpec,
     Blocked,
     Call,
     Deny,
@@ -18,6 +19,7 @@ from agenthost import (
     Grants,
     Guard,
     NotFound,
+    Port,
     ProviderFacts,
     ProviderSpec,
     RouteGroup,
@@ -63,7 +65,7 @@ ANY: Any = object()
 async def compiled(*entries: FakeEntry, app: Any = None) -> tuple[Plugins, Registry]:
     plugins = Plugins(entries)
     await plugins.load(config(enable=["*"]))
-    return plugins, await compile_registry(plugins, app)
+    return plugins, await compile_registry(plugins, app and (lambda _: app))
 
 
 def failures(plugins: Plugins) -> dict[str, str | None]:
@@ -226,6 +228,22 @@ async def test_a_self_test_is_run_again_and_off_the_loop() -> None:
     assert not registry.security.guards.filled(Guard.PATH)
     assert (await registry.security.test())[0].active
     assert threading.main_thread() not in threads
+
+
+async def test_a_self_test_that_proves_a_backend_is_given_its_opener() -> None:
+    given: list[object] = []
+    opener = cast("Any", object())
+    proves = SecuritySystem("s", {}, given.append, proves_on=Port.FILES)
+    hook = entry("security:s", lambda: module(security_system=lambda: proves))
+    _, registry = await compiled(hook)
+    (state,) = registry.security.states()
+    assert (state.active, given) == (False, [])
+    assert "no plugin serves the port files" in str(state.reason)
+    files = BackendSpec(Port.FILES, "mine", opener)
+    offers = entry("plugin:f", lambda: module(register_backend=lambda: [files]))
+    _, registry = await compiled(hook, offers)
+    assert registry.security.states()[0].active
+    assert given == [opener]
 
 
 async def test_a_system_is_inactive_once_its_plugin_has_failed() -> None:

@@ -29,7 +29,7 @@ async def test_an_agent_is_listed_and_shown(daemon: RunningDaemon) -> None:
     assert detail["model"] == {"provider": "scripted", "model": "scripted-model"}
     assert detail["description"] == "reads"
     assert detail["tags"] == ["a", "b"]
-    assert UUID(detail["session_id"])
+    assert detail["session_id"] == str(UUID(detail["session_id"]))
 
 
 async def test_an_id_may_come_in_any_form(daemon: RunningDaemon) -> None:

@@ -91,9 +91,8 @@ async def test_a_client_that_leaves_a_stream_stops_its_turn(
         async for line in answer.aiter_lines():
             if "one" in line:
                 break
-    async with asyncio.timeout(5):
-        while daemon.daemon.turns.running:
-            await asyncio.sleep(0.01)
+    await asyncio.wait(daemon.daemon.turns._tasks, timeout=5)
+    assert daemon.daemon.turns.running == 0
     messages = (await agent.session())["messages"]
     assert [m["content"] for m in messages] == ["count", "one"]
 

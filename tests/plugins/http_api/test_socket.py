@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -33,7 +34,8 @@ class Client:
     async def until(self, kind: str) -> list[dict[str, Any]]:
         frames = []
         while True:
-            frame = json.loads(await self._connection.recv())
+            async with asyncio.timeout(20):
+                frame = json.loads(await self._connection.recv())
             if frame["type"] == "agents_updated" and kind != "agents_updated":
                 continue
             frames.append(frame)
@@ -103,7 +105,6 @@ async def test_ping_and_stop_work_during_a_turn(daemon: RunningDaemon) -> None:
         ({"type": "message"}, "content"),
         ({"type": "dance"}, "type"),
         ({"type": "message", "content": "/danse"}, "unknown command"),
-        ({"type": "message", "content": "x" * 65_000 + "é"}, "message"),
     ],
 )
 async def test_a_bad_frame_is_answered_and_the_chat_goes_on(

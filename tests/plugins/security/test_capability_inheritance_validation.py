@@ -17,7 +17,7 @@ from agenthost import (
     SpawnCase,
 )
 from agenthost_security import capability_inheritance_validation as system
-from agenthost_security.globs import contains
+from agenthost_security.capability_inheritance_validation.globs import contains
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -18,14 +18,15 @@ from agenthost import (
     AgentHostError,
     Blocked,
     Deny,
+    EgressPolicy,
     NotSent,
     UrlCase,
 )
-from agenthost.egress import Egress, EgressPolicy
 from agenthost.plugins.guards import Guards
+from agenthost_egress.client import AiohttpEgress
 from agenthost_security import ssrf_protection
 
-from ...kernel.egress.wire import Wire, always, answer
+from ..egress.wire import Wire, always, answer
 from .certificate import self_signed
 
 NONE: frozenset[str] = frozenset()
@@ -89,8 +90,8 @@ async def canaries() -> AsyncIterator[tuple[Wire, Wire]]:
 
 
 @pytest.fixture
-async def egress() -> AsyncIterator[Egress]:
-    made = Egress(Guards([ssrf_protection.security_system()]))
+async def egress() -> AsyncIterator[AiohttpEgress]:
+    made = AiohttpEgress(Guards([ssrf_protection.security_system()]))
     yield made
     await made.close()
 
@@ -119,7 +120,9 @@ def _info(address: str, port: int) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("form", LOCAL_FORMS)
-async def test_no_form_of_a_local_host_is_reached(egress: Egress, form: str) -> None:
+async def test_no_form_of_a_local_host_is_reached(
+    egress: AiohttpEgress, form: str
+) -> None:
     async with canaries() as (four, six):
         for user in ("", "user:pw@"):
             url = f"http://{user}{form}:{four.port}/"
@@ -131,7 +134,7 @@ async def test_no_form_of_a_local_host_is_reached(egress: Egress, form: str) -> 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("form", LOCAL_FORMS[::3])
 async def test_no_redirect_leads_to_a_local_host(
-    egress: Egress, code: int, form: str
+    egress: AiohttpEgress, code: int, form: str
 ) -> None:
     async with canaries() as (four, six):
         place = f"http://{form}:{four.port}/".encode()
@@ -161,7 +164,7 @@ async def test_no_redirect_leads_to_a_local_host(
     ],
 )
 async def test_a_public_name_with_one_local_address_is_refused(
-    egress: Egress, names: dict[str, list[str]], addresses: list[str]
+    egress: AiohttpEgress, names: dict[str, list[str]], addresses: list[str]
 ) -> None:
     names["public.example"] = addresses
     async with canaries() as (four, six):
@@ -171,7 +174,7 @@ async def test_a_public_name_with_one_local_address_is_refused(
 
 
 async def test_a_name_that_turns_local_between_check_and_connect_gains_nothing(
-    egress: Egress, monkeypatch: pytest.MonkeyPatch
+    egress: AiohttpEgress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = 0
 
@@ -193,7 +196,7 @@ async def test_a_name_that_turns_local_between_check_and_connect_gains_nothing(
 
 
 async def test_a_kept_local_connection_serves_no_stranger(
-    egress: Egress, names: dict[str, list[str]]
+    egress: AiohttpEgress, names: dict[str, list[str]]
 ) -> None:
     async with Wire(always(answer())) as wire:
         names["inside.example"] = ["127.0.0.1"]
@@ -218,7 +221,7 @@ async def test_a_kept_local_connection_serves_no_stranger(
     ],
 )
 async def test_what_the_operator_configured_is_reached(
-    egress: Egress, names: dict[str, list[str]], host: str, allowed: str
+    egress: AiohttpEgress, names: dict[str, list[str]], host: str, allowed: str
 ) -> None:
     names["box.lan.example"] = ["127.0.0.1"]
     policy = EgressPolicy("own", allowed_hosts=frozenset({allowed}), timeout=2)
@@ -242,7 +245,7 @@ async def test_tls_speaks_the_name_to_the_checked_address(
     port = server.sockets[0].getsockname()[1]
     names["other.example"] = ["127.0.0.1"]
     hosts = frozenset({"service.example", "other.example"})
-    egress = Egress(Guards([ssrf_protection.security_system()]))
+    egress = AiohttpEgress(Guards([ssrf_protection.security_system()]))
     client = egress.client(EgressPolicy("tls", allowed_hosts=hosts, timeout=5))
     response = await client.get(f"https://service.example:{port}/")
     with pytest.raises(NotSent):
@@ -332,7 +335,9 @@ def test_the_self_test_passes_and_notices_sabotage(
 
 
 @pytest.mark.parametrize("form", ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]"])
-async def test_the_canaries_do_hear_what_is_allowed(egress: Egress, form: str) -> None:
+async def test_the_canaries_do_hear_what_is_allowed(
+    egress: AiohttpEgress, form: str
+) -> None:
     policy = EgressPolicy("hear", frozenset({form, "localhost"}), timeout=2)
     async with canaries() as (four, six):
         await egress.client(policy).get(f"http://{form}:{four.port}/")

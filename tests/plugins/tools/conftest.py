@@ -19,8 +19,9 @@ from agenthost import (
     PrincipalKind,
     SystemClock,
 )
-from agenthost.egress import Egress
+from agenthost_egress.client import AiohttpEgress
 from agenthost_security import path_traversal_prevention, ssrf_protection
+from agenthost_storage.files import LocalFiles
 
 AGENT_ID = "7d0c2f4e-0000-4000-8000-000000000001"
 OTHER_ID = "7d0c2f4e-0000-4000-8000-000000000002"
@@ -74,7 +75,7 @@ class FakeDaemon:
     """What tools use of a daemon, over real files and real egress."""
 
     files: Files
-    egress: Egress
+    egress: AiohttpEgress
     kv: Memory = field(default_factory=Memory)
     agents: People = field(default_factory=People)
     clock: Clock = field(default_factory=SystemClock)
@@ -99,7 +100,7 @@ async def daemon(tmp_path: Path) -> AsyncIterator[FakeDaemon]:
     guards = Guards(
         [path_traversal_prevention.security_system(), ssrf_protection.security_system()]
     )
-    made = FakeDaemon(Files(tmp_path, guards), Egress(guards))
+    made = FakeDaemon(LocalFiles(tmp_path, guards), AiohttpEgress(guards))
     yield made
     await made.egress.close()
 

@@ -6,7 +6,7 @@ import pytest
 from agenthost import Context
 from agenthost.testing.tools import ToolContract, offered_tools
 
-from ...kernel.egress.wire import Wire, always, answer
+from ..egress.wire import Wire, always, answer
 from .conftest import FakeDaemon
 
 

@@ -6,16 +6,17 @@ import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
+from pathlib import Path
 from typing import Any
 
 import pytest
 from agenthost import Context, Denied, InvalidInput, SystemClock, TooLarge
 from agenthost_tools import agents, calculate, files, kv, system_time, web_fetch
-from agenthost_tools.readable import markdown_of
+from agenthost_tools.web_fetch.readable import markdown_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ...kernel.egress.wire import Wire, always, answer
+from ..egress.wire import Wire, always, answer
 from .conftest import AGENT_ID, OTHER_ID, FakeDaemon, limited
 
 
@@ -46,10 +47,12 @@ async def test_a_list_stays_one_name_a_line_and_encodable(context: Context) -> N
     assert listed == "a\\nb\nx\\udc80"
 
 
-async def test_a_long_list_says_how_much_is_missing(context: Context) -> None:
+async def test_a_long_list_says_how_much_is_missing(
+    context: Context, tmp_path: Path
+) -> None:
     workspace = context.daemon.files.workspace(AGENT_ID)
     workspace.write("f", b"")
-    root = workspace._folder
+    root = tmp_path / AGENT_ID
     for number in range(files.NAMES_SHOWN + 2):
         (root / f"g{number}").touch()
     listed = (await files.file_list(context, files.FileList())).text
@@ -59,6 +62,11 @@ async def test_a_long_list_says_how_much_is_missing(context: Context) -> None:
 async def test_files_need_an_agent(context: Context) -> None:
     with pytest.raises(InvalidInput, match="agent"):
         await files.file_list(replace(context, agent=None), files.FileList())
+
+
+async def test_memory_needs_an_agent(context: Context) -> None:
+    with pytest.raises(InvalidInput, match="agent"):
+        await kv.kv_get(replace(context, agent=None), kv.KvGet(key="k"))
 
 
 async def test_keys_live_in_the_agents_own_namespace_or_the_shared_one(

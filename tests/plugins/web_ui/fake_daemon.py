@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from agenthost import OPERATOR, Call, NotFound, Reply, Route
+from agenthost_front.headers import POLICY
 from agenthost_web_ui.routes import page_routes
 from agenthost_web_ui.static_files import load_files
 from hypercorn.asyncio import serve
@@ -21,11 +22,6 @@ from quart import Quart, Response, request, websocket
 
 from .scripted_agent import Frame, Signals, turn_for
 
-CSP = (
-    "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self' ws: wss:; base-uri 'none'; frame-ancestors 'none'; "
-    "form-action 'self'"
-)
 TOOLS = [
     "agent_call",
     "agent_find",
@@ -131,7 +127,7 @@ def build_app(daemon: FakeDaemon) -> Quart:
 
     @app.after_request
     async def headers(response: Response) -> Response:
-        response.headers["Content-Security-Policy"] = CSP
+        response.headers["Content-Security-Policy"] = POLICY
         response.headers["X-Content-Type-Options"] = "nosniff"
         return response
 

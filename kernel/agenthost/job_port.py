@@ -1,0 +1,90 @@
+"""The port JOBS: durable work that happens once, whoever runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+from .chat import Json
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+class JobState(StrEnum):
+    """Where a job stands."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as it stands; times are epoch seconds."""
+
+    id: str
+    key: str
+    kind: str
+    payload: Json
+    state: JobState
+    due: float
+    epoch: int
+    attempts: int
+    result: Json
+    error: str | None
+    created_at: float
+    updated_at: float
+
+
+class RunningJob(Protocol):
+    """A job as its handler sees it: what to do, and steps that happen once."""
+
+    job: Job
+    payload: Json
+
+    async def step(
+        self, name: str, work: Callable[[], Awaitable[Json]], rows: Rows | None = None
+    ) -> Json:
+        """Do a piece of work once, however often the job runs, and give its output.
+
+        ``rows(connection, output)`` runs in the transaction that remembers the output.
+        A crash before it repeats ``work``: key effects on the outside by job and name.
+        """
+
+
+Rows = Callable[["Connection", Json], None]
+JobHandler = Callable[[RunningJob], Awaitable[Json]]
+
+
+class Jobs(Protocol):
+    """Durable work: a key names a piece of work for ever."""
+
+    def register(self, kind: str, handler: JobHandler) -> None:
+        """Say who does the work of a kind; jobs without a handler wait."""
+
+    async def submit(
+        self, kind: str, key: str, payload: Json, due: float | None = None
+    ) -> str:
+        """Ask for work once, from ``due`` on; give the job's id once it is on disk."""
+
+    async def get(self, job: str) -> Job:
+        """Give a job by its id, or raise NotFound."""
+
+    async def list(
+        self, kind: str | None = None, state: JobState | None = None, limit: int = 100
+    ) -> Sequence[Job]:
+        """Give jobs, newest first, of one kind or state when named."""
+
+    async def cancel(self, job: str) -> Job:
+        """End a job that has not ended, and its handler; give it as it stands then."""
+
+    async def start(self) -> None:
+        """Take up what a dead process left running, and run what is due."""
+
+    async def stop(self) -> None:
+        """Stop running jobs; they run again after the next start."""

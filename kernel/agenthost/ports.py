@@ -1,0 +1,290 @@
+"""What the kernel needs of the outside: ports that backends of plugins serve.
+
+A backend is chosen at boot (``register_backend``), one for each port. The kernel and
+other plugins know these protocols alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from .context import Principal
+from .errors import ConfigError
+from .secrets import Secret
+
+if TYPE_CHECKING:
+    import httpx
+    from quart import Quart
+    from sqlalchemy import Connection, Select
+
+    from .routes import RouteGroup
+
+T = TypeVar("T")
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+CHECK_HOST = "agenthost.check_host"
+"""Request extension: ``(host) -> None``, called for every hop; raises to refuse it."""
+
+FINAL_URL = "agenthost.url"
+"""Response extension: the URL that answered, after redirects."""
+
+
+class Port(StrEnum):
+    """The ports, and what each backend's ``open`` is called with.
+
+    STORE ``await open(url, schemas)``: the database, made or brought up to date.
+    FILES ``open(root, guards)``: the agents' workspaces below a folder.
+    VAULT ``open(home, environ)``: secrets at rest.
+    EGRESS ``open(guards)``: the one HTTP client.
+    JOBS ``open(store, clock)``: durable work that happens once.
+    FRONT ``open(daemon)``: what listens and serves the routes.
+    """
+
+    STORE = "store"
+    FILES = "files"
+    VAULT = "vault"
+    EGRESS = "egress"
+    JOBS = "jobs"
+    FRONT = "front"
+
+
+@dataclass(frozen=True, slots=True)
+class BackendSpec:
+    """A backend on offer; ``name`` is the URL scheme where a URL chooses (STORE)."""
+
+    port: Port
+    name: str
+    open: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """What serves the ports."""
+
+    specs: tuple[BackendSpec, ...] = ()
+
+    def find(self, port: Port, name: str | None = None) -> BackendSpec:
+        """Find the backend of a port: by name, or the first one.
+
+        Raises:
+            ConfigError: No healthy plugin serves the port.
+        """
+        for spec in self.specs:
+            if spec.port is port and name in {None, spec.name}:
+                return spec
+        wanted = f"{port} {name!r}" if name else str(port)
+        raise ConfigError(f"no plugin serves the port {wanted}; enable one that does")
+
+
+class Row(Protocol):
+    """One row of an answer: by column name or by position."""
+
+    def __getitem__(self, key: str | int, /) -> Any:
+        """Give the column of this name or place."""
+        ...
+
+    def __len__(self) -> int:
+        """Count the columns."""
+        ...
+
+    def __iter__(self) -> Iterator[Any]:
+        """Walk the columns in order."""
+        ...
+
+    def keys(self) -> Sequence[str]:
+        """Name the columns in order."""
+        ...
+
+
+class Store(Protocol):
+    """The database of one home: ``write`` functions, ``read`` statements."""
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last write and the last probe reached the disk."""
+        ...
+
+    def write(self, fn: Callable[[Connection], T]) -> asyncio.Future[T]:
+        """Run a function in a transaction; it starts at once, awaited or not.
+
+        Args:
+            fn: Short and synchronous, touches only its connection, may run twice.
+                What it raises rolls back its own work and reaches the caller.
+
+        Returns:
+            Its result, once the commit is on disk. It fails with StorageFull or
+            Unavailable when the storage does. A cancelled write may still happen.
+
+        Raises:
+            Unavailable: The store is closed, or thousands of writes wait.
+        """
+        ...
+
+    async def read(
+        self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
+    ) -> list[Row]:
+        """Give the rows of a statement, as of the last commit.
+
+        Args:
+            statement: Built once, at module level, with ``bindparam`` where values
+                go: it is compiled at its first use and remembered by identity.
+            parameters: The values, by name.
+
+        Raises:
+            Unavailable: The database cannot be read now.
+        """
+        ...
+
+    async def first(
+        self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
+    ) -> Row | None:
+        """Give the first row of a statement, or None."""
+        ...
+
+    async def probe(self) -> bool:
+        """Read one row and tell whether that worked."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was written and close."""
+        ...
+
+
+class Workspace(Protocol):
+    """An agent's folder, and nothing beyond it. Functions block: use a thread."""
+
+    def read(self, path: str, limit: int) -> bytes:
+        """Read a file of at most ``limit`` bytes."""
+        ...
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file wholly or not at all; folders are made."""
+        ...
+
+    def list(self, path: str = ".") -> list[str]:
+        """Name what is in a folder, sorted; folders end with a slash."""
+        ...
+
+    def remove(self) -> None:
+        """Delete the folder with everything in it."""
+        ...
+
+
+class Files(Protocol):
+    """The workspaces of all agents."""
+
+    def workspace(self, agent_id: str) -> Workspace:
+        """Return the agent's workspace; its folder is made at the first use."""
+        ...
+
+
+class Vault(Protocol):
+    """Secrets at rest, by name."""
+
+    def get(self, name: str) -> Secret | None:
+        """Give a secret, or None when there is none of this name."""
+        ...
+
+    def names(self) -> list[str]:
+        """List the names, sorted."""
+        ...
+
+    def set(self, name: str, value: str) -> None:
+        """Keep a secret; it is on disk when this returns."""
+        ...
+
+    def delete(self, name: str) -> bool:
+        """Forget a secret and tell whether there was one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EgressPolicy:
+    """What requests of one purpose may reach and how much they may take.
+
+    Requests of one policy share connections; those of different policies never do.
+
+    Args:
+        name: The purpose, such as ``web_fetch``.
+        allowed_hosts: Names, addresses, networks (CIDR) and ``*.domain`` patterns that
+            the operator configured by hand; these may be local.
+        timeout: Seconds to connect, and between two reads or writes.
+        total_timeout: Seconds for one request in all, redirects included.
+        max_bytes: The largest body, counted after decompression.
+        max_redirects: Redirects to follow, each checked anew; 0 hands them back.
+    """
+
+    name: str
+    allowed_hosts: frozenset[str] = frozenset()
+    timeout: float = 30.0
+    total_timeout: float | None = None
+    max_bytes: int | None = None
+    max_redirects: int = 0
+
+
+class Egress(Protocol):
+    """The one way out: every outbound request passes its guards."""
+
+    def client(self, policy: EgressPolicy) -> httpx.AsyncClient:
+        """Return the client of a policy; it is shared and must not be closed."""
+        ...
+
+    async def warm_up(self) -> None:
+        """Do what the first request would wait for, off the event loop."""
+        ...
+
+    async def close(self) -> None:
+        """Close all connections."""
+        ...
+
+
+class Tickets(Protocol):
+    """Single-use, short-lived stand-ins for the key, for WebSockets of browsers."""
+
+    lifetime: float
+
+    def issue(self, principal: Principal) -> str:
+        """Make a ticket that lets its bearer act as the principal, once."""
+        ...
+
+
+class Front(Protocol):
+    """Everything between a TCP port and the handlers of route groups."""
+
+    app: Quart
+    panics: int
+
+    @property
+    def tickets(self) -> Tickets:
+        """What stands for the key in a browser's WebSocket."""
+        ...
+
+    def mount(self, group: RouteGroup) -> None:
+        """Serve the routes of a group, all or none; only before :meth:`start`.
+
+        Raises:
+            PluginError: A path is taken, or a handler does not fit its route.
+        """
+        ...
+
+    async def start(self, host: str, port: int) -> tuple[str, int]:
+        """Listen and serve; return the address, with the real port for port 0.
+
+        Raises:
+            Conflict: The port is taken.
+            ConfigError: The address cannot be listened on.
+        """
+        ...
+
+    async def drain(self, end_turns: Callable[[], Awaitable[None]] | None) -> None:
+        """Refuse new work, end the turns by the callback, close streams and sockets."""
+        ...
+
+    async def stop(self) -> None:
+        """End what still runs and stop the server; the store may close after it."""
+        ...

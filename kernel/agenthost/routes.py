@@ -1,0 +1,188 @@
+"""How a plugin says what it serves: a route group of typed handlers.
+
+A handler is ``async def handler(call, body, agent_id)``: the call, the validated body
+where the route has a body model, and the path's parameters by name, converted to what
+their annotation says (``UUID``, ``int`` or ``str``). A parameter named ``query`` gets
+the validated query where the route has a query model. A handler returns an
+:data:`Answer` and raises errors of ``agenthost.errors``; status codes, access and JSON
+are the kernel's work. In a path, ``<name>`` stands for one segment and ``<path:name>``
+for all that is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pydantic import BaseModel
+
+from .context import Context, Principal
+
+if TYPE_CHECKING:
+    from .daemon import Daemon
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request as a handler sees it. ``query`` holds each parameter's last value."""
+
+    daemon: Daemon
+    principal: Principal
+    client: str
+    request_id: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+
+    @property
+    def context(self) -> Context:
+        """The context of what this request causes."""
+        return Context(self.daemon, self.principal, log={"request_id": self.request_id})
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer that is not plain 200 JSON.
+
+    ``body`` is JSON-encoded unless it is bytes; then ``headers`` names its type.
+    """
+
+    body: Any
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EventStream:
+    """A ``text/event-stream`` answer: ready-made frames, each ended by a blank line.
+
+    Comments keep it alive every 15 s. When the client leaves, the iterator is closed
+    (``aclose``), and with it what it holds.
+    """
+
+    frames: AsyncIterator[bytes]
+
+
+Answer = Mapping[str, Any] | Sequence[Any] | BaseModel | Reply | EventStream
+Handler = Callable[..., Awaitable[Answer]]
+
+
+class SocketClosed(Exception):
+    """The peer of a WebSocket has gone, or reads nothing."""
+
+
+class Socket(Protocol):
+    """An accepted-or-not WebSocket, as a socket handler gets it."""
+
+    call: Call
+
+    async def accept(self) -> None:
+        """Finish the handshake."""
+        ...
+
+    async def receive(self) -> str | None:
+        """The next text frame, None when the peer has gone."""
+        ...
+
+    async def send(self, text: str) -> None:
+        """Send a text frame; SocketClosed when the peer has gone or reads nothing."""
+        ...
+
+    async def close(self, code: int = 1000) -> None:
+        """End it; idempotent."""
+        ...
+
+
+SocketHandler = Callable[..., Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One route: what the layer, the router and the OpenAPI document need.
+
+    ``status`` is that of an answer which is not a :class:`Reply`. A ``body`` of
+    ``bytes`` hands the handler the body as it came, whatever its content type.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    scope: str
+    cost: int = 5
+    body: type[BaseModel] | type[bytes] | None = None
+    answer: Any = None
+    status: int = 200
+    public: bool = False
+    direct: bool = False
+    body_limit: int | None = None
+    query: type[BaseModel] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SocketRoute:
+    """A WebSocket route. Errors raised before ``accept`` answer the upgrade."""
+
+    path: str
+    handler: SocketHandler
+    scope: str
+    cost: int = 5
+
+
+class RouteGroup:
+    """The routes of one plugin.
+
+    ``scope`` is the right a principal needs (``agents:read``); ``cost`` the units the
+    rate limiter takes; ``body``, ``query`` and ``answer`` the pydantic models (or, for
+    ``answer``, any type pydantic can describe) of ``/openapi.json``; ``direct`` serves
+    the handler without Quart, for routes whose benchmark shows the gain;
+    ``body_limit`` raises the 1 MiB limit of bodies, in bytes.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.routes: list[Route] = []
+        self.sockets: list[SocketRoute] = []
+
+    def get(
+        self, path: str, *, scope: str, **facts: Any
+    ) -> Callable[[Handler], Handler]:
+        """Serve GET (and HEAD)."""
+        return self._add("GET", path, scope, facts)
+
+    def post(
+        self, path: str, *, scope: str, **facts: Any
+    ) -> Callable[[Handler], Handler]:
+        """Serve POST."""
+        return self._add("POST", path, scope, facts)
+
+    def put(
+        self, path: str, *, scope: str, **facts: Any
+    ) -> Callable[[Handler], Handler]:
+        """Serve PUT."""
+        return self._add("PUT", path, scope, facts)
+
+    def delete(
+        self, path: str, *, scope: str, **facts: Any
+    ) -> Callable[[Handler], Handler]:
+        """Serve DELETE."""
+        return self._add("DELETE", path, scope, facts)
+
+    def socket(
+        self, path: str, *, scope: str, cost: int = 5
+    ) -> Callable[[SocketHandler], SocketHandler]:
+        """Serve a WebSocket."""
+
+        def add(handler: SocketHandler) -> SocketHandler:
+            self.sockets.append(SocketRoute(path, handler, scope, cost))
+            return handler
+
+        return add
+
+    def _add(
+        self, method: str, path: str, scope: str, facts: Mapping[str, Any]
+    ) -> Callable[[Handler], Handler]:
+        def add(handler: Handler) -> Handler:
+            self.routes.append(Route(method, path, handler, scope, **facts))
+            return handler
+
+        return add

@@ -1,0 +1,46 @@
+"""Conversations kept in memory between turns, so that a turn need not read them.
+
+A read costs two thread switches; ``make bench`` shows what is saved on a message. The
+mailbox makes it safe: only the turn that holds a session adds to it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from ..chat import Message
+from ..history import estimate_tokens
+from ..sessions import Session
+
+SESSIONS = 256
+TOKENS_PER_SESSION = 50_000
+
+
+class WarmSessions:
+    """The most recently used conversations, bounded in number and size."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, tuple[Session, list[Message]]] = OrderedDict()
+        self._taken: dict[str, bool] = {}
+
+    def take(self, session_id: str) -> tuple[Session, list[Message]] | None:
+        """Hand a conversation to the turn that holds its mailbox."""
+        self._taken[session_id] = True
+        return self._kept.pop(session_id, None)
+
+    def give_back(
+        self, session_id: str, known: tuple[Session, list[Message]] | None
+    ) -> None:
+        """Keep it as the turn left it; None when the turn cannot tell."""
+        fresh = self._taken.pop(session_id, False)
+        if known is None or not fresh or estimate_tokens(known[1]) > TOKENS_PER_SESSION:
+            return
+        self._kept[session_id] = known
+        if len(self._kept) > SESSIONS:
+            self._kept.popitem(last=False)
+
+    def forget(self, session_id: str) -> None:
+        """Something else changed the session: read it anew, also after this turn."""
+        self._kept.pop(session_id, None)
+        if session_id in self._taken:
+            self._taken[session_id] = False

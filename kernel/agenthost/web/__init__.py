@@ -1,1 +1,0 @@
-"""The front: one ASGI layer, Quart behind it, one error map."""

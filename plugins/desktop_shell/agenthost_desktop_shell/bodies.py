@@ -1,0 +1,110 @@
+"""Bodies and answers of the desktop routes."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from .checks import Mode
+from .decide import Caller
+from .manifests import Target
+from .model import LOCAL
+from .policy import host_platform
+from .shell import ShellCall
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    def given(self, field: str) -> bool:
+        """Whether the caller sent the field at all."""
+        return field in self.model_fields_set
+
+
+class Capabilities(_Body):
+    """Capabilities in one of the three forms; left out, the served folder's."""
+
+    capabilities: JsonValue = None
+    mode: Mode = Mode.STRICT
+
+
+class ValidateBody(_Body):
+    """What to validate."""
+
+    capabilities: JsonValue
+    mode: Mode = Mode.STRICT
+
+
+class ResolveBody(Capabilities):
+    """What to resolve, and for which platform."""
+
+    platform: Target = Field(default_factory=host_platform)
+
+
+class CallBody(ResolveBody):
+    """Who calls."""
+
+    window: str
+    webview: str | None = None
+    origin: str = LOCAL
+
+    def caller(self) -> Caller:
+        """The caller as decisions know it."""
+        return Caller(self.window, self.webview, self.origin)
+
+
+class DecideBody(CallBody):
+    """Which command is called."""
+
+    command: str
+
+
+class ShellBody(CallBody):
+    """Which program is to run, or which link to open."""
+
+    command: Literal["shell:execute", "shell:spawn", "shell:open"] = "shell:execute"
+    name: str | None = None
+    sidecar: bool = False
+    args: list[str] | str = Field(default_factory=list)
+    path: str | None = None
+    application: str = ""
+    resource: str = ""
+
+    def call(self) -> ShellCall:
+        """The call as decisions know it."""
+        return ShellCall(self.name or "", self.args, self.command, self.sidecar)
+
+
+class ErrorShape(BaseModel):
+    """One problem of a document."""
+
+    capability: str
+    field: str
+    value: Any
+    message: str
+
+
+class ValidateAnswer(BaseModel):
+    """Whether a document is valid; ``strict_errors`` says what lenient let pass."""
+
+    valid: bool
+    errors: list[ErrorShape]
+    strict_errors: list[ErrorShape]
+
+
+class DecideAnswer(BaseModel):
+    """A decision and what decided it."""
+
+    allowed: bool
+    reason: str
+    capability: str | None
+    permission: str | None
+
+
+class ShellAnswer(BaseModel):
+    """A decision, and what would be run."""
+
+    allowed: bool
+    reason: str
+    argv: list[str] | None

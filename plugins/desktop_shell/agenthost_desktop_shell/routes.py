@@ -1,0 +1,117 @@
+"""HTTP: validate, resolve and decide, on capabilities given or on the served folder."""
+
+from __future__ import annotations
+
+import asyncio
+
+from agenthost import Answer, Call, InvalidInput, RouteGroup
+
+from .bodies import (
+    Capabilities,
+    DecideAnswer,
+    DecideBody,
+    ResolveBody,
+    ShellAnswer,
+    ShellBody,
+    ValidateAnswer,
+    ValidateBody,
+)
+from .decide import Caller
+from .folders import Folders
+from .model import LOCAL
+from .policy import Policy
+from .schema import capability_schema
+from .served import ServedFolders
+from .shell import OPEN
+from .urls import host_of
+from .validate import validate
+
+PREFIX = "/api/desktop/capabilities"
+READ = "desktop:read"
+COST = 10
+
+
+class CapabilityRoutes:
+    """The handlers; checking and resolving happen off the event loop."""
+
+    def __init__(self, folders: ServedFolders) -> None:
+        self._folders = folders
+
+    async def validate(self, call: Call, body: ValidateBody) -> Answer:
+        """Validate capabilities in any of the three forms."""
+        tables = await self._folders.of(call.daemon).tables()
+        report = await asyncio.to_thread(validate, body.capabilities, tables, body.mode)
+        return {
+            "valid": report.valid,
+            "errors": [finding.as_json() for finding in report.errors],
+            "strict_errors": [finding.as_json() for finding in report.strict_errors],
+        }
+
+    async def resolve(self, call: Call, body: ResolveBody) -> Answer:
+        """Show what capabilities resolve to on a platform."""
+        policy = await self._policy(call, body)
+        resolved = await asyncio.to_thread(policy.on, body.platform)
+        return await asyncio.to_thread(resolved.as_json)
+
+    async def decide(self, call: Call, body: DecideBody) -> Answer:
+        """Decide whether a webview may invoke a command."""
+        caller = _checked(body.caller())
+        policy = await self._policy(call, body)
+        await asyncio.to_thread(policy.on, body.platform)
+        return policy.decide(body.command, *caller, body.platform).as_json()
+
+    async def decide_shell(self, call: Call, body: ShellBody) -> Answer:
+        """Decide whether a webview may run a program, or open a link."""
+        caller = _checked(body.caller())
+        policy = await self._policy(call, body)
+        await asyncio.to_thread(policy.on, body.platform)
+        if body.command == OPEN:
+            if body.path is None:
+                raise InvalidInput("path", f"{OPEN} needs the link to open")
+            return policy.decide_open(body.path, caller, body.platform).as_json()
+        if body.name is None:
+            raise InvalidInput("name", f"{body.command} needs a name of its scope")
+        folders = Folders(body.platform, body.application, body.resource)
+        return policy.decide_shell(body.call(), caller, folders).as_json()
+
+    async def schema(self, call: Call) -> Answer:
+        """The JSON Schema of capability files, served permission tables included."""
+        return capability_schema(await self._folders.of(call.daemon).tables())
+
+    async def _policy(self, call: Call, body: Capabilities) -> Policy:
+        folder = self._folders.of(call.daemon)
+        if not body.given("capabilities"):
+            return await folder.policy()
+        tables = await folder.tables()
+        report = await asyncio.to_thread(validate, body.capabilities, tables, body.mode)
+        return Policy(report.checked(), tables)
+
+
+def _checked(caller: Caller) -> Caller:
+    if caller.origin == LOCAL or _is_url(caller.origin):
+        return caller
+    raise InvalidInput("origin", "must be 'local' or a URL such as https://a.dev/page")
+
+
+def _is_url(text: str) -> bool:
+    try:
+        return ":" in text and (bool(host_of(text)) or "://" not in text)
+    except TypeError:
+        return False
+
+
+def route_group(folders: ServedFolders) -> RouteGroup:
+    """Make the group of one daemon."""
+    handlers = CapabilityRoutes(folders)
+    group = RouteGroup("desktop_shell.capabilities")
+    for name, body, answer in (
+        ("validate", ValidateBody, ValidateAnswer),
+        ("resolve", ResolveBody, dict),
+        ("decide", DecideBody, DecideAnswer),
+        ("decide-shell", ShellBody, ShellAnswer),
+    ):
+        handler = getattr(handlers, name.replace("-", "_"))
+        path = f"{PREFIX}/{name}"
+        group.post(path, scope=READ, cost=COST, body=body, answer=answer)(handler)
+    group.get(f"{PREFIX}/schema", scope=READ, answer=dict)(handlers.schema)
+    return group

@@ -1,0 +1,18 @@
+"""The one HTTP client: policies, guard points, caps, and errors that say what left."""
+
+from collections.abc import Iterable
+
+from agenthost import BackendSpec, Egress, Guards, Port, hookimpl
+
+
+def open_egress(guards: Guards) -> Egress:
+    """Open the way out, guarded at the points ``url`` and ``address``."""
+    from .client import AiohttpEgress
+
+    return AiohttpEgress(guards)
+
+
+@hookimpl
+def register_backend() -> Iterable[BackendSpec]:
+    """Offer aiohttp for the port ``egress``."""
+    yield BackendSpec(Port.EGRESS, "aiohttp", open_egress)

@@ -1,0 +1,78 @@
+"""Egress: hands out httpx clients, one for each policy, and closes them at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from agenthost import EgressPolicy, Guards, Unavailable
+
+if TYPE_CHECKING:
+    import httpx
+
+ENDED = "outbound requests have ended; the daemon is stopping"
+
+
+class AiohttpEgress:
+    """Everything that leaves the daemon by HTTP leaves through a client from here.
+
+    Args:
+        guards: Asked at the points ``url`` and ``address``; without a healthy guard
+            there, nothing leaves.
+    """
+
+    def __init__(self, guards: Guards) -> None:
+        self._guards = guards
+        self._clients: dict[EgressPolicy, httpx.AsyncClient] = {}
+        self._closed = False
+
+    def client(self, policy: EgressPolicy) -> httpx.AsyncClient:
+        """Return the policy's client; it stays open until the daemon ends.
+
+        It keeps no cookies, reads no proxy settings from the environment, and raises
+        what ``EgressTransport`` lists.
+
+        Raises:
+            Unavailable: ``close`` was called.
+        """
+        if self._closed:
+            raise Unavailable(ENDED)
+        client = self._clients.get(policy)
+        if client is None:
+            client = self._clients[policy] = _client(policy, self._guards)
+        return client
+
+    async def warm_up(self) -> None:
+        """Import in a thread what the first request needs."""
+        await asyncio.to_thread(_import_wire)
+
+    async def close(self) -> None:
+        """Close every client and its connections."""
+        self._closed = True
+        clients, self._clients = list(self._clients.values()), {}
+        for client in clients:
+            await client.aclose()
+
+
+def _import_wire() -> None:
+    import aiohttp  # noqa: F401  (loaded here so that the loop does not wait for it)
+
+    from . import transport  # noqa: F401  (likewise)
+
+
+def _client(policy: EgressPolicy, guards: Guards) -> httpx.AsyncClient:
+    # A boot need not wait for httpx.
+    import httpx
+
+    from .cookies import NoCookies
+    from .decode import ACCEPTED
+    from .transport import EgressTransport
+
+    return httpx.AsyncClient(
+        transport=EgressTransport(policy, guards),
+        timeout=policy.timeout,
+        headers={"Accept-Encoding": ACCEPTED, "User-Agent": "agenthost"},
+        cookies=NoCookies(),
+        follow_redirects=False,
+        trust_env=False,
+    )

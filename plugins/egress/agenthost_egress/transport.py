@@ -1,0 +1,277 @@
+"""An httpx transport over aiohttp: guarded, capped, and honest about what left."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator
+from typing import TYPE_CHECKING
+
+import httpx
+from agenthost import (
+    CHECK_HOST,
+    FINAL_URL,
+    EgressPolicy,
+    Guard,
+    Guards,
+    InvalidInput,
+    OutcomeUnknown,
+    TooLarge,
+    Unavailable,
+    UrlCase,
+)
+
+from .client import ENDED
+from .decode import Decoder, UnknownCoding
+from .faults import broken_body, translated
+from .redirects import is_redirect, next_request
+from .session import HOST, open_session
+from .target import Target, target_of
+
+if TYPE_CHECKING:
+    import aiohttp
+    import yarl
+
+_PIECE = 256 * 1024
+_SLOWEST = 32 * 1024
+_WIRE_ERRORS = (OSError, ValueError, TypeError, RuntimeError)
+# Those of the connection are ours to set; the caller's would confuse the wire.
+_HOP_HEADERS = frozenset(
+    {
+        "host",
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "proxy-authorization",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "expect",
+    }
+)
+
+
+class EgressTransport(httpx.AsyncBaseTransport):
+    """Send requests of one policy through its own aiohttp session.
+
+    Raises, whatever the layer below does: Blocked, InvalidInput, NotSent,
+    OutcomeUnknown, TooLarge, Unavailable, and of httpx ConnectTimeout (nothing was
+    sent), ReadTimeout, TooManyRedirects and, for a redirect that is handed back with a
+    broken place, RemoteProtocolError.
+    """
+
+    def __init__(self, policy: EgressPolicy, guards: Guards) -> None:
+        self._policy = policy
+        self._guards = guards
+        self._session: aiohttp.ClientSession | None = None
+        self._opening = asyncio.Lock()
+        self._closed = False
+        self._usual = httpx.Timeout(policy.timeout).as_dict()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request, following at most the policy's number of redirects."""
+        total = self._policy.total_timeout
+        deadline = asyncio.get_running_loop().time() + total if total else None
+        hops = self._policy.max_redirects
+        while True:
+            response = await self._send(request, deadline)
+            if not (self._policy.max_redirects and is_redirect(response)):
+                return response
+            await response.aclose()
+            if not hops:
+                raise httpx.TooManyRedirects("too many redirects", request=request)
+            hops -= 1
+            request = next_request(request, response)
+
+    async def aclose(self) -> None:
+        """Close every connection; requests that still run fail."""
+        self._closed = True
+        if self._session is not None:
+            await self._session.close()
+
+    async def _send(
+        self, request: httpx.Request, deadline: float | None
+    ) -> httpx.Response:
+        target = target_of(request.url)
+        check_host = request.extensions.get(CHECK_HOST)
+        if check_host is not None:
+            check_host(target.host)
+        self._guards.check(
+            Guard.URL,
+            UrlCase(
+                target.scheme, target.host, target.port, self._policy.allowed_hosts
+            ),
+        )
+        session = self._session or await self._open()
+        timeout = self._timeout(session, request, deadline)
+        token = HOST.set(target.host)
+        try:
+            async with asyncio.timeout(_sending_time(request)):
+                answer = await session.request(
+                    request.method,
+                    _same_place(request.url, target),
+                    headers=_headers(request),
+                    data=_body(request),
+                    allow_redirects=False,
+                    timeout=timeout,
+                )
+        except _wire_errors() as error:
+            raise translated(error, request) from error
+        finally:
+            HOST.reset(token)
+        return self._response(answer, request)
+
+    async def _open(self) -> aiohttp.ClientSession:
+        async with self._opening:
+            if self._closed:
+                raise Unavailable(ENDED)
+            if self._session is None:
+                self._session = await open_session(self._policy, self._guards)
+        return self._session
+
+    def _timeout(
+        self,
+        session: aiohttp.ClientSession,
+        request: httpx.Request,
+        deadline: float | None,
+    ) -> aiohttp.ClientTimeout:
+        asked = request.extensions.get("timeout", self._usual)
+        if deadline is None and asked == self._usual:
+            return session.timeout
+        import aiohttp
+
+        left = None
+        if deadline is not None:
+            left = max(deadline - asyncio.get_running_loop().time(), 0.001)
+        return aiohttp.ClientTimeout(
+            total=left,
+            connect=asked.get("connect"),
+            sock_connect=asked.get("connect"),
+            sock_read=asked.get("read"),
+            ceil_threshold=3600,
+        )
+
+    def _response(
+        self, answer: aiohttp.ClientResponse, request: httpx.Request
+    ) -> httpx.Response:
+        try:
+            decoder = Decoder(answer.headers.get("Content-Encoding", ""))
+        except UnknownCoding as error:
+            answer.close()
+            raise OutcomeUnknown(
+                f"{request.url.host} answered in a coding that was not asked for"
+            ) from error
+        headers = answer.raw_headers
+        if decoder.active:
+            coded = (b"content-encoding", b"content-length")
+            headers = tuple(h for h in headers if h[0].lower() not in coded)
+        return httpx.Response(
+            answer.status,
+            headers=headers,
+            stream=_Body(answer, request, decoder, self._policy.max_bytes),
+            extensions={
+                "http_version": b"HTTP/1.1",
+                "reason_phrase": (answer.reason or "").encode("ascii", "replace"),
+                FINAL_URL: str(request.url),
+            },
+        )
+
+
+class _Body(httpx.AsyncByteStream):
+    """The decoded body of an answer, read as it arrives and cut at the cap."""
+
+    def __init__(
+        self,
+        answer: aiohttp.ClientResponse,
+        request: httpx.Request,
+        decoder: Decoder,
+        limit: int | None,
+    ) -> None:
+        self._answer = answer
+        self._request = request
+        self._decoder = decoder
+        self._limit = limit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        read = 0
+        try:
+            async for chunk in self._answer.content.iter_any():
+                for piece in self._decoder.feed(chunk):
+                    read += len(piece)
+                    self._within(read)
+                    yield piece
+            self._decoder.finish()
+        except _wire_errors() as error:
+            self._answer.close()
+            raise broken_body(error, self._request) from error
+
+    def _within(self, read: int) -> None:
+        if self._limit is not None and read > self._limit:
+            self._answer.close()
+            raise TooLarge(
+                f"the answer of {self._request.url.host} is over {self._limit} bytes"
+            )
+
+    async def aclose(self) -> None:
+        if self._answer.content.at_eof():
+            self._answer.release()
+        else:
+            self._answer.close()
+
+
+def _wire_errors() -> tuple[type[Exception], ...]:
+    import aiohttp
+
+    return (aiohttp.ClientError, *_WIRE_ERRORS)
+
+
+def _same_place(url: httpx.URL, target: Target) -> yarl.URL:
+    """Hand the URL on byte for byte, once the second parser sees the same place.
+
+    Raises:
+        InvalidInput: It does not.
+    """
+    import yarl
+
+    read = yarl.URL(str(url).partition("#")[0], encoded=True)
+    host = (read.raw_host or "").lower().rstrip(".")
+    if (read.scheme, host, read.port) != (target.scheme, target.host, target.port):
+        raise InvalidInput("url", "it can be read in more than one way")
+    return read
+
+
+def _sending_time(request: httpx.Request) -> float | None:
+    """Seconds in which a large body must have been taken and answered.
+
+    The wire's own timers watch reading only: a peer that never reads would hold us.
+    """
+    if not isinstance(request.stream, httpx.ByteStream):
+        return None
+    size = len(request.content)
+    patience: dict[str, float | None] = request.extensions.get("timeout", {})
+    connect, read = patience.get("connect"), patience.get("read")
+    if size <= _PIECE or connect is None or read is None:
+        return None
+    return connect + read + size / _SLOWEST
+
+
+def _headers(request: httpx.Request) -> list[tuple[str, str]]:
+    dropped = _HOP_HEADERS
+    if isinstance(request.stream, httpx.ByteStream) and len(request.content) <= _PIECE:
+        dropped = dropped | {"content-length"}
+    return [(k, v) for k, v in request.headers.multi_items() if k not in dropped]
+
+
+def _body(request: httpx.Request) -> bytes | AsyncIterable[bytes] | None:
+    stream = request.stream
+    if isinstance(stream, httpx.ByteStream):
+        content = request.content
+        return _pieces(content) if len(content) > _PIECE else content or None
+    if isinstance(stream, httpx.AsyncByteStream):
+        return stream
+    raise InvalidInput("body", "an asynchronous client needs an asynchronous body")
+
+
+async def _pieces(content: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(content), _PIECE):
+        yield content[start : start + _PIECE]

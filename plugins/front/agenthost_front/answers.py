@@ -1,0 +1,144 @@
+"""The one error map, and how an answer becomes bytes."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agenthost import (
+    AgentHostError,
+    Answer,
+    EventStream,
+    QuotaExceeded,
+    RateLimited,
+    Reply,
+    Unauthenticated,
+)
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+
+from .asgi import Headers
+
+JSON_TYPE = (b"content-type", b"application/json")
+RETRY_AFTER = (b"retry-after", b"60")
+CHALLENGE = (b"www-authenticate", b"Bearer")
+INTERNAL = "internal error; the daemon's log has it under this x-request-id"
+
+_log = logging.getLogger("agenthost.front")
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A whole answer: status, headers without its length, and body."""
+
+    status: int
+    body: bytes
+    headers: Headers = field(default_factory=lambda: [JSON_TYPE])
+
+
+class Draining(AgentHostError):
+    """The daemon is ending and takes no new work."""
+
+    status = 503
+    code = "draining"
+
+
+class BodyTimeout(AgentHostError):
+    """The body did not arrive in time."""
+
+    status = 408
+    code = "request_timeout"
+
+
+def to_json(value: Any) -> bytes:
+    """Write JSON compactly as UTF-8; models by alias, UUIDs and times as text."""
+    text = json.dumps(
+        value, separators=(",", ":"), ensure_ascii=False, default=_jsonable
+    )
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        # A lone surrogate has no UTF-8 form; JSON can still escape it.
+        return json.dumps(value, separators=(",", ":"), default=_jsonable).encode()
+
+
+def _jsonable(value: Any) -> Any:
+    return to_jsonable_python(value, by_alias=True)
+
+
+def encode(answer: Answer, status: int) -> Plain | EventStream:
+    """Turn a handler's answer into what is sent; ``status`` unless it names one."""
+    if isinstance(answer, EventStream):
+        return answer
+    if isinstance(answer, Reply):
+        return _encode_reply(answer)
+    return Plain(status, _body(answer))
+
+
+def _encode_reply(reply: Reply) -> Plain:
+    headers = [
+        (name.lower().encode("latin-1"), value.encode("latin-1"))
+        for name, value in reply.headers.items()
+    ]
+    if isinstance(reply.body, bytes):
+        return Plain(reply.status, reply.body, headers)
+    if reply.body is None and reply.status in {204, 304}:
+        return Plain(reply.status, b"", headers)
+    if all(name != b"content-type" for name, _ in headers):
+        headers.append(JSON_TYPE)
+    return Plain(reply.status, _body(reply.body), headers)
+
+
+def _body(value: Any) -> bytes:
+    if isinstance(value, BaseModel):
+        return value.model_dump_json(by_alias=True).encode()
+    return to_json(value)
+
+
+def error_body(message: str, code: str) -> bytes:
+    """The body that every error has."""
+    return to_json({"error": message, "code": code})
+
+
+class ErrorMap:
+    """From an exception to the answer that tells of it.
+
+    Args:
+        on_panic: Called for every exception that nobody expected.
+    """
+
+    def __init__(self, on_panic: Callable[[], None]) -> None:
+        self._on_panic = on_panic
+
+    def answer(self, error: BaseException, request_id: str) -> Plain:
+        """Map an error; what is not of our tree is logged and shows nothing."""
+        if isinstance(error, AgentHostError):
+            headers = [JSON_TYPE, *_remedies(error)]
+            return Plain(error.status, error_body(error.message, error.code), headers)
+        self.panic(error, request_id)
+        return Plain(500, error_body(INTERNAL, "internal"))
+
+    def panic(self, error: BaseException, request_id: str) -> None:
+        """Log and count an exception that nobody expected."""
+        self._on_panic()
+        _log.error("unhandled error in request %s", request_id, exc_info=error)
+
+
+def _remedies(error: AgentHostError) -> Headers:
+    if isinstance(error, RateLimited | QuotaExceeded):
+        return [RETRY_AFTER]
+    if isinstance(error, Unauthenticated):
+        return [CHALLENGE]
+    return []
+
+
+def http_error(status: int, message: str, headers: Mapping[str, str]) -> Plain:
+    """An error that Quart found: unknown route, wrong method and their like."""
+    code = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}.get(
+        status, "http_error"
+    )
+    pairs = [(k.lower().encode(), v.encode("latin-1")) for k, v in headers.items()]
+    return Plain(status, error_body(message, code), [JSON_TYPE, *pairs])

@@ -1,0 +1,113 @@
+"""Request bodies: bounded in size and time, read before anything is served."""
+
+from __future__ import annotations
+
+import asyncio
+
+from agenthost import TooLarge
+
+from .answers import BodyTimeout
+from .asgi import Event, Receive
+from .dispatch import WRITES, Exchange
+
+_LINGER_BYTES = 8 * 1024 * 1024
+_LINGER_SECONDS = 1.0
+
+
+def has_body(exchange: Exchange) -> bool:
+    """Tell whether a body may come; HTTP/2 need not announce one."""
+    headers = exchange.headers
+    return (
+        exchange.method in WRITES
+        or headers.get("content-length", "0") != "0"
+        or "transfer-encoding" in headers
+    )
+
+
+def check_length(exchange: Exchange, limit: int) -> None:
+    """Refuse a body by what its headers say of it.
+
+    Raises:
+        TooLarge: It is announced to be over the limit.
+    """
+    length = exchange.headers.get("content-length", "0")
+    if length.isdigit() and int(length) > limit:
+        raise _too_large(limit)
+
+
+async def read(receive: Receive, limit: int, seconds: float) -> bytes | None:
+    """Read a whole body; None when the client left before its end.
+
+    Raises:
+        TooLarge: It grew over the limit.
+        BodyTimeout: It did not arrive in time.
+    """
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                chunks.append(message.get("body", b""))
+                size += len(chunks[-1])
+                if size > limit:
+                    raise _too_large(limit)
+                if not message.get("more_body"):
+                    return b"".join(chunks)
+    except TimeoutError as error:
+        raise BodyTimeout(f"the body did not arrive within {seconds:g} s") from error
+
+
+async def discard(receive: Receive) -> None:
+    """Read on for a moment after a refusal, so that a reset does not overtake it."""
+    size = 0
+    try:
+        async with asyncio.timeout(_LINGER_SECONDS):
+            while size < _LINGER_BYTES:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if not message.get("more_body"):
+                    return
+    except TimeoutError:
+        return
+
+
+class Replay:
+    """A ``receive`` that gives a body already read, then what comes after it."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self.gone = False
+        self._body: bytes | None = body
+        self._receive = receive
+        self._left = False
+        self._waiting: asyncio.Task[object] | None = None
+
+    async def __call__(self) -> Event:
+        """The next message."""
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        try:
+            self._waiting = asyncio.current_task()
+            message = await self._receive()
+        except asyncio.CancelledError:
+            if not self._left or self._waiting is None or self._waiting.uncancel():
+                raise
+            message = {"type": "http.disconnect"}
+        self.gone = self.gone or message["type"] == "http.disconnect"
+        return message
+
+    def leave(self) -> None:
+        """Tell who receives that the client has left.
+
+        Quart, when cancelled, leaves its handler running; told this, it does not.
+        """
+        if not self._left and self._waiting is not None:
+            self._left = True
+            self._waiting.cancel()
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(f"the body is over the limit of {limit} bytes")

@@ -1,0 +1,76 @@
+"""The front as the daemon uses it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agenthost import RouteGroup
+
+from .access import Tickets
+from .answers import ErrorMap
+from .app import create_app
+from .dispatch import Dispatcher
+from .gate import Gate
+from .layer import Layer
+from .mounting import Mounted
+from .openapi import description
+from .serve import Server
+from .settings import FrontSettings
+from .shutdown import EndTurns, Shutdown
+from .sockets import Sockets
+
+if TYPE_CHECKING:
+    from agenthost import Daemon
+
+
+class QuartFront:
+    """Everything between a TCP port and the handlers of route groups.
+
+    ``app`` is the Quart application that plugins see, ``asgi`` the layer in front of
+    it, ``tickets`` stand for the key in a browser's WebSocket, ``panics`` counts the
+    exceptions nobody expected.
+    """
+
+    def __init__(self, daemon: Daemon, settings: FrontSettings) -> None:
+        self.panics = 0
+        self.tickets = Tickets(daemon.clock.monotonic)
+        errors = ErrorMap(self._count_panic)
+        dispatcher = Dispatcher(daemon, errors)
+        self.app = create_app(errors)
+        self._mounted = Mounted(self.app, dispatcher)
+        self._gate = Gate(daemon, settings, self.tickets)
+        sockets = Sockets(daemon, self._gate, self._mounted, errors)
+        self.asgi = Layer(self._gate, self._mounted, dispatcher, sockets, errors)
+        self._shutdown = Shutdown(self._gate, self.asgi, sockets)
+        self._server = Server(self.asgi, settings)
+        self.mount(description(self._mounted.bound))
+
+    def mount(self, group: RouteGroup) -> None:
+        """Serve the routes of a group, all or none; only before :meth:`start`.
+
+        Raises:
+            PluginError: A path is taken, or a handler does not fit its route.
+        """
+        self._mounted.add(group)
+
+    async def start(self, host: str, port: int) -> tuple[str, int]:
+        """Listen and serve; return the address, with the real port for port 0.
+
+        Raises:
+            Conflict: The port is taken.
+            ConfigError: The address cannot be listened on.
+        """
+        self._gate.listen_on(host)
+        return await self._server.start(host, port)
+
+    async def drain(self, end_turns: EndTurns | None = None) -> None:
+        """Refuse new work, end the turns by the callback, close streams and sockets."""
+        await self._shutdown.drain(end_turns)
+
+    async def stop(self) -> None:
+        """End what still runs and stop the server; the store may close after it."""
+        await self._shutdown.finish()
+        await self._server.stop()
+
+    def _count_panic(self) -> None:
+        self.panics += 1

@@ -1,0 +1,200 @@
+"""The one ASGI callable in front of everything.
+
+In this order: request id, response headers, body limit, request guards, host and
+origin, access rule; then the route, served here or by the Quart application.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import uuid4
+
+from agenthost import EventStream
+
+from .answers import ErrorMap, Plain
+from .asgi import Event, Receive, Scope, Send
+from .bodies import Replay, check_length, discard, has_body, read
+from .dispatch import EXCHANGE, Bound, Dispatcher, Exchange
+from .gate import DEFAULT_COST, Gate, open_exchange
+from .headers import Sender
+from .mounting import Mounted
+from .origins import is_preflight
+from .sockets import Sockets
+from .streams import STREAM_HEADERS, Departure, Streams, close_frames
+
+Match = tuple[Bound, list[str]]
+
+# A handler that takes longer is watched for a client that leaves.
+_WATCH_AFTER = 0.05
+
+
+class Layer:
+    """The front's ASGI application.
+
+    Args:
+        gate: The rules every request meets first.
+        mounted: The routes and the Quart application behind them.
+        dispatcher: What runs the handlers.
+        sockets: The WebSockets.
+        errors: The error map.
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        mounted: Mounted,
+        dispatcher: Dispatcher,
+        sockets: Sockets,
+        errors: ErrorMap,
+    ) -> None:
+        self.running: dict[asyncio.Task[None], Replay | None] = {}
+        self.streams = Streams(gate.settings.keep_alive)
+        self._gate = gate
+        self._mounted = mounted
+        self._dispatcher = dispatcher
+        self._sockets = sockets
+        self._errors = errors
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve an HTTP request, a WebSocket or the lifespan."""
+        if scope["type"] == "lifespan":
+            await self._mounted.app(scope, receive, send)
+            return
+        request_id = str(uuid4())
+        sender = Sender(send, scope["path"], request_id)
+        exchange = open_exchange(scope, request_id)
+        task = asyncio.current_task()
+        if task is not None:
+            self.running[task] = None
+        try:
+            if scope["type"] == "websocket":
+                await self._sockets.serve(exchange, scope, receive, sender)
+            else:
+                await self._http(exchange, scope, receive, sender)
+        finally:
+            if task is not None:
+                del self.running[task]
+
+    async def _http(
+        self, exchange: Exchange, scope: Scope, receive: Receive, sender: Sender
+    ) -> None:
+        match = self._mounted.find(exchange.method, exchange.path)
+        try:
+            outcome = self._enter(exchange, scope, match, sender)
+            if outcome is None and has_body(exchange):
+                limit = self._limit(match)
+                seconds = self._gate.settings.body_timeout
+                body = await read(receive, limit, seconds)
+                if body is None:
+                    return
+                exchange.body, receive = body, Replay(body, receive)
+        except Exception as error:  # noqa: BLE001 - every refusal becomes an answer
+            outcome = self._errors.answer(error, exchange.request_id)
+        if outcome is not None:
+            await self._refuse(exchange, outcome, receive, sender)
+        elif match is not None and match[0].route.direct:
+            await self._direct(exchange, match, receive, sender)
+        else:
+            await self._quart(exchange, scope, receive, sender)
+
+    def _enter(
+        self, exchange: Exchange, scope: Scope, match: Match | None, sender: Sender
+    ) -> Plain | None:
+        gate, route = self._gate, match[0].route if match is not None else None
+        exchange.found = match[0] if match is not None else None
+        sender.extra += gate.origins.cors(exchange.headers)
+        check_length(exchange, self._limit(match))
+        gate.admit(exchange, scope, route.cost if route else DEFAULT_COST)
+        if is_preflight(exchange.method, exchange.headers):
+            return gate.origins.preflight(exchange.headers)
+        identify = gate.access.identify
+        if route is not None and route.public:
+            identify = gate.access.identify_public
+        exchange.principal = identify(exchange.client, exchange.headers)
+        return None
+
+    def _limit(self, match: Match | None) -> int:
+        own = match[0].route.body_limit if match is not None else None
+        return own if own is not None else self._gate.settings.body_limit
+
+    async def _direct(
+        self, exchange: Exchange, match: Match, receive: Receive, sender: Sender
+    ) -> None:
+        outcome: Plain | EventStream | None = None
+        with Departure(receive, _WATCH_AFTER):
+            outcome = await self._dispatcher.perform(match[0], exchange, match[1])
+        if isinstance(outcome, EventStream):
+            await self._stream(exchange, outcome, receive, sender)
+        elif outcome is not None:
+            await send_plain(exchange, outcome, sender)
+
+    async def _quart(
+        self, exchange: Exchange, scope: Scope, receive: Receive, sender: Sender
+    ) -> None:
+        replay = receive if isinstance(receive, Replay) else Replay(b"", receive)
+        scope[EXCHANGE] = exchange
+        task = asyncio.current_task()
+        if task is not None:
+            self.running[task] = replay
+
+        async def unless_stream(message: Event) -> None:
+            if exchange.stream is None:
+                await sender(message)
+
+        try:
+            await self._mounted.app(scope, replay, unless_stream)
+            if task is not None:
+                self.running[task] = None
+        except Exception as error:  # noqa: BLE001 - also the framework's own faults
+            plain = self._errors.answer(error, exchange.request_id)
+            if not sender.started:
+                await send_plain(exchange, plain, sender)
+        if exchange.stream is None:
+            return
+        if replay.gone:
+            await close_frames(exchange.stream.frames)
+        else:
+            await self._stream(exchange, exchange.stream, receive, sender)
+
+    async def _stream(
+        self,
+        exchange: Exchange,
+        stream: EventStream,
+        receive: Receive,
+        sender: Sender,
+    ) -> None:
+        start = {"type": "http.response.start", "status": 200}
+        try:
+            with Departure(receive, 0):
+                await sender({**start, "headers": STREAM_HEADERS})
+                if exchange.method == "HEAD":
+                    await sender({"type": "http.response.body", "body": b""})
+                else:
+                    await self.streams.serve(stream.frames, sender)
+        except Exception as error:  # noqa: BLE001 - the answer has begun: cut it
+            self._errors.panic(error, exchange.request_id)
+        finally:
+            await close_frames(stream.frames)
+
+    async def _refuse(
+        self, exchange: Exchange, plain: Plain, receive: Receive, sender: Sender
+    ) -> None:
+        if not has_body(exchange) or isinstance(receive, Replay):
+            await send_plain(exchange, plain, sender)
+            return
+        await send_plain(exchange, plain, sender, more=True)
+        await discard(receive)
+        await sender({"type": "http.response.body", "body": b""})
+
+
+async def send_plain(
+    exchange: Exchange, plain: Plain, sender: Sender, *, more: bool = False
+) -> None:
+    """Send a whole answer; with ``more`` its end is left to the caller."""
+    body = b"" if exchange.method == "HEAD" else plain.body
+    headers = plain.headers
+    if plain.status != 204:
+        headers = [*headers, (b"content-length", b"%d" % len(plain.body))]
+    start = {"type": "http.response.start", "status": plain.status}
+    await sender({**start, "headers": headers})
+    await sender({"type": "http.response.body", "body": body, "more_body": more})

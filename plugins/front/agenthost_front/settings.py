@@ -1,0 +1,63 @@
+"""What the front needs to know of the configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agenthost import Secret
+
+if TYPE_CHECKING:
+    from agenthost import Daemon
+
+
+@dataclass(frozen=True, slots=True)
+class FrontSettings:
+    """Who may come in, and the limits that hold for everybody.
+
+    Args:
+        api_key: The one key; None opens the API to loopback clients.
+        allow_unauthenticated_network: Without a key, also answer other peers.
+        allowed_hosts: Names beside the loopback ones that ``Host`` may carry.
+        allowed_origins: Other origins that may change state, ``https://ui.example``.
+        cors_origins: Origins that browsers may let read answers; all they need.
+        body_limit: Bytes of a body where the route names no limit of its own.
+        sockets_per_client: Open WebSockets from one address.
+        body_timeout: Seconds for a whole body to arrive.
+        keep_alive: Seconds of silence before a stream gets a comment.
+        socket_idle: Seconds without a message before a WebSocket is closed.
+        socket_ping: Seconds between two pings to a WebSocket.
+        peer_timeout: Seconds for a peer to read something of what it was sent.
+        grace: Seconds for running requests to end when the front stops.
+    """
+
+    api_key: Secret | None = None
+    allow_unauthenticated_network: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    cors_origins: tuple[str, ...] = ()
+    body_limit: int = 1024 * 1024
+    sockets_per_client: int = 64
+    body_timeout: float = 15.0
+    keep_alive: float = 15.0
+    socket_idle: float = 1800.0
+    socket_ping: float = 20.0
+    peer_timeout: float = 20.0
+    grace: float = 5.0
+
+    @property
+    def key(self) -> str:
+        """The key's text, "" when there is none."""
+        return self.api_key.reveal() if self.api_key is not None else ""
+
+
+def settings_of(daemon: Daemon) -> FrontSettings:
+    """Take what the daemon's configuration says of the front."""
+    config = daemon.config
+    return FrontSettings(
+        api_key=config.api_key,
+        allow_unauthenticated_network=config.allow_unauthenticated_network,
+        allowed_hosts=config.server.allowed_hosts,
+        allowed_origins=config.server.allowed_origins,
+        cors_origins=config.server.cors_origins,
+    )

@@ -1,0 +1,242 @@
+"""WebSockets as raw ASGI: bounded both ways, refused in JSON, ended in good order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from agenthost import (
+    AgentHostError,
+    Call,
+    NotFound,
+    RateLimited,
+    SocketClosed,
+    authorize,
+)
+from hypercorn.protocol.ws_stream import (
+    FrameTooLargeError,
+    WebsocketBuffer,
+    WSStream,
+)
+from wsproto.events import Message
+
+from .answers import ErrorMap, Plain
+from .asgi import Receive, Scope
+from .dispatch import BoundSocket, Exchange, read_values
+from .gate import DEFAULT_COST, Gate
+from .headers import Sender
+from .mounting import Mounted
+
+if TYPE_CHECKING:
+    from agenthost import Daemon
+
+FRAME_LIMIT = 64 * 1024
+WAITING_FRAMES = 16
+
+NORMAL, GOING_AWAY, UNSUPPORTED, TOO_BIG, FAILED = 1000, 1001, 1003, 1009, 1011
+
+
+class OpenSocket:
+    """One WebSocket, as its handler gets it."""
+
+    def __init__(
+        self, call: Call, receive: Receive, sender: Sender, gate: Gate
+    ) -> None:
+        self.call = call
+        self.accepted = False
+        self.closed = False
+        self._receive = receive
+        self._send = sender
+        self._settings = gate.settings
+        self._inbox: asyncio.Queue[str | None] = asyncio.Queue(WAITING_FRAMES)
+        self._pump: asyncio.Task[None] | None = None
+        self._handler = asyncio.current_task()
+
+    async def accept(self) -> None:
+        """Finish the handshake."""
+        await self._send({"type": "websocket.accept"})
+        self.accepted = True
+        self._pump = asyncio.create_task(self._read())
+
+    async def receive(self) -> str | None:
+        """The next text frame, None when the peer has gone."""
+        if self.closed and self._inbox.empty():
+            return None
+        return await self._inbox.get()
+
+    async def send(self, text: str) -> None:
+        """Send a text frame; SocketClosed when the peer has gone or reads nothing."""
+        if self.closed:
+            raise SocketClosed
+        try:
+            async with asyncio.timeout(self._settings.peer_timeout):
+                await self._send({"type": "websocket.send", "text": text})
+        except TimeoutError as error:
+            self._ended()
+            raise SocketClosed from error
+
+    async def close(self, code: int = NORMAL) -> None:
+        """End it; idempotent."""
+        if self.closed or not self.accepted:
+            return
+        self._ended()
+        try:
+            async with asyncio.timeout(1):
+                await self._send({"type": "websocket.close", "code": code})
+        except TimeoutError:
+            return
+
+    def release(self) -> None:
+        """Stop reading; the handler has ended."""
+        self.closed = True
+        if self._pump is not None:
+            self._pump.cancel()
+
+    def overflowed(self) -> None:
+        """Note that the server refused a frame; it has sent the close frame."""
+        self._ended()
+
+    async def _read(self) -> None:
+        while not self.closed:
+            code = await self._next()
+            if code is not None:
+                await self.close(code)
+
+    async def _next(self) -> int | None:
+        try:
+            async with asyncio.timeout(self._settings.socket_idle):
+                message = await self._receive()
+        except TimeoutError:
+            return GOING_AWAY
+        if message["type"] == "websocket.disconnect":
+            self._ended()
+            return None
+        text = message.get("text")
+        if text is None:
+            return UNSUPPORTED
+        if len(text) * 4 > FRAME_LIMIT and len(text.encode()) > FRAME_LIMIT:
+            return TOO_BIG
+        await self._inbox.put(text)
+        return None
+
+    def _ended(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        if self._inbox.full():
+            self._inbox.get_nowait()
+        self._inbox.put_nowait(None)
+        if self._handler is not None:
+            loop = asyncio.get_running_loop()
+            timer = loop.call_later(self._settings.grace, self._handler.cancel)
+            self._handler.add_done_callback(lambda _: timer.cancel())
+
+
+class _Inbox(WebsocketBuffer):
+    """Hypercorn goes on storing a message that it refused; this one drops it."""
+
+    def __init__(self, socket: OpenSocket) -> None:
+        super().__init__(FRAME_LIMIT)
+        self._socket = socket
+
+    def extend(self, event: Message[Any]) -> None:
+        """Take a piece of a message."""
+        if self.length + len(event.data) > self.max_length:
+            self.clear()
+            self.length = self.max_length
+            self._socket.overflowed()
+            raise FrameTooLargeError
+        super().extend(event)
+
+
+class Sockets:
+    """All WebSockets of a front."""
+
+    def __init__(
+        self, daemon: Daemon, gate: Gate, mounted: Mounted, errors: ErrorMap
+    ) -> None:
+        self.open: set[OpenSocket] = set()
+        self._daemon = daemon
+        self._gate = gate
+        self._mounted = mounted
+        self._errors = errors
+        self._per_client: Counter[str] = Counter()
+
+    async def serve(
+        self, exchange: Exchange, scope: Scope, receive: Receive, sender: Sender
+    ) -> None:
+        """Take an upgrade, or refuse it with a JSON error."""
+        await receive()
+        try:
+            bound, texts = self._enter(exchange, scope)
+            values = read_values(bound.converters, texts)
+        except Exception as error:  # noqa: BLE001 - every refusal becomes an answer
+            plain = self._errors.answer(error, exchange.request_id)
+            await _refuse(plain, sender)
+            return
+        socket = OpenSocket(exchange.call(self._daemon), receive, sender, self._gate)
+        stream = getattr(sender.target, "__self__", None)
+        if isinstance(stream, WSStream):
+            stream.buffer = _Inbox(socket)
+        self._per_client[exchange.client] += 1
+        self.open.add(socket)
+        try:
+            await self._handle(bound, socket, values, sender)
+        finally:
+            self.open.discard(socket)
+            self._per_client -= Counter({exchange.client: 1})
+            socket.release()
+
+    async def end(self) -> None:
+        """Close all of them: the daemon is going away."""
+        await asyncio.gather(*(socket.close(GOING_AWAY) for socket in self.open))
+
+    def _enter(self, exchange: Exchange, scope: Scope) -> tuple[BoundSocket, list[str]]:
+        match = self._mounted.find_socket(exchange.path)
+        cost = match[0].route.cost if match is not None else DEFAULT_COST
+        self._gate.admit(exchange, scope, cost)
+        ticket = exchange.query.pop("ticket", None)
+        exchange.principal = self._gate.access.identify_socket(
+            exchange.client, exchange.headers, ticket
+        )
+        if match is None:
+            raise NotFound("WebSocket", exchange.path)
+        if self._per_client[exchange.client] >= self._gate.settings.sockets_per_client:
+            raise RateLimited("too many open WebSockets from your address; close some")
+        authorize(exchange.principal, "route", match[0].route.scope)
+        return match
+
+    async def _handle(
+        self,
+        bound: BoundSocket,
+        socket: OpenSocket,
+        values: dict[str, object],
+        sender: Sender,
+    ) -> None:
+        try:
+            await bound.route.handler(socket, **values)
+        except SocketClosed:
+            return
+        except Exception as error:  # noqa: BLE001 - the error map decides
+            plain = self._errors.answer(error, socket.call.request_id)
+            if not socket.accepted:
+                await _refuse(plain, sender)
+            await socket.close(FAILED)
+        else:
+            if not socket.accepted:
+                silent = AgentHostError("the WebSocket was not accepted")
+                await _refuse(self._errors.answer(silent, ""), sender)
+            await socket.close()
+
+
+async def _refuse(plain: Plain, sender: Sender) -> None:
+    headers = [*plain.headers, (b"content-length", b"%d" % len(plain.body))]
+    await sender(
+        {
+            "type": "websocket.http.response.start",
+            "status": plain.status,
+            "headers": headers,
+        }
+    )
+    await sender({"type": "websocket.http.response.body", "body": plain.body})

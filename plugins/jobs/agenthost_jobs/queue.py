@@ -1,0 +1,249 @@
+"""The embedded queue: one process, one table, no polling."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from agenthost import (
+    AgentHostError,
+    Clock,
+    Conflict,
+    InvalidInput,
+    Job,
+    JobHandler,
+    JobState,
+    Json,
+    NotFound,
+    Store,
+    Superseded,
+)
+
+from . import writes
+from .running import DurableWrite, EmbeddedRun
+from .tables import LISTED, ONE, job_of, written
+
+LONGEST_WAIT = 60.0
+"""Seconds after which a jump of the wall clock is noticed."""
+
+log = logging.getLogger(__name__)
+
+
+class EmbeddedJobs:
+    """Durable work over the store of one process.
+
+    Args:
+        store: Opened with this package's SCHEMA.
+        clock: Its wall time decides what is due.
+        concurrency: How many jobs may run at once.
+        owner: The name this process puts on the jobs it runs.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        concurrency: int = 16,
+        owner: str = "embedded",
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._durably = DurableWrite(store, clock)
+        self._concurrency = concurrency
+        self._owner = owner
+        self._handlers: dict[str, JobHandler] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._changed = asyncio.Event()
+        self._dispatcher: asyncio.Task[None] | None = None
+
+    def register(self, kind: str, handler: JobHandler) -> None:
+        """Say who does the work of a kind; jobs without a handler wait.
+
+        Raises:
+            Conflict: The kind has a handler.
+        """
+        if kind in self._handlers:
+            raise Conflict(f"the job kind {kind!r} has a handler already")
+        self._handlers[kind] = handler
+        self._changed.set()
+
+    async def submit(
+        self, kind: str, key: str, payload: Json, due: float | None = None
+    ) -> str:
+        """Ask for work once; it is on disk when this returns.
+
+        Args:
+            kind: Chooses the handler.
+            key: Names this piece of work for ever: the same key gives the same job,
+                whatever became of it.
+            payload: JSON for the handler.
+            due: Epoch seconds before which it does not start.
+
+        Returns:
+            The id of the job.
+
+        Raises:
+            InvalidInput: The key is empty or the payload is not JSON.
+        """
+        if not key:
+            raise InvalidInput("key", "a job needs a key")
+        now = self._clock.time()
+        row: dict[str, Any] = {
+            "id": str(uuid4()),
+            "key": key,
+            "kind": kind,
+            "payload": written("payload", payload),
+            "state": JobState.PENDING.value,
+            "due": now if due is None else due,
+            "epoch": 0,
+            "attempts": 0,
+            "created_at": now,
+            "updated_at": now,
+        }
+        job = await self._store.write(partial(writes.add, row=row))
+        self._changed.set()
+        return job
+
+    async def get(self, job: str) -> Job:
+        """Give a job by its id.
+
+        Raises:
+            NotFound: There is none.
+        """
+        row = await self._store.first(ONE, {"id": job})
+        if row is None:
+            raise NotFound("job", job)
+        return job_of(row)
+
+    async def list(
+        self, kind: str | None = None, state: JobState | None = None, limit: int = 100
+    ) -> Sequence[Job]:
+        """Give jobs, newest first, of one kind or state when named."""
+        wanted = {"kind": kind, "state": state and state.value, "limit": limit}
+        return [job_of(row) for row in await self._store.read(LISTED, wanted)]
+
+    async def cancel(self, job: str) -> Job:
+        """End a job that has not ended; its handler is cancelled.
+
+        Returns:
+            The job as it stands then; one that had ended stays as it was.
+
+        Raises:
+            NotFound: There is none.
+        """
+        now = self._clock.time()
+        changed = await self._store.write(partial(writes.cancel, job=job, now=now))
+        if changed and (task := self._running.get(job)):
+            task.cancel()
+        return await self.get(job)
+
+    async def start(self) -> None:
+        """Take up what a dead process left running, and run what is due."""
+        now = self._clock.time()
+        await self._store.write(partial(writes.release, now=now))
+        self._dispatcher = asyncio.create_task(self._dispatch(), name="jobs")
+
+    async def stop(self) -> None:
+        """Stop running jobs; they run again after the next start."""
+        tasks = [*self._running.values()]
+        if self._dispatcher:
+            tasks.append(self._dispatcher)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._dispatcher = None
+
+    async def _dispatch(self) -> None:
+        while True:
+            self._changed.clear()
+            next_due = await self._start_due()
+            await self._wait(next_due)
+
+    async def _start_due(self) -> float | None:
+        """Start what is due and fits; give when the next one is due."""
+        room = self._concurrency - len(self._running)
+        if not room or not self._handlers:
+            return None
+        claimed = await self._durably(
+            partial(
+                writes.claim,
+                kinds=list(self._handlers),
+                room=room,
+                owner=self._owner,
+                now=self._clock.time(),
+            )
+        )
+        for job, outputs in claimed.jobs:
+            self._begin(EmbeddedRun(job, outputs, self._durably))
+        return None if len(claimed.jobs) == room else claimed.next_due
+
+    def _begin(self, running: EmbeddedRun) -> None:
+        job = running.job
+        task = asyncio.create_task(self._run(running), name=f"job {job.id}")
+        self._running[job.id] = task
+        task.add_done_callback(partial(self._forget, job.id))
+
+    def _forget(self, job: str, _: asyncio.Task[None]) -> None:
+        del self._running[job]
+        self._changed.set()
+
+    async def _wait(self, due: float | None) -> None:
+        """Wait until something changes or the next job is due."""
+        if due is None:
+            await self._changed.wait()
+            return
+        delay = min(due - self._clock.time(), LONGEST_WAIT)
+        if delay <= 0:
+            return
+        waits = [
+            asyncio.ensure_future(self._clock.sleep(delay)),
+            asyncio.ensure_future(self._changed.wait()),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def _run(self, running: EmbeddedRun) -> None:
+        with suppress(Superseded):
+            outcome = await self._outcome(running)
+            outcome["updated_at"] = self._clock.time()
+            finish = partial(writes.finish, job=running.job, values=outcome)
+            await self._durably(finish)
+
+    async def _outcome(self, running: EmbeddedRun) -> dict[str, Any]:
+        """Run the handler and say how the job ends."""
+        job = running.job
+        try:
+            result = written("result", await self._handlers[job.kind](running))
+        except Superseded:
+            raise
+        except asyncio.CancelledError:
+            if was_cancelled():
+                raise
+            return failed("something the handler waited for was cancelled")
+        except AgentHostError as error:
+            return failed(error.message)
+        except (Exception, SystemExit) as error:
+            log.exception("job %s of kind %s failed", job.id, job.kind)
+            name = type(error).__name__
+            return failed(f"the handler failed ({name}); the log says more")
+        return {"state": JobState.DONE.value, "result": result}
+
+
+def failed(reason: str) -> dict[str, Any]:
+    """Say how a job ends that did not succeed."""
+    return {"state": JobState.FAILED.value, "error": reason}
+
+
+def was_cancelled() -> bool:
+    """Tell whether this task itself was asked to stop."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

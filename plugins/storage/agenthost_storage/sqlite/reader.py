@@ -1,0 +1,134 @@
+"""Reads: statements compiled once, run on a few read-only connections."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote
+
+import aiosqlite
+from agenthost import Row
+from sqlalchemy import Select
+from sqlalchemy.dialects import sqlite
+
+from .connect import BUSY_TIMEOUT
+from .faults import storage_fault
+
+READERS = 2
+COMPILED_LIMIT = 512
+
+
+class Compiled:
+    """A statement as SQL text, and the order of its parameters.
+
+    Values reach SQLite as they are: columns are TEXT, INTEGER, REAL and BLOB.
+    """
+
+    __slots__ = ("_constants", "_known", "_order", "sql")
+
+    def __init__(self, statement: Select[Any]) -> None:
+        compiled = statement.compile(
+            dialect=sqlite.dialect(paramstyle="qmark"),
+            compile_kwargs={"render_postcompile": True},
+        )
+        required = {name for name, bind in compiled.binds.items() if bind.required}
+        self.sql = compiled.string
+        self._order = tuple(compiled.positiontup or ())
+        self._known = frozenset(compiled.binds)
+        self._constants = {
+            name: value
+            for name, value in compiled.params.items()
+            if name not in required
+        }
+
+    def arguments(self, parameters: Mapping[str, Any]) -> list[Any]:
+        """Put the parameters in the order of the SQL text.
+
+        Raises:
+            TypeError: A parameter is missing or not part of the statement.
+        """
+        if not parameters.keys() <= self._known:
+            unknown = sorted(parameters.keys() - self._known)
+            raise TypeError(f"the statement has no parameters {unknown}")
+        values = {**self._constants, **parameters}
+        try:
+            return [values[name] for name in self._order]
+        except KeyError as error:
+            raise TypeError(f"the statement needs the parameter {error}") from None
+
+
+class Reader:
+    """A small pool of read-only connections, each on a thread of its own."""
+
+    def __init__(self, connections: Sequence[aiosqlite.Connection]) -> None:
+        self._connections = connections
+        self._busy = [0] * READERS
+        self._compiled: dict[Select[Any], Compiled] = {}
+
+    @classmethod
+    async def open(cls, path: Path) -> Reader:
+        """Open the pool on an existing database."""
+        # At debug level aiosqlite logs every parameter, secrets among them.
+        logging.getLogger("aiosqlite").setLevel(logging.WARNING)
+        opened: list[aiosqlite.Connection] = []
+        reader = cls(opened)
+        try:
+            while len(opened) < READERS:
+                opened.append(await open_readonly(path))
+        except BaseException:
+            await reader.close()
+            raise
+        return reader
+
+    async def all(
+        self, statement: Select[Any], parameters: Mapping[str, Any]
+    ) -> list[Row]:
+        """Run a statement and give its rows.
+
+        Raises:
+            Unavailable: The database is locked, damaged or cannot be read.
+        """
+        compiled = self._compile(statement)
+        arguments = compiled.arguments(parameters)
+        place = self._busy.index(min(self._busy))
+        self._busy[place] += 1
+        try:
+            rows = await self._connections[place].execute_fetchall(
+                compiled.sql, arguments
+            )
+        except sqlite3.Error as error:
+            fault = storage_fault(error)
+            if fault:
+                raise fault from error
+            raise
+        finally:
+            self._busy[place] -= 1
+        return cast("list[Row]", rows)
+
+    async def close(self) -> None:
+        """Close the connections after the reads that have begun."""
+        for connection in self._connections:
+            await connection.close()
+
+    def _compile(self, statement: Select[Any]) -> Compiled:
+        compiled = self._compiled.get(statement)
+        if compiled is None:
+            if len(self._compiled) >= COMPILED_LIMIT:
+                del self._compiled[next(iter(self._compiled))]
+            compiled = self._compiled[statement] = Compiled(statement)
+        return compiled
+
+
+async def open_readonly(path: Path) -> aiosqlite.Connection:
+    """Open one connection that can read and nothing else."""
+    connection = await aiosqlite.connect(
+        f"file:{quote(str(path))}?mode=ro",
+        uri=True,
+        timeout=BUSY_TIMEOUT,
+        isolation_level=None,
+    )
+    connection.row_factory = sqlite3.Row
+    return connection

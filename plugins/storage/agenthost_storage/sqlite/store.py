@@ -1,0 +1,170 @@
+"""The store: what the kernel and the plugins see of the database."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from agenthost import AgentHostError, Row, SchemaSpec, Unavailable
+from sqlalchemy import Connection, Select, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from .connect import connect
+from .faults import storage_fault
+from .reader import Reader
+from .schema import CLEAN, MARKS, damaged, is_damage, prepare, set_mark
+from .writer import Writer
+
+T = TypeVar("T")
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+PROBE = select(MARKS.c.value).where(MARKS.c.name == CLEAN)
+
+
+class SqliteStore:
+    """The database of one home: ``write`` functions, ``read`` statements.
+
+    Use it from the event loop that opened it.
+    """
+
+    def __init__(self, writer: Writer, reader: Reader) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._readable = True
+        self._closed = False
+        self._trial: asyncio.Future[None] | None = None
+
+    @classmethod
+    async def open(cls, path: Path, schemas: Sequence[SchemaSpec]) -> SqliteStore:
+        """Open the database, making it or bringing it up to date.
+
+        Args:
+            path: The database file; its folder exists.
+            schemas: The tables of the kernel and of every enabled plugin.
+
+        Raises:
+            ConfigError: The file is damaged, or written by a newer version.
+            PluginError: A schema step failed, or two plugins claim one table.
+            Unavailable: The file is locked or cannot be opened.
+            StorageFull: The disk has no room for it.
+        """
+        connection = await asyncio.to_thread(open_prepared, path, schemas)
+        writer = Writer(partial(connect, path), connection)
+        try:
+            reader = await Reader.open(path)
+        except BaseException as error:
+            await writer.stop()
+            fault = storage_fault(error)
+            if fault:
+                raise fault from error
+            raise
+        return cls(writer, reader)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last write and the last probe reached the disk."""
+        return self._readable and self._writer.healthy and not self._closed
+
+    def write(self, fn: Callable[[Connection], T]) -> asyncio.Future[T]:
+        """Run a function in a transaction; it starts at once, awaited or not.
+
+        Args:
+            fn: Short and synchronous, touches only its connection, may run twice.
+                What it raises rolls back its own work and reaches the caller.
+
+        Returns:
+            Its result, once the commit is on disk. It fails with StorageFull or
+            Unavailable when the storage does. A cancelled write may still happen.
+
+        Raises:
+            Unavailable: The store is closed, or thousands of writes wait.
+        """
+        self._refuse_when_closed()
+        return self._writer.submit(fn)
+
+    async def read(
+        self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
+    ) -> list[Row]:
+        """Give the rows of a statement, as of the last commit.
+
+        Args:
+            statement: Built once, at module level, with ``bindparam`` where values
+                go: it is compiled at its first use and remembered by identity.
+            parameters: The values, by name.
+
+        Raises:
+            Unavailable: The database cannot be read now.
+            TypeError: The parameters do not fit the statement.
+        """
+        self._refuse_when_closed()
+        return await self._reader.all(statement, parameters)
+
+    async def first(
+        self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
+    ) -> Row | None:
+        """Give the first row of a statement, or None."""
+        rows = await self.read(statement, parameters)
+        return rows[0] if rows else None
+
+    async def probe(self) -> bool:
+        """Read one row and tell whether that worked.
+
+        After a failed write it also starts a small one, without waiting for it, so
+        that the store turns healthy again without a caller's write.
+        """
+        try:
+            await self.read(PROBE)
+        except AgentHostError:
+            self._readable = False
+        else:
+            self._readable = True
+        if not self._closed and not self._writer.healthy:
+            self._try_to_write()
+        return self._readable
+
+    async def close(self) -> None:
+        """Finish what was written, note that all is well, and close."""
+        if self._closed:
+            return
+        noted = self._writer.submit(partial(set_mark, name=CLEAN, value=1))
+        self._closed = True
+        with suppress(AgentHostError):
+            await noted
+        await self._reader.close()
+        await self._writer.stop()
+
+    def _try_to_write(self) -> None:
+        if self._trial is None or self._trial.done():
+            self._trial = self._writer.submit(partial(set_mark, name=CLEAN, value=0))
+            self._trial.add_done_callback(asyncio.Future.exception)
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise Unavailable("the store is closed")
+
+
+def open_prepared(path: Path, schemas: Sequence[SchemaSpec]) -> Connection:
+    """Open the writing connection and bring the schemas up to date."""
+    connection: Connection | None = None
+    try:
+        connection = connect(path)
+        path.chmod(0o600)
+        prepare(connection, path, schemas)
+    except BaseException as error:
+        if connection is not None:
+            connection.invalidate()
+            connection.close()
+        if isinstance(error, SQLAlchemyError | sqlite3.Error):
+            if is_damage(error):
+                raise damaged(path) from error
+            fault = storage_fault(error)
+            if fault:
+                raise fault from error
+        raise
+    return connection

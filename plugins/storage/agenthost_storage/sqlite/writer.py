@@ -1,0 +1,177 @@
+"""The one writer: a thread that commits everything waiting in one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
+
+from agenthost import PluginError, Unavailable
+from sqlalchemy import Connection
+
+from .faults import storage_fault
+
+T = TypeVar("T")
+WriteFunction = Callable[[Connection], T]
+Task = tuple[WriteFunction[Any], "asyncio.Future[Any]"]
+
+BATCH = 256
+QUEUE_LIMIT = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a write ended with instead of a result; ``storage`` blames the disk."""
+
+    error: Exception
+    storage: bool = False
+
+
+class Writer:
+    """Runs write functions on a thread of its own, many to a commit.
+
+    Args:
+        connect: Opens the connection anew after a storage fault.
+        connection: The first connection; the writer closes it.
+    """
+
+    def __init__(
+        self, connect: Callable[[], Connection], connection: Connection
+    ) -> None:
+        self.healthy = True
+        self._connect = connect
+        self._connection: Connection | None = connection
+        self._loop = asyncio.get_running_loop()
+        self._ended = self._loop.create_future()
+        self._waiting = 0
+        self._queue: SimpleQueue[Task | None] = SimpleQueue()
+        Thread(target=self._run, name="agenthost-writer", daemon=True).start()
+
+    def submit(self, fn: WriteFunction[T]) -> asyncio.Future[T]:
+        """Queue a function; the future has its result once it is on disk.
+
+        Raises:
+            Unavailable: Thousands wait already.
+        """
+        if self._waiting >= QUEUE_LIMIT:
+            raise Unavailable("too many writes are waiting for the disk; try again")
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._waiting += 1
+        self._queue.put((fn, future))
+        return future
+
+    async def stop(self) -> None:
+        """End the thread after everything queued so far, and close the connection."""
+        self._queue.put(None)
+        await self._ended
+
+    def _run(self) -> None:
+        running = True
+        while running:
+            batch, running = self._take()
+            if batch:
+                self._tell(self._deliver, batch, self._commit(batch))
+        self._disconnect()
+        self._tell(self._ended.set_result, None)
+
+    def _take(self) -> tuple[list[Task], bool]:
+        """Wait for one task and take what stands behind it; False is the end."""
+        batch: list[Task] = []
+        task = self._queue.get()
+        while task is not None:
+            batch.append(task)
+            if len(batch) == BATCH:
+                return batch, True
+            try:
+                task = self._queue.get_nowait()
+            except Empty:
+                return batch, True
+        return batch, False
+
+    def _commit(self, batch: list[Task]) -> list[Any]:
+        # A caller that left before its write began is spared the work.
+        functions = [None if future.cancelled() else fn for fn, future in batch]
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+        except Exception as error:  # noqa: BLE001 - the thread outlives every fault
+            return [failure_of(error)] * len(batch)
+        return self._together(self._connection, functions)
+
+    def _together(
+        self, connection: Connection, functions: Sequence[WriteFunction[Any] | None]
+    ) -> list[Any]:
+        try:
+            with connection.begin():
+                return [fn(connection) if fn else None for fn in functions]
+        except BaseException as error:  # noqa: BLE001 - the thread outlives every fault
+            failure = failure_of(error)
+            if failure.storage and isinstance(failure.error, Unavailable):
+                self._disconnect()
+                return [failure] * len(functions)
+            if len(functions) == 1:
+                return [failure]
+        return self._alone(functions)
+
+    def _alone(self, functions: Sequence[WriteFunction[Any] | None]) -> list[Any]:
+        """Run each in a transaction of its own, so that one fault stays with one."""
+        outcomes: list[Any] = []
+        for index, fn in enumerate(functions):
+            if self._connection is None:
+                lost = Failure(
+                    Unavailable("the database was lost; try again"), storage=True
+                )
+                return outcomes + [lost] * (len(functions) - index)
+            outcomes += self._together(self._connection, (fn,))
+        return outcomes
+
+    def _disconnect(self) -> None:
+        """Drop the connection; the next batch opens another.
+
+        After a failed fsync nothing this connection says about the disk is worth
+        anything.
+        """
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        try:
+            connection.invalidate()
+            connection.close()
+        except Exception:  # noqa: BLE001, S110 - it is being thrown away
+            pass
+
+    def _tell(self, function: Callable[..., None], *arguments: Any) -> None:
+        try:
+            self._loop.call_soon_threadsafe(function, *arguments)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            self._disconnect()
+
+    def _deliver(self, batch: list[Task], outcomes: list[Any]) -> None:
+        self._waiting -= len(batch)
+        committed, broken = False, False
+        for (_, future), outcome in zip(batch, outcomes, strict=True):
+            failed = isinstance(outcome, Failure)
+            broken = broken or (failed and outcome.storage)
+            committed = committed or not failed
+            if future.done():
+                continue
+            if failed:
+                future.set_exception(outcome.error)
+            else:
+                future.set_result(outcome)
+        if broken or committed:
+            self.healthy = not broken
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Say what the caller is told of an error."""
+    fault = storage_fault(error)
+    if fault:
+        fault.__cause__ = error
+        return Failure(fault, storage=True)
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return Failure(error)
+    return Failure(PluginError(f"a write raised {type(error).__name__}"))

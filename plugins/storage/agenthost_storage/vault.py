@@ -1,0 +1,211 @@
+"""Where keys are kept: one encrypted file."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import mkstemp
+
+from agenthost import ConfigError, InvalidInput, Secret
+
+KEY_BYTES = 32
+NONCE_BYTES = 12
+KEY_VARIABLE = "AGENTHOST_VAULT_KEY"
+CREDENTIAL = "agenthost-vault-key"
+FAMILY = b"agenthost vault "
+HEADER = FAMILY + b"1\n"
+"""First line of the file and associated data of its one sealed message."""
+
+HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
+
+
+class FileVault:
+    """Secrets by name in one encrypted file (AES-256-GCM), written as a whole.
+
+    The file is read at the first use and remembered; it belongs to one process. Use
+    it from one thread.
+
+    Args:
+        path: The file; it need not exist. Its folder must.
+        key: Finds the 32 bytes of the key, as ``vault_key`` does; asked for only when
+            there is something to open or to keep.
+    """
+
+    def __init__(self, path: Path, key: Callable[[], bytes]) -> None:
+        self._path = path
+        self._key = key
+        self._secrets: dict[str, Secret] | None = None
+
+    def get(self, name: str) -> Secret | None:
+        """Give a secret, or None when there is none of this name.
+
+        Raises:
+            ConfigError: The file was changed, or sealed with another key.
+        """
+        return self._opened().get(name)
+
+    def names(self) -> list[str]:
+        """List the names, sorted.
+
+        Raises:
+            ConfigError: The file was changed, or sealed with another key.
+        """
+        return sorted(self._opened())
+
+    def set(self, name: str, value: str) -> None:
+        """Keep a secret; it is on disk when this returns.
+
+        Raises:
+            InvalidInput: The name or the value is empty.
+            ConfigError: The file was changed, or sealed with another key.
+        """
+        if not name:
+            raise InvalidInput("name", "a secret needs a name")
+        if not value:
+            raise InvalidInput("value", "a secret cannot be empty; delete it instead")
+        self._keep({**self._opened(), name: Secret(value)})
+
+    def delete(self, name: str) -> bool:
+        """Forget a secret and tell whether there was one.
+
+        Raises:
+            ConfigError: The file was changed, or sealed with another key.
+        """
+        rest = dict(self._opened())
+        if rest.pop(name, None) is None:
+            return False
+        self._keep(rest)
+        return True
+
+    def _opened(self) -> dict[str, Secret]:
+        if self._secrets is None:
+            try:
+                data = self._path.read_bytes()
+            except FileNotFoundError:
+                self._secrets = {}
+            else:
+                self._secrets = unsealed(data, self._key())
+        return self._secrets
+
+    def _keep(self, secrets: dict[str, Secret]) -> None:
+        replace_file(self._path, sealed(secrets, self._key()))
+        self._secrets = secrets
+
+
+def sealed(secrets: Mapping[str, Secret], key: bytes) -> bytes:
+    """Encrypt all secrets under a fresh nonce."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    plain = json.dumps({name: value.reveal() for name, value in secrets.items()})
+    nonce = os.urandom(NONCE_BYTES)
+    return HEADER + nonce + AESGCM(key).encrypt(nonce, plain.encode(), HEADER)
+
+
+def unsealed(data: bytes, key: bytes) -> dict[str, Secret]:
+    """Decrypt the file.
+
+    Raises:
+        ConfigError: It was changed, sealed with another key, or is of another version.
+    """
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    if data.startswith(FAMILY) and not data.startswith(HEADER):
+        raise ConfigError("the vault was written by another version; use that one")
+    body = data.removeprefix(HEADER)
+    nonce, message = body[:NONCE_BYTES], body[NONCE_BYTES:]
+    try:
+        plain = AESGCM(key).decrypt(nonce, message, HEADER)
+    except (InvalidTag, ValueError):
+        raise ConfigError(
+            "the vault cannot be opened: its key is another one or its file was "
+            f"changed; give the right key in {KEY_VARIABLE}, restore both from a "
+            "backup, or move the vault away and set its secrets again"
+        ) from None
+    return {name: Secret(value) for name, value in json.loads(plain).items()}
+
+
+def vault_key(home: Path, vault: Path, environ: Mapping[str, str]) -> bytes:
+    """Find the master key: environment, credential file, or ``<home>/vault.key``.
+
+    Where none is given, ``vault.key`` is made, unless a vault already waits for the
+    key that is missing.
+
+    Args:
+        home: The daemon's home.
+        vault: The vault's file.
+        environ: AGENTHOST_VAULT_KEY holds the key itself, CREDENTIALS_DIRECTORY the
+            folder of the credential ``agenthost-vault-key``.
+
+    Raises:
+        ConfigError: The key is malformed or missing.
+    """
+    if given := environ.get(KEY_VARIABLE):
+        return decoded_key(given, KEY_VARIABLE)
+    if folder := environ.get("CREDENTIALS_DIRECTORY"):
+        credential = Path(folder) / CREDENTIAL
+        if credential.exists():
+            return decoded_key(text_of(credential), f"the credential {CREDENTIAL}")
+    file = home / "vault.key"
+    if file.exists():
+        return decoded_key(text_of(file), file.name)
+    if vault.exists():
+        raise ConfigError(
+            f"the vault {vault.name} is there but its key is not: restore {file.name}, "
+            f"or give the key in {KEY_VARIABLE}"
+        )
+    key = os.urandom(KEY_BYTES)
+    replace_file(file, key.hex().encode() + b"\n")
+    return key
+
+
+def text_of(file: Path) -> str:
+    """Read a key file; bytes that are not text make a malformed key, not a crash."""
+    return file.read_text("ascii", "replace")
+
+
+def decoded_key(text: str, source: str) -> bytes:
+    """Read a key written as hex or base64.
+
+    Raises:
+        ConfigError: It is neither, or not 32 bytes.
+    """
+    text = text.strip()
+    try:
+        key = (
+            bytes.fromhex(text)
+            if HEX_KEY.fullmatch(text)
+            else base64.b64decode(text.translate({45: "+", 95: "/"}), validate=True)
+        )
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise ConfigError(
+            f"{source}: the vault key must be {KEY_BYTES} bytes as hex or base64; "
+            "`openssl rand -hex 32` makes one"
+        )
+    return key
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put a file of mode 0600 in place, wholly or not at all, and on disk."""
+    descriptor, name = mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,57 @@
+"""The guide's examples do what it says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import agenthost_desktop_shell
+from agenthost_desktop_shell.decide import Caller
+from agenthost_desktop_shell.folders import variables
+from agenthost_desktop_shell.manifests import read_manifest
+from agenthost_desktop_shell.policy import Policy
+from agenthost_desktop_shell.shell import ShellCall
+from agenthost_desktop_shell.tables import Tables
+
+from .building import LINUX, report, tables
+
+DOCS = Path(__file__).parents[3] / "docs" / "desktop-capabilities.md"
+GUIDE = DOCS.read_text("utf-8")
+
+
+def example(language: str) -> str:
+    found = re.search(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
+    assert found
+    return found.group(1)
+
+
+def test_the_example_file_is_valid_and_runs_what_the_guide_says() -> None:
+    policy = Policy(report(json.loads(example("json"))).checked(), tables())
+    call = ShellCall("log", ["log", "-n5"])
+    decision = policy.decide_shell(call, Caller("main"), LINUX)
+    assert decision.argv == ("git", "log", "-n5")
+    assert decision.reason in GUIDE
+    assert (
+        policy.decide("core:window:set-title", "main", platform="linux").reason in GUIDE
+    )
+
+
+def test_the_example_manifest_is_valid() -> None:
+    known = Tables.builtin(read_manifest(example("toml"), "notes.toml"))
+    names = [p.identifier for p in known.expand("notes:all")]
+    assert names[:2] == ["notes:allow-read", "notes:allow-write"]
+
+
+def test_the_guide_names_every_variable_and_module() -> None:
+    assert all(f"`${name}`" in GUIDE for name in variables())
+    assert all(f"`{name.removeprefix('core:')}`" in GUIDE for name in tables().modules)
+
+
+def test_register_routes_offers_the_routes_of_the_guide() -> None:
+    groups = list(agenthost_desktop_shell.register_routes())
+    paths = {route.path for group in groups for route in group.routes}
+    sockets = {route.path for group in groups for route in group.sockets}
+    assert sockets == {"/api/desktop/ipc"}
+    for path in paths | sockets:
+        assert path.rpartition("/")[2] in GUIDE.replace("<id>", "<token_id>")

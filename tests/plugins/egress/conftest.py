@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from agenthost import ALLOW, Guard, SecuritySystem
+from agenthost.plugins.guards import Guards
+from agenthost_egress.client import AiohttpEgress
+
+
+def allow_all() -> Guards:
+    open_door = {Guard.URL: lambda _: ALLOW, Guard.ADDRESS: lambda _: ALLOW}
+    return Guards([SecuritySystem("open_door", open_door, lambda: None)])
+
+
+@pytest.fixture
+async def egress() -> AsyncIterator[AiohttpEgress]:
+    made = AiohttpEgress(allow_all())
+    yield made
+    await made.close()

@@ -1,0 +1,168 @@
+"""The vault is never silently empty."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from agenthost import ConfigError, InvalidInput
+from agenthost_storage.vault import FileVault, vault_key
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+KEY = bytes(range(32))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "vault"
+
+
+@pytest.fixture
+def vault(path: Path) -> FileVault:
+    vault = FileVault(path, lambda: KEY)
+    vault.set("openai", "sk-canary")
+    vault.set("groq", "gsk-ключ")
+    return vault
+
+
+def revealed(vault: FileVault, name: str) -> str | None:
+    secret = vault.get(name)
+    return secret.reveal() if secret else None
+
+
+def test_secrets_outlive_the_vault_object(vault: FileVault, path: Path) -> None:
+    again = FileVault(path, lambda: KEY)
+    assert again.names() == vault.names() == ["groq", "openai"]
+    assert revealed(again, "openai") == "sk-canary"
+    assert revealed(again, "groq") == "gsk-ключ"
+    assert again.get("nobody") is None
+
+
+def test_a_deleted_secret_is_gone(vault: FileVault, path: Path) -> None:
+    assert vault.delete("groq")
+    assert not vault.delete("groq")
+    assert FileVault(path, lambda: KEY).names() == ["openai"]
+
+
+def test_the_file_is_private_and_shows_nothing(vault: FileVault, path: Path) -> None:
+    first = path.read_bytes()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert b"canary" not in first
+    assert b"openai" not in first
+    vault.set("openai", "sk-canary")
+    assert path.read_bytes()[16:] != first[16:]
+    assert [file.name for file in path.parent.iterdir()] == ["vault"]
+
+
+def test_the_file_is_plain_aes_gcm(vault: FileVault, path: Path) -> None:
+    header, _, body = path.read_bytes().partition(b"\n")
+    assert header == b"agenthost vault 1"
+    plain = AESGCM(KEY).decrypt(body[:12], body[12:], header + b"\n")
+    assert b'"openai": "sk-canary"' in plain
+
+
+def test_every_changed_byte_is_noticed(vault: FileVault, path: Path) -> None:
+    data = path.read_bytes()
+    for place in range(len(data)):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with pytest.raises(ConfigError, match="vault"):
+            FileVault(path, lambda: KEY).names()
+
+
+@pytest.mark.parametrize("length", [0, 5, 18, 30, 40])
+def test_a_cut_file_is_noticed(vault: FileVault, path: Path, length: int) -> None:
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(ConfigError, match="cannot be opened"):
+        FileVault(path, lambda: KEY).get("openai")
+    with pytest.raises(ConfigError, match="cannot be opened"):
+        FileVault(path, lambda: KEY).set("new", "value")
+
+
+def test_another_key_is_refused_with_the_remedy(vault: FileVault, path: Path) -> None:
+    with pytest.raises(ConfigError, match="AGENTHOST_VAULT_KEY"):
+        FileVault(path, lambda: bytes(32)).get("openai")
+
+
+def test_a_newer_version_is_named(vault: FileVault, path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"vault 1", b"vault 2"))
+    with pytest.raises(ConfigError, match="another version"):
+        FileVault(path, lambda: KEY).names()
+
+
+def test_empty_names_and_values_are_refused(vault: FileVault) -> None:
+    with pytest.raises(InvalidInput, match="name"):
+        vault.set("", "x")
+    with pytest.raises(InvalidInput, match="value"):
+        vault.set("x", "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [KEY.hex(), base64.b64encode(KEY).decode(), base64.urlsafe_b64encode(KEY).decode()],
+)
+def test_the_environment_gives_the_key(tmp_path: Path, text: str) -> None:
+    environ = {"AGENTHOST_VAULT_KEY": f" {text}\n"}
+    assert vault_key(tmp_path, tmp_path / "vault", environ) == KEY
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", ["short", "x" * 64, "é", KEY.hex()[:-2]])
+def test_a_malformed_key_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"AGENTHOST_VAULT_KEY: .*32 bytes"):
+        vault_key(tmp_path, tmp_path / "vault", {"AGENTHOST_VAULT_KEY": text})
+
+
+def test_the_credential_file_gives_the_key(tmp_path: Path) -> None:
+    credential = tmp_path / "agenthost-vault-key"
+    credential.write_text(KEY.hex())
+    environ = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
+    assert vault_key(tmp_path, tmp_path / "vault", environ) == KEY
+    credential.write_bytes(b"\xff" * 32)
+    with pytest.raises(ConfigError, match="the credential agenthost-vault-key"):
+        vault_key(tmp_path, tmp_path / "vault", environ)
+
+
+def test_a_key_file_is_made_once_and_private(tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    key = vault_key(tmp_path, vault, {})
+    assert (tmp_path / "vault.key").stat().st_mode & 0o777 == 0o600
+    vault.touch()
+    assert vault_key(tmp_path, vault, {}) == key
+
+
+def test_no_key_is_made_for_a_vault_that_has_lost_its_own(tmp_path: Path) -> None:
+    (tmp_path / "vault").touch()
+    with pytest.raises(ConfigError, match=r"restore vault\.key"):
+        vault_key(tmp_path, tmp_path / "vault", {})
+    assert [file.name for file in tmp_path.iterdir()] == ["vault"]
+
+
+def test_no_vault_needs_no_cryptography(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; "
+        "from agenthost_storage.vault import FileVault; "
+        "FileVault(Path(sys.argv[1]), lambda: bytes(32)).get('x'); "
+        "sys.exit('cryptography' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "vault")], check=True)
+
+
+def test_the_key_is_asked_for_only_when_needed(tmp_path: Path) -> None:
+    path = tmp_path / "vault"
+    vault = FileVault(path, partial(vault_key, tmp_path, path, {}))
+    assert vault.get("x") is None
+    assert not vault.delete("x")
+    assert not list(tmp_path.iterdir())
+    vault.set("x", "first")
+    again = FileVault(path, partial(vault_key, tmp_path, path, {}))
+    again.set("y", "second")
+    assert vault_names(tmp_path) == ["x", "y"]
+
+
+def vault_names(home: Path) -> list[str]:
+    path = home / "vault"
+    return FileVault(path, partial(vault_key, home, path, {})).names()
