@@ -99,7 +99,7 @@ class CohereDecoder:
             self._draft.begin(draft)
         draft.id = draft.id or text_of(call.get("id"))
         draft.name = draft.name or text_of(function.get("name"))
-        draft.arguments.append(text_of(function.get("arguments")))
+        self._draft.argue(draft, text_of(function.get("arguments")))
 
     def _whole(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         """Read a whole answer, as if each part had come in one piece."""

@@ -106,7 +106,7 @@ class ResponsesDecoder:
     def _argue(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         draft = self._items.get(str(payload.get("output_index")))
         if isinstance(draft, CallDraft):
-            draft.arguments.append(text_of(payload.get("delta")))
+            self._draft.argue(draft, text_of(payload.get("delta")))
         yield from ()
 
     def _settle(self, payload: Mapping[str, Any]) -> Iterator[Delta]:

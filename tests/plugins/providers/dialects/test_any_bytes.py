@@ -31,6 +31,7 @@ from agenthost.testing.simulators import (
     Wire,
 )
 from agenthost.testing.simulators.bedrock import frame
+from agenthost_providers.dialects import answers
 from agenthost_providers.dialects.anthropic_messages import AnthropicMessages
 from agenthost_providers.dialects.bedrock import Bedrock
 from agenthost_providers.dialects.cohere import Cohere
@@ -182,3 +183,24 @@ def spoil(value: Any, data: st.DataObject) -> Any:
     key = data.draw(st.sampled_from(inner))
     value[key] = spoil(value[key], data)
     return value
+
+
+@EVERY
+def test_an_answer_without_end_is_given_up(
+    dialect: Dialect, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "LONGEST_ANSWER", 100)
+    call = ScriptedCall("look", json.dumps({"a": "x" * 150}))
+    for turn in (
+        Turn("x" * 150),
+        Turn("ok", "x" * 150),
+        Turn(calls=(call,), finish=Finish.TOOL_USE),
+    ):
+        decoder = dialect.decoder(ChatRequest("m", "", ()), HERE)
+        body = b"".join(wire.events(turn))
+        whole_arguments = wire.path.startswith(("/api", "/v1beta")) and turn.calls
+        if whole_arguments:
+            # One line holds them all, and lines have a bound of their own.
+            continue
+        with pytest.raises(ProviderError, match="longer than"):
+            decoder.feed(body)

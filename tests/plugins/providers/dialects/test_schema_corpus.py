@@ -24,7 +24,7 @@ from agenthost_providers.dialects.schema import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # no stubs
+from jsonschema import Draft202012Validator
 
 VENDORS = {
     "openai": OPENAI,
