@@ -135,6 +135,7 @@ if TYPE_CHECKING:
     from .kv import namespace_of
     from .main import home_folder, run
     from .plugins.loader import Plugins
+    from .tables import usage as usage_table
     from .turns.engine import user_message
     from .turns.events import (
         Done,
@@ -159,6 +160,7 @@ _LATER = {
     "home_folder": "main",
     "run": "main",
     "Plugins": "plugins.loader",
+    "usage_table": "tables:usage",
     "user_message": "turns.engine",
     "Done": "turns.events",
     "Failed": "turns.events",
@@ -175,10 +177,11 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    module = _LATER.get(name)
-    if module is None:
+    place = _LATER.get(name)
+    if place is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
+    module, _, inner = place.partition(":")
+    value = getattr(import_module(f"{__name__}.{module}"), inner or name)
     globals()[name] = value
     return value
 
@@ -319,5 +322,6 @@ __all__ = [
     "run",
     "timestamp",
     "transport_faults",
+    "usage_table",
     "user_message",
 ]
