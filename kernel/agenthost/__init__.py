@@ -54,6 +54,7 @@ from .errors import (
     UpstreamUnreachable,
 )
 from .job_port import Job, JobHandler, Jobs, JobState, RunningJob
+from .model_port import Models, Target
 from .plugins.guards import (
     ALLOW,
     AddressCase,
@@ -109,6 +110,7 @@ from .providers import (
     Probe,
     ProviderFacts,
     ProviderSpec,
+    open_stream,
     read_error_body,
     transport_faults,
 )
@@ -130,6 +132,7 @@ from .version import __version__
 if TYPE_CHECKING:
     from .agents import Agent, AgentMode
     from .config import load_config
+    from .config_model import ProviderSection
     from .daemon import Daemon
     from .history import estimate_tokens
     from .kv import namespace_of
@@ -153,6 +156,7 @@ _LATER = {
     "Agent": "agents",
     "AgentMode": "agents",
     "load_config": "config",
+    "ProviderSection": "config_model",
     "Daemon": "daemon",
     "estimate_tokens": "history",
     "namespace_of": "kv",
@@ -242,6 +246,7 @@ __all__ = [
     "Missed",
     "ModelCall",
     "ModelFacts",
+    "Models",
     "NotFound",
     "NotSent",
     "OutcomeUnknown",
@@ -256,6 +261,7 @@ __all__ = [
     "ProviderError",
     "ProviderFacts",
     "ProviderFault",
+    "ProviderSection",
     "ProviderSpec",
     "QuotaExceeded",
     "RateLimited",
@@ -281,6 +287,7 @@ __all__ = [
     "Store",
     "Superseded",
     "SystemClock",
+    "Target",
     "Text",
     "TextChunk",
     "TextDelta",
@@ -315,6 +322,7 @@ __all__ = [
     "hookimpl",
     "load_config",
     "namespace_of",
+    "open_stream",
     "read_error_body",
     "run",
     "timestamp",
