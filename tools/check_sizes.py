@@ -10,7 +10,8 @@ from pathlib import Path
 FILE_LINES = 500
 FUNCTION_LINES = 60
 PARAMETERS = 5
-KERNEL_LINES = 6_000
+# A ratchet on the way to 6,000: lower it with every move out of the kernel.
+KERNEL_LINES = 8_500
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

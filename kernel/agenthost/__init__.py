@@ -54,6 +54,7 @@ from .errors import (
     UpstreamUnreachable,
 )
 from .job_port import Job, JobHandler, Jobs, JobState, RunningJob
+from .model_port import Models, Target
 from .plugins.guards import (
     ALLOW,
     AddressCase,
@@ -109,6 +110,7 @@ from .providers import (
     Probe,
     ProviderFacts,
     ProviderSpec,
+    open_stream,
     read_error_body,
     transport_faults,
 )
@@ -130,6 +132,7 @@ from .version import __version__
 if TYPE_CHECKING:
     from .agents import Agent, AgentMode
     from .config import load_config
+    from .config_model import ProviderSection
     from .daemon import Daemon
     from .history import estimate_tokens
     from .kv import namespace_of
@@ -154,6 +157,7 @@ _LATER = {
     "Agent": "agents",
     "AgentMode": "agents",
     "load_config": "config",
+    "ProviderSection": "config_model",
     "Daemon": "daemon",
     "estimate_tokens": "history",
     "namespace_of": "kv",
@@ -245,6 +249,7 @@ __all__ = [
     "Missed",
     "ModelCall",
     "ModelFacts",
+    "Models",
     "NotFound",
     "NotSent",
     "OutcomeUnknown",
@@ -259,6 +264,7 @@ __all__ = [
     "ProviderError",
     "ProviderFacts",
     "ProviderFault",
+    "ProviderSection",
     "ProviderSpec",
     "QuotaExceeded",
     "RateLimited",
@@ -284,6 +290,7 @@ __all__ = [
     "Store",
     "Superseded",
     "SystemClock",
+    "Target",
     "Text",
     "TextChunk",
     "TextDelta",
@@ -318,6 +325,7 @@ __all__ = [
     "hookimpl",
     "load_config",
     "namespace_of",
+    "open_stream",
     "read_error_body",
     "run",
     "timestamp",

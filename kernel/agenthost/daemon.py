@@ -20,7 +20,7 @@ from .events import EventBus
 from .home_lock import HomeLock, lock_home
 from .job_port import Jobs
 from .kv import KeyValues
-from .models import Models
+from .model_port import Models
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import Registry, compile_registry
@@ -182,9 +182,7 @@ class Daemon:
         self.agents = Agents(self.store, self.clock, self.guards)
         self.sessions = Sessions(self.store, self.clock)
         self.usage = UsageLedger(self.store, self.clock, self.config)
-        self.models = Models(
-            self.registry, self.config, self.egress, (self.vault, self.environ)
-        )
+        self.models = backend(Port.MODELS).open(self)
         self.toolbox = Toolbox(self.registry, self.guards)
         self.supervisor = Supervisor(self)
         self.turns = Turns(self)

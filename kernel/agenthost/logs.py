@@ -31,7 +31,7 @@ def _blotted(match: re.Match[str]) -> str:
 
 
 class LineFormatter(logging.Formatter):
-    """``2026-01-01T00:00:00.000Z warning agenthost.store: text``."""
+    """``2026-01-01T00:00:00.000Z warning agenthost.daemon: text``."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write a record, with its traceback when it has one."""

@@ -34,7 +34,9 @@ _PLACE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)",
 class Table(BaseModel):
     """A TOML table: immutable, and no value is bent into another type."""
 
-    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        strict=True, frozen=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 Names = Annotated[tuple[str, ...], Field(strict=False)]

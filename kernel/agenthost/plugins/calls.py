@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -26,39 +27,90 @@ class Outcome(Generic[T]):
 
 
 async def guarded(name: str, call: Callable[[], T], budget: float) -> Outcome[T]:
-    """Run the call in a thread of its own for at most ``budget`` seconds.
+    """Run one call in a thread for at most ``budget`` seconds; see the next one."""
+    return (await guarded_each([(name, call)], budget))[0]
 
-    A thread that overruns is left behind: Python cannot end it.
+
+async def guarded_each(
+    calls: Sequence[tuple[str, Callable[[], T]]], budget: float
+) -> list[Outcome[T]]:
+    """Run calls one after another in a thread, each for at most ``budget`` seconds.
+
+    A call that overruns is left behind with its thread, since Python cannot end it,
+    and the rest runs in another.
 
     Args:
-        name: What is called, for the log and the reason.
-        call: A function of a plugin; it may raise anything.
-        budget: Seconds after which the caller goes on without it.
+        calls: What is called, by its name for the log and the reason; functions of
+            plugins may raise anything.
+        budget: Seconds after which a call is given up.
     """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Outcome[T]] = loop.create_future()
-
-    def run() -> None:
-        outcome = _attempt(call, done)
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(_settle, done, outcome)
-
-    threading.Thread(target=run, name=name, daemon=True).start()
-    finished, _ = await asyncio.wait({done}, timeout=min(SLOW, budget))
-    if not finished and budget > SLOW:
-        _log.warning("%s has been running for %g s", name, SLOW)
-        finished, _ = await asyncio.wait({done}, timeout=budget - SLOW)
-    if finished:
-        return done.result()
-    return Outcome(reason=f"{name} took longer than {budget:g} s")
+    outcomes: list[Outcome[T]] = []
+    while len(outcomes) < len(calls):
+        outcomes += await _Batch(calls[len(outcomes) :]).finish(budget)
+    return outcomes
 
 
-def _attempt(call: Callable[[], T], done: asyncio.Future[Outcome[T]]) -> Outcome[T]:
+class _Batch(Generic[T]):
+    """Calls in one thread, up to the first that overruns."""
+
+    def __init__(self, calls: Sequence[tuple[str, Callable[[], T]]]) -> None:
+        self._calls = calls
+        self._outcomes: list[Outcome[T]] = []
+        self._begun = time.monotonic()
+        self._given_up = False
+        self._lock = threading.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._done: asyncio.Future[None] = self._loop.create_future()
+        name = calls[0][0]
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    async def finish(self, budget: float) -> list[Outcome[T]]:
+        """Wait for the calls; the last outcome may be that of one given up."""
+        slow = -1
+        while not self._done.done():
+            await asyncio.wait({self._done}, timeout=min(SLOW, budget) / 4)
+            with self._lock:
+                here, taken = len(self._outcomes), time.monotonic() - self._begun
+                self._given_up = here < len(self._calls) and taken > budget
+            if self._given_up:
+                reason = f"{self._calls[here][0]} took longer than {budget:g} s"
+                return [*self._outcomes, Outcome(reason=reason)]
+            if slow < here < len(self._calls) and taken > SLOW:
+                slow = here
+                _log.warning("%s has been running for %g s", self._calls[here][0], SLOW)
+        self._done.result()
+        return self._outcomes
+
+    def _run(self) -> None:
+        ending: BaseException | None = None
+        for _, call in self._calls:
+            try:
+                outcome = _attempt(call)
+            except KeyboardInterrupt as interrupt:
+                ending = interrupt
+                break
+            with self._lock:
+                if self._given_up:
+                    return
+                self._outcomes.append(outcome)
+                self._begun = time.monotonic()
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._settle, ending)
+
+    def _settle(self, ending: BaseException | None) -> None:
+        if self._done.done():
+            return
+        if ending is None:
+            self._done.set_result(None)
+        else:
+            self._done.set_exception(ending)
+
+
+def _attempt(call: Callable[[], T]) -> Outcome[T]:
     try:
         return Outcome(call())
-    except KeyboardInterrupt as interrupt:
-        done.get_loop().call_soon_threadsafe(_interrupt, done, interrupt)
-        return Outcome(reason="interrupted")
+    except KeyboardInterrupt:
+        raise
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
         return Outcome(reason=describe(error))
 
@@ -76,13 +128,3 @@ def _text_of(error: BaseException) -> str:
         return str(error)
     except Exception:  # noqa: BLE001 - a plugin's __str__ may raise anything
         return "(its text cannot be read)"
-
-
-def _settle(done: asyncio.Future[Outcome[T]], outcome: Outcome[T]) -> None:
-    if not done.done():
-        done.set_result(outcome)
-
-
-def _interrupt(done: asyncio.Future[Outcome[T]], error: BaseException) -> None:
-    if not done.done():
-        done.set_exception(error)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any, TypeVar
 
 from ..config_model import Config
-from .calls import Outcome, guarded
+from .calls import guarded_each
 from .discovery import Entry, Found, find_plugins
 from .selection import select
 from .validation import Implementation, hooks_of, items_of
@@ -70,17 +70,11 @@ class Plugins:
             self._states[plugin.key] = PluginState(
                 plugin.key, plugin.distribution, plugin.version, status
             )
-            if enabled:
-                await self._import(plugin)
+        wanted = [plugin for plugin in found if plugin.key in selection.enabled]
+        imports = [(plugin.key, partial(_import, plugin)) for plugin in wanted]
+        for key, hooks in await self.run_each("import", imports):
+            self._hooks[key] = hooks
         return selection.warnings
-
-    async def _import(self, plugin: Found) -> None:
-        def load() -> dict[str, Implementation]:
-            return hooks_of(plugin.entry.load())
-
-        outcome = await self.run(plugin.key, "import", load)
-        if outcome.reason is None and outcome.value is not None:
-            self._hooks[plugin.key] = outcome.value
 
     def states(self) -> list[PluginState]:
         """Every plugin that is installed, by key."""
@@ -123,19 +117,34 @@ class Plugins:
         A plugin that raises, blocks, or returns a wrong type or a coroutine is marked
         failed and offers nothing; the others' answers are kept.
         """
-        offered: list[tuple[str, Any]] = []
-        for key, implementation in self.implementations(hook):
-            ask = partial(_ask, hook, implementation, arguments)
-            outcome = await self.run(key, hook, ask)
-            offered += [(key, item) for item in outcome.value or ()]
-        return offered
+        asked = [
+            (key, partial(_ask, hook, implementation, arguments))
+            for key, implementation in self.implementations(hook)
+        ]
+        answers = await self.run_each(hook, asked)
+        return [(key, item) for key, items in answers for item in items]
 
-    async def run(self, key: str, what: str, call: Callable[[], T]) -> Outcome[T]:
-        """Run a plugin's code off the loop; its failure marks the plugin failed."""
-        outcome = await guarded(f"{key} {what}", call, self._budget)
-        if outcome.reason is not None:
-            self.fail(key, outcome.reason)
-        return outcome
+    async def run_each(
+        self, what: str, calls: Sequence[tuple[str, Callable[[], T]]]
+    ) -> list[tuple[str, T]]:
+        """Run plugins' code off the loop; a failure marks its plugin failed.
+
+        Returns:
+            The values of those that did not fail, each with its plugin's key.
+        """
+        named = [(f"{key} {what}", call) for key, call in calls]
+        outcomes = await guarded_each(named, self._budget)
+        values = []
+        for (key, _), outcome in zip(calls, outcomes, strict=True):
+            if outcome.reason is not None:
+                self.fail(key, outcome.reason)
+            elif outcome.value is not None:
+                values.append((key, outcome.value))
+        return values
+
+
+def _import(plugin: Found) -> dict[str, Implementation]:
+    return hooks_of(plugin.entry.load())
 
 
 def _ask(

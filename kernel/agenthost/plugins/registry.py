@@ -125,12 +125,9 @@ async def compile_registry(
 
 
 async def _tools(plugins: Plugins) -> list[tuple[str, Tool]]:
-    tools: list[tuple[str, Tool]] = []
-    for key, spec in await plugins.collect("register_tool"):
-        outcome = await plugins.run(key, "tool schema", partial(_tool, key, spec))
-        if outcome.value is not None:
-            tools.append((key, outcome.value))
-    return tools
+    specs = await plugins.collect("register_tool")
+    schemas = [(key, partial(_tool, key, spec)) for key, spec in specs]
+    return [*await plugins.run_each("tool schema", schemas)]
 
 
 def _tool(key: str, spec: ToolSpec) -> Tool:

@@ -12,7 +12,7 @@ from uuid import uuid4
 from ..chat import Message, Role, Text, Usage
 from ..context import AgentView, Context, Principal, PrincipalKind
 from ..errors import AgentHostError, Conflict, InvalidInput, TooLarge, Unavailable
-from ..models import Target
+from ..model_port import Target
 from ..sessions import Session
 from . import journal
 from .compaction import Compaction, Outcome

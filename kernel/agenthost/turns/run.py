@@ -27,7 +27,7 @@ from ..chat import (
 from ..context import AgentView
 from ..errors import AgentHostError, ProviderError, ProviderFault
 from ..history import repaired
-from ..models import Target
+from ..model_port import Target
 from ..sessions import Entry, Session, append
 from ..usage import Spent, price, record
 from . import journal

@@ -394,3 +394,13 @@ def test_making_a_client_does_not_load_aiohttp() -> None:
         "assert 'aiohttp' not in sys.modules and 'yarl' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_warming_up_loads_what_a_request_needs() -> None:
+    code = (
+        "import asyncio, sys; from agenthost import Guards;"
+        "from agenthost_egress import open_egress;"
+        "asyncio.run(open_egress(Guards()).warm_up());"
+        "assert {'aiohttp', 'httpx', 'yarl'} <= sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -102,16 +102,16 @@ async def test_stopping_ends_what_does_not_end_by_itself(start: Start) -> None:
 
 
 def test_two_groups_cannot_serve_one_path() -> None:
-    def group(name: str, path: str) -> RouteGroup:
-        made = RouteGroup(name)
+    first, second = RouteGroup("first"), RouteGroup("second")
 
-        @made.get(path, scope="x:read")
-        async def handler(call: Call, a: str) -> Answer:
-            return []
+    @first.get("/x/<a>", scope="x:read")
+    async def by_a(call: Call, a: str) -> Answer:
+        return []
 
-        return made
+    @second.get("/x/<b>", scope="x:read")
+    async def by_b(call: Call, b: str) -> Answer:
+        return []
 
-    first, second = group("first", "/x/<a>"), group("second", "/x/<b>")
     front = QuartFront(cast("Daemon", FakeDaemon()), FrontSettings())
     front.mount(first)
     with pytest.raises(PluginError, match=r"GET /x/\{b\} of .*'second'.*'first'"):

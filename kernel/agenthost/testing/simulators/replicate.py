@@ -87,7 +87,7 @@ class ReplicateSimulator(ProviderSimulator):
             return self._told()
         if path == "/v1/predictions/p1/cancel":
             self.cancelled += 1
-            return self._answer_with({**self._begun(), "status": "canceled"})
+            return self._answer_with({**self.begun(), "status": "canceled"})
         if path == "/v1/predictions/p1":
             return self._asked()
         return super().reply(path, headers, body)
@@ -98,9 +98,10 @@ class ReplicateSimulator(ProviderSimulator):
         refused = isinstance(self._scene, Reply) and self._scene.status >= 400
         if refused or (not self.heard[-1].stream and not self.waits):
             return self._scene
-        return self._answer_with(self._begun())
+        return self._answer_with(self.begun())
 
-    def _begun(self) -> dict[str, Any]:
+    def begun(self) -> dict[str, Any]:
+        """Write a prediction that is still at work."""
         here = f"{self.base_url}/predictions/p1"
         urls = {"get": here, "cancel": f"{here}/cancel", "stream": f"{here}/stream"}
         return {**HEAD, "status": "processing", "output": None, "urls": urls}
@@ -113,7 +114,7 @@ class ReplicateSimulator(ProviderSimulator):
     def _asked(self) -> Reply:
         if self.waits:
             self.waits -= 1
-            return self._answer_with(self._begun())
+            return self._answer_with(self.begun())
         scene = self._scene if isinstance(self._scene, Turn) else Turn()
         return self._answer_with(finished(scene))
 

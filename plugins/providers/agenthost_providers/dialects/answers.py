@@ -28,6 +28,8 @@ from .framing import malformed, read_object
 
 OPEN_TAG = "<think>"
 CLOSE_TAG = "</think>"
+# An answer of a million tokens is a few MiB; more is a server that went astray.
+LONGEST_ANSWER = 32 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -65,6 +67,7 @@ class AnswerDraft:
         self._provider = provider
         self._request = request
         self._drafts: list[Draft] = []
+        self._size = 0
         self.finish: Finish | None = None
         self.usage = Usage()
 
@@ -80,15 +83,25 @@ class AnswerDraft:
             self.begin(TextDraft())
         last = self._drafts[-1]
         if isinstance(last, TextDraft):
-            last.pieces.append(piece)
+            self._grow(last.pieces, piece)
         return (TextChunk(piece),)
 
     def thought(self, piece: str) -> Iterable[Delta]:
         """Add to the reasoning at hand, or begin one."""
         if not piece:
             return ()
-        self.latest_thought().pieces.append(piece)
+        self._grow(self.latest_thought().pieces, piece)
         return (ReasoningChunk(piece),)
+
+    def argue(self, draft: CallDraft, piece: str) -> None:
+        """Add to the arguments of a call."""
+        self._grow(draft.arguments, piece)
+
+    def _grow(self, pieces: list[str], piece: str) -> None:
+        self._size += len(piece)
+        if self._size > LONGEST_ANSWER:
+            raise malformed(self._provider, "the answer is longer than 32 MiB")
+        pieces.append(piece)
 
     def latest_thought(self) -> ThoughtDraft:
         """Find the reasoning at hand, or begin one."""

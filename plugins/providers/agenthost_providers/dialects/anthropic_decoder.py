@@ -121,7 +121,7 @@ class AnthropicDecoder:
         # The block opens with ``input: {}``, which the pieces replace.
         if piece and draft.arguments == ["{}"]:
             draft.arguments.clear()
-        draft.arguments.append(piece)
+        self._draft.argue(draft, piece)
 
     def _amend(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         delta = payload.get("delta")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from agenthost import (
     ChatRequest,
@@ -28,7 +28,7 @@ from agenthost import (
 )
 
 from .answers import body_of
-from .aws_signature import Unsigned, read_keys, sign
+from .aws_signature import Unsigned, read_keys, region_of, sign
 from .bedrock_decoder import NAME, BedrockDecoder
 from .conversation import effort_of, wire_id
 from .faults import http_fault
@@ -36,6 +36,9 @@ from .quirks import Quirks, read_quirks
 from .schema import BEDROCK, shape_schema
 
 LEAST_THINKING = 1024
+# Parts of the world by the beginning of a region's name.
+PARTS = (("us-gov-", "us-gov"), ("us-", "us"), ("eu-", "eu"), ("ap-", "apac"))
+PROFILES = frozenset({"global", "us-gov", "us", "eu", "apac", "jp", "au", "ca"})
 # A conversation must open with the user; one cut by compaction may not.
 OPENING = "(The conversation goes on.)"
 
@@ -48,10 +51,13 @@ class BedrockQuirks:
         temperature: Whether the model takes one.
         thinking: How a thinking budget is written: not at all, in tokens, or as
             adaptive thinking with an effort (both as Anthropic's models take it).
+        profile: Whether the model is reached through an inference profile: of none,
+            of the whole world, or of the region's part of it.
     """
 
     temperature: bool = True
     thinking: Literal["none", "budget", "adaptive"] = "none"
+    profile: Literal["none", "global", "region"] = "none"
 
 
 PLAIN = Quirks(BedrockQuirks())
@@ -93,7 +99,7 @@ class Bedrock:
             body["toolConfig"] = {"tools": tools}
         body.update(_options(request, quirks))
         verb = "converse-stream" if request.stream else "converse"
-        model = quote(request.model, safe="")
+        model = quote(_profiled(request.model, quirks, endpoint), safe="")
         url = f"{endpoint.base_url.rstrip('/')}/model/{model}/{verb}"
         return self._authorised(url, body_of(body), endpoint)
 
@@ -120,6 +126,17 @@ class Bedrock:
         return http_fault(endpoint, status, headers, body)
 
 
+def _profiled(model: str, quirks: BedrockQuirks, endpoint: Endpoint) -> str:
+    """Name the inference profile of a model that is not served by its plain id."""
+    if quirks.profile == "none" or model.partition(".")[0] in PROFILES:
+        return model
+    if quirks.profile == "global":
+        return f"global.{model}"
+    region = region_of(urlsplit(endpoint.base_url).netloc)
+    part = next((name for start, name in PARTS if region.startswith(start)), "us")
+    return f"{part}.{model}"
+
+
 def _options(request: ChatRequest, quirks: BedrockQuirks) -> dict[str, Any]:
     options: dict[str, Any] = {}
     thinking = _thinking(request, quirks)
@@ -143,8 +160,9 @@ def _thinking(request: ChatRequest, quirks: BedrockQuirks) -> dict[str, Any]:
         effort = {"effort": effort_of(budget)}
         return {"thinking": {"type": "adaptive"}, "output_config": effort}
     # Thinking is part of the answer's limit and must leave room for words.
-    room = budget if request.max_tokens is None else request.max_tokens - 1
-    tokens = min(max(budget, LEAST_THINKING), room)
+    tokens = max(budget, LEAST_THINKING)
+    if request.max_tokens is not None:
+        tokens = min(tokens, request.max_tokens - 1)
     if tokens < LEAST_THINKING:
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": tokens}}

@@ -125,7 +125,7 @@ class BedrockDecoder:
             yield from self._thought(index, thought)
         call, draft = delta.get("toolUse"), self._blocks.get(index)
         if isinstance(call, dict) and isinstance(draft, CallDraft):
-            draft.arguments.append(text_of(call.get("input")))
+            self._draft.argue(draft, text_of(call.get("input")))
 
     def _thought(self, index: str, thought: Mapping[str, Any]) -> Iterator[Delta]:
         draft = self._blocks.get(index)

@@ -99,7 +99,7 @@ class CohereDecoder:
             self._draft.begin(draft)
         draft.id = draft.id or text_of(call.get("id"))
         draft.name = draft.name or text_of(function.get("name"))
-        draft.arguments.append(text_of(function.get("arguments")))
+        self._draft.argue(draft, text_of(function.get("arguments")))
 
     def _whole(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         """Read a whole answer, as if each part had come in one piece."""
@@ -114,7 +114,7 @@ class CohereDecoder:
 
     def _end(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         reason = payload.get("finish_reason")
-        if reason in {"ERROR", "TIMEOUT", "ERROR_LIMIT"}:
+        if str(reason) in {"ERROR", "TIMEOUT", "ERROR_LIMIT"}:
             words = f"ended with the reason {reason}"
             raise stream_fault(self._endpoint, {"message": words})
         if isinstance(reason, str):

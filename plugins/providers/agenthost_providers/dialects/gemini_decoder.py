@@ -41,6 +41,18 @@ FINISHES = {
     "IMAGE_SAFETY": Finish.CONTENT_BLOCKED,
 }
 
+# The model lost its way: what it said is no answer.
+BROKEN = frozenset(
+    {
+        "MALFORMED_FUNCTION_CALL",
+        "MALFORMED_RESPONSE",
+        "MISSING_THOUGHT_SIGNATURE",
+        "OTHER",
+        "TOO_MANY_TOOL_CALLS",
+        "UNEXPECTED_TOOL_CALL",
+    }
+)
+
 
 class GeminiDecoder:
     """Reads one answer; it ends with the body, after a reason to stop."""
@@ -117,9 +129,9 @@ class GeminiDecoder:
     def _reason(self, reason: Any) -> None:
         if not isinstance(reason, str) or reason == "FINISH_REASON_UNSPECIFIED":
             return
-        if reason not in FINISHES:
+        if reason in BROKEN:
             raise malformed(self._endpoint.provider, f"it stopped with {reason!r}")
-        self._draft.finish = FINISHES[reason]
+        self._draft.finish = FINISHES.get(reason, Finish.STOP)
 
 
 def read_usage(usage: Mapping[str, Any]) -> Usage:

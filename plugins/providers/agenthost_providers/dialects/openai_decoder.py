@@ -150,7 +150,7 @@ class OpenAIDecoder:
         arguments = function.get("arguments")
         if arguments is not None:
             written = arguments if isinstance(arguments, str) else compact(arguments)
-            draft.arguments.append(written)
+            self._draft.argue(draft, written)
 
     def _draft_of(self, call: Mapping[str, Any], position: int) -> CallDraft:
         """Find the call that a piece belongs to, or begin it.

@@ -17,7 +17,7 @@ ENDS = frozenset({"succeeded", "failed", "canceled", "aborted"})
 
 def ended(prediction: Mapping[str, Any]) -> bool:
     """Tell whether the service has stopped working on it."""
-    return prediction.get("status") in ENDS
+    return str(prediction.get("status")) in ENDS
 
 
 class PredictionDecoder:

@@ -106,7 +106,7 @@ class ResponsesDecoder:
     def _argue(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         draft = self._items.get(str(payload.get("output_index")))
         if isinstance(draft, CallDraft):
-            draft.arguments.append(text_of(payload.get("delta")))
+            self._draft.argue(draft, text_of(payload.get("delta")))
         yield from ()
 
     def _settle(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
@@ -141,7 +141,8 @@ class ResponsesDecoder:
     def _end(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         answer = payload.get("response")
         answer = answer if isinstance(answer, dict) else {}
-        if answer.get("error") or answer.get("status") in {"failed", "cancelled"}:
+        status = str(answer.get("status"))
+        if answer.get("error") or status in {"failed", "cancelled"}:
             raise stream_fault(self._endpoint, answer)
         if not self._items:
             for index, item in enumerate(objects_of(answer.get("output"))):

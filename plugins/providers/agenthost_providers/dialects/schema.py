@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -223,53 +223,65 @@ class _Shaper:
         return found
 
 
-TEXTS = frozenset({"description", "format", "pattern", "title"})
-COUNTS = frozenset(
-    {
-        "maxContains",
-        "maxItems",
-        "maxLength",
-        "maxProperties",
-        "minContains",
-        "minItems",
-        "minLength",
-        "minProperties",
-    }
-)
-BOUNDS = frozenset({"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"})
+def _is_map(value: Any) -> bool:
+    return isinstance(value, Mapping)
 
 
-def _is_sound(keyword: str, value: Any) -> bool:
-    """Tell whether a keyword's value is of the kind that the standard demands."""
-    if keyword in NAMED:
-        return isinstance(value, Mapping)
-    if keyword in LISTED or keyword == "enum":
-        return isinstance(value, list) and bool(value)
-    if keyword == "type":
-        return _is_type(value)
-    if keyword in TEXTS:
-        return isinstance(value, str)
-    if keyword in BOUNDS | COUNTS:
-        return _is_number(keyword, value)
-    return True
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) and bool(value)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_switch(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_bound(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _is_type(value: Any) -> bool:
     listed = value if isinstance(value, list) else [value]
-    texts = [name for name in listed if isinstance(name, str) and name in TYPES]
-    return bool(listed) and len(set(texts)) == len(listed)
+    known = {name for name in listed if isinstance(name, str) and name in TYPES}
+    return bool(listed) and len(known) == len(listed)
 
 
-def _is_number(keyword: str, value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return keyword in BOUNDS or (isinstance(value, int) and value >= 0)
+# What kind of value the standard demands, by keyword.
+SOUND: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(NAMED, _is_map),
+    **dict.fromkeys((*LISTED, "enum", "examples"), _is_list),
+    **dict.fromkeys(("$dynamicRef", "$recursiveRef"), _is_text),
+    **dict.fromkeys(("description", "format", "pattern", "title"), _is_text),
+    **dict.fromkeys(("contentEncoding", "contentMediaType"), _is_text),
+    **dict.fromkeys(("deprecated", "readOnly", "writeOnly"), _is_switch),
+    **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum"), _is_bound),
+    **dict.fromkeys(("maximum", "minimum"), _is_bound),
+    **dict.fromkeys(("maxContains", "maxItems", "maxLength"), _is_count),
+    **dict.fromkeys(("minContains", "minItems", "minLength"), _is_count),
+    **dict.fromkeys(("maxProperties", "minProperties"), _is_count),
+    "dependentRequired": _is_map,
+    "type": _is_type,
+    "uniqueItems": _is_switch,
+}
+
+
+def _is_sound(keyword: str, value: Any) -> bool:
+    """Tell whether a keyword's value is of the kind that the standard demands."""
+    demanded = SOUND.get(keyword)
+    return demanded is None or demanded(value)
 
 
 def _mended(schema: dict[str, Any]) -> dict[str, Any]:
     """Make the parts of a schema agree: what is required exists, lists have items."""
-    required = schema.get("required")
-    if required is not None:
+    if "required" in schema:
+        required = schema["required"]
         listed = required if isinstance(required, list) else []
         names = schema.get("properties", {})
         known = [name for name in listed if isinstance(name, str) and name in names]

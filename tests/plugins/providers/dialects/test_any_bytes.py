@@ -20,15 +20,26 @@ from agenthost import (
 )
 from agenthost.testing.simulators import (
     AnthropicMessagesWire,
+    BedrockWire,
+    CohereWire,
+    GeminiWire,
     OllamaWire,
     OpenAIChatWire,
+    OpenAIResponsesWire,
     ScriptedCall,
     Turn,
     Wire,
 )
+from agenthost.testing.simulators.bedrock import frame
+from agenthost_providers.dialects import answers
 from agenthost_providers.dialects.anthropic_messages import AnthropicMessages
+from agenthost_providers.dialects.bedrock import Bedrock
+from agenthost_providers.dialects.cohere import Cohere
+from agenthost_providers.dialects.event_stream import EventStreamFrames
+from agenthost_providers.dialects.gemini import Gemini
 from agenthost_providers.dialects.ollama import Ollama
 from agenthost_providers.dialects.openai_chat import OpenAIChat
+from agenthost_providers.dialects.openai_responses import OpenAIResponses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,6 +49,10 @@ PAIRS: list[tuple[Dialect, Wire]] = [
     (OpenAIChat.from_quirks({"think_tags": True}), OpenAIChatWire()),
     (AnthropicMessages(), AnthropicMessagesWire()),
     (Ollama(), OllamaWire()),
+    (OpenAIResponses(), OpenAIResponsesWire()),
+    (Gemini(), GeminiWire()),
+    (Cohere(), CohereWire()),
+    (Bedrock(), BedrockWire()),
 ]
 EVERY = pytest.mark.parametrize(
     ("dialect", "wire"), PAIRS, ids=[dialect.name for dialect, _ in PAIRS]
@@ -47,7 +62,9 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | st.text(max_size=3),
     lambda inner: (
         st.lists(inner, max_size=2)
-        | st.dictionaries(st.sampled_from(["text", "name", "function", "id"]), inner)
+        | st.dictionaries(
+            st.sampled_from(["text", "name", "function", "id", "item", "x"]), inner
+        )
     ),
     max_leaves=4,
 )
@@ -143,6 +160,10 @@ def attempt(dialect: Dialect, chunks: list[bytes], *, stream: bool) -> None:
 
 def rewrite(event: bytes, change: Callable[[Any], Any]) -> bytes:
     """Change the JSON inside an event, when there is some."""
+    if event.startswith(b"\0"):
+        (found,) = EventStreamFrames("acme").feed(event)
+        payload = json.dumps(change(json.loads(found.payload)))
+        return frame(found.headers, payload.encode())
     start = event.find(b"{")
     if start < 0:
         return event
@@ -162,3 +183,24 @@ def spoil(value: Any, data: st.DataObject) -> Any:
     key = data.draw(st.sampled_from(inner))
     value[key] = spoil(value[key], data)
     return value
+
+
+@EVERY
+def test_an_answer_without_end_is_given_up(
+    dialect: Dialect, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "LONGEST_ANSWER", 100)
+    call = ScriptedCall("look", json.dumps({"a": "x" * 150}))
+    for turn in (
+        Turn("x" * 150),
+        Turn("ok", "x" * 150),
+        Turn(calls=(call,), finish=Finish.TOOL_USE),
+    ):
+        decoder = dialect.decoder(ChatRequest("m", "", ()), HERE)
+        body = b"".join(wire.events(turn))
+        whole_arguments = wire.path.startswith(("/api", "/v1beta")) and turn.calls
+        if whole_arguments:
+            # One line holds them all, and lines have a bound of their own.
+            continue
+        with pytest.raises(ProviderError, match="longer than"):
+            decoder.feed(body)

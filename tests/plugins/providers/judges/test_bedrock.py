@@ -24,7 +24,7 @@ config = pytest.importorskip("botocore.config", reason=WHY)
 credentials = pytest.importorskip("botocore.credentials", reason=WHY)
 exceptions = pytest.importorskip("botocore.exceptions", reason=WHY)
 
-MODEL = "anthropic.claude-haiku-4-5-20251001-v1:0"
+MODEL = "global.anthropic.claude-haiku-4-5-20251001-v1:0"
 ID, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 
 
