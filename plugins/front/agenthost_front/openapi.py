@@ -22,6 +22,7 @@ _ERRORS = {
     "429": "Too many requests, or a quota is used up",
     "500": "Something failed",
     "503": "The daemon is shutting down, or its store cannot be reached",
+    "default": "Whatever else went wrong",
 }
 _TEXT = {"type": "string"}
 _ERROR_SCHEMA = {
@@ -136,13 +137,21 @@ def _query_parameters(bound: Bound) -> list[dict[str, Any]]:
     ]
 
 
+def _success(answer: Any, schema: dict[str, Any]) -> dict[str, Any]:
+    if answer is None:
+        return {"*/*": {}}
+    if answer is EventStream:
+        return {"text/event-stream": {}}
+    return {"application/json": {"schema": schema}}
+
+
 def _responses(bound: Bound, schema: dict[str, Any]) -> dict[str, Any]:
     error = {"schema": {"$ref": "#/components/schemas/Error"}}
-    content: dict[str, Any] = {"application/json": {"schema": schema}}
-    if bound.route.answer is EventStream:
-        content = {"text/event-stream": {"schema": {"type": "string"}}}
     responses: dict[str, Any] = {
-        str(bound.route.status): {"description": "Success", "content": content}
+        str(bound.route.status): {
+            "description": "Success",
+            "content": _success(bound.route.answer, schema),
+        }
     }
     for status, meaning in _ERRORS.items():
         responses[status] = {
