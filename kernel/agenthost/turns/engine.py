@@ -16,7 +16,7 @@ from ..model_port import Target
 from ..sessions import Session
 from . import journal
 from .compaction import Compaction, Outcome
-from .events import TurnResult
+from .events import NOTHING, TurnResult
 from .mailbox import Mailboxes
 from .run import Run, TurnFailed
 from .turn import NO_OPTIONS, Turn, TurnOptions
@@ -218,13 +218,14 @@ class Turns:
         error: AgentHostError,
         state: journal.TurnState,
     ) -> None:
+        result = NOTHING
         if run is not None:
             result = run.progress.result(run.progress.said)
             ending = journal.Ending(state, result, error)
             # A session that was deleted meanwhile has nothing left to close.
             with suppress(AgentHostError):
                 await run.keep_what_was_said(ending)
-        turn.fail(error)
+        turn.fail(error, result)
 
     def _target(self, turn: Turn) -> Target:
         agent = self._daemon.agents.get(_agent_id(turn))
