@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit
 
 from agenthost import (
     Answer,
@@ -95,12 +96,19 @@ def _item(daemon: Daemon, slug: str, spec: ProviderSpec) -> ProviderItem:
         "name": slug,
         "display_name": facts.display_name,
         "auth_status": daemon.models.auth_status(slug),
-        "base_url": facts.base_url,
+        "base_url": _without_secrets(facts.base_url),
         "model_count": len(facts.models),
     }
     if facts.env_var:
         row["env_var"] = facts.env_var
     return row
+
+
+def _without_secrets(url: str) -> str:
+    """Leave out what may be a password: what stands before the host, and the query."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=host, query="").geturl()
 
 
 def _secret_name(slug: str, number: int) -> str:

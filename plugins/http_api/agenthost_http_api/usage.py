@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from agenthost import Answer, Call, RouteGroup, timestamp, usage_table
+from agenthost import Answer, Call, RouteGroup, Row, timestamp, usage_table
 from sqlalchemy import bindparam, func, select
 
 from .shapes import UsageByModel, UsagePeriod, UsageReport, UsageSummary
@@ -103,6 +103,6 @@ async def by_model(call: Call) -> Answer:
     }
 
 
-async def _since(call: Call, since: float) -> Any:
+async def _since(call: Call, since: float) -> Row:
     # A sum without GROUP BY always has its one row.
     return (await call.daemon.store.read(_SINCE, {"since": since}))[0]

@@ -90,6 +90,12 @@ async def test_all_twenty_and_the_offline_one_are_listed(daemons: Daemons) -> No
     assert GOOD not in answer.text
 
 
+async def test_an_address_is_shown_without_its_password(daemons: Daemons) -> None:
+    url = f"https://me:{GOOD}@proxy.example:8443/v1?key={GOOD}"
+    daemon = await daemons.start(config=f'[providers.house]\nbase_url = "{url}"\n')
+    assert (await house(daemon))["base_url"] == "https://proxy.example:8443/v1"
+
+
 async def test_a_key_holds_at_once_and_its_removal_too(
     daemons: Daemons, upstream: Guarded
 ) -> None:
