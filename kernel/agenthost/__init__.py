@@ -55,6 +55,7 @@ from .errors import (
 )
 from .job_port import Job, JobHandler, Jobs, JobState, RunningJob
 from .model_port import Models, Target
+from .observe import Activity, Observer
 from .plugins.guards import (
     ALLOW,
     AddressCase,
@@ -195,6 +196,7 @@ __all__ = [
     "CHECK_HOST",
     "FINAL_URL",
     "OPERATOR",
+    "Activity",
     "AddressCase",
     "Agent",
     "AgentHostError",
@@ -252,6 +254,7 @@ __all__ = [
     "Models",
     "NotFound",
     "NotSent",
+    "Observer",
     "OutcomeUnknown",
     "Part",
     "PathCase",

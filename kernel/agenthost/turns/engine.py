@@ -165,6 +165,12 @@ class Turns:
             await asyncio.wait(tasks, timeout=5.0)
 
     async def _serve(self, turn: Turn) -> None:
+        with self._daemon.observers.watch(turn.context, turn.message) as seen:
+            await self._conduct(turn)
+            if seen is not None:
+                seen.result, seen.error = turn.ending()
+
+    async def _conduct(self, turn: Turn) -> None:
         run: Run | None = None
         try:
             async with self._mailboxes.hold(turn.session_id):

@@ -139,6 +139,11 @@ class Turn:
         """
         return await asyncio.shield(self._result)
 
+    def ending(self) -> tuple[TurnResult | None, BaseException | None]:
+        """Its result or its error, once it is done."""
+        error = self._result.exception()
+        return (None, error) if error else (self._result.result(), None)
+
     def cancel(self, reason: str) -> bool:
         """Stop it; what was said so far is kept.
 

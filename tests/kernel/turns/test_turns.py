@@ -251,7 +251,8 @@ async def test_neighbouring_reads_run_together(daemon: RunningDaemon) -> None:
     from agenthost.chat import ToolUse
     from agenthost.turns.tools import Toolbox
 
-    toolbox = Toolbox(daemon.daemon.registry, daemon.daemon.guards)
+    inside = daemon.daemon
+    toolbox = Toolbox(inside.registry, inside.guards, inside.observers)
     names = ["kv_get", "file_list", "kv_set", "file_read", "calculate"]
     groups = toolbox._groups([ToolUse(name, name, {}) for name in names])
     assert [[use.name for use in group] for group in groups] == [
