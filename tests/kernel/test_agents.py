@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from agenthost import NotFound
 from agenthost.testing.daemons import RunningDaemon
 

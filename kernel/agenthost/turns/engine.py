@@ -104,6 +104,7 @@ class Turns:
         )
         self._live[turn_id] = turn
         turn.task = self._own(self._serve(turn))
+        turn.task.add_done_callback(lambda _: self._ended(turn))
         return turn
 
     async def call_agent(self, context: Context, reference: str, message: str) -> str:
@@ -191,8 +192,11 @@ class Turns:
             log.exception("turn %s failed", turn.id)
             ours = TurnFailed("the turn failed for an internal reason; see the log")
             await self._end(turn, run, ours, journal.TurnState.FAILED)
-        finally:
-            self._live.pop(turn.id, None)
+
+    def _ended(self, turn: Turn) -> None:
+        """Close what a task that was cancelled before its first step left open."""
+        self._live.pop(turn.id, None)
+        turn.fail(turn.stopped())
 
     async def _prepare(self, turn: Turn, warm: Warm | None) -> Run | None:
         """Load the session and begin; None when the turn had already ended."""

@@ -63,6 +63,16 @@ async def test_a_stop_reaches_a_turn_that_still_waits(daemon: RunningDaemon) -> 
     assert len(daemon.model.requests) == 1
 
 
+async def test_a_turn_stopped_before_its_first_step_ends(daemon: RunningDaemon) -> None:
+    agent = await daemon.agent()
+    turn = agent.start("hello")
+    assert turn.turn.cancel("at once")
+    async with asyncio.timeout(5):
+        with pytest.raises(Cancelled):
+            await turn.result()
+    assert daemon.daemon.turns.running == 0
+
+
 async def test_a_model_reads_what_its_tool_answered(daemon: RunningDaemon) -> None:
     daemon.model.calls("calculate", expression="6*7")
     daemon.model.says("It is 42.")
