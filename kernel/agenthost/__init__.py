@@ -54,7 +54,7 @@ from .errors import (
     UpstreamUnreachable,
 )
 from .job_port import Job, JobHandler, Jobs, JobState, RunningJob
-from .model_port import Models, Target
+from .model_port import Answered, Models, Payer, Pool, Target
 from .plugins.guards import (
     ALLOW,
     AddressCase,
@@ -151,6 +151,7 @@ if TYPE_CHECKING:
         TurnResult,
     )
     from .turns.turn import Turn, TurnOptions
+    from .usage import Spent
 
 _LATER = {
     "Agent": "agents",
@@ -175,6 +176,7 @@ _LATER = {
     "TurnResult": "turns.events",
     "Turn": "turns.turn",
     "TurnOptions": "turns.turn",
+    "Spent": "usage",
 }
 
 
@@ -199,6 +201,7 @@ __all__ = [
     "AgentView",
     "Allow",
     "Answer",
+    "Answered",
     "BackendSpec",
     "Blocked",
     "Call",
@@ -252,8 +255,10 @@ __all__ = [
     "OutcomeUnknown",
     "Part",
     "PathCase",
+    "Payer",
     "PluginError",
     "Plugins",
+    "Pool",
     "Port",
     "Principal",
     "PrincipalKind",
@@ -283,6 +288,7 @@ __all__ = [
     "SocketClosed",
     "SocketRoute",
     "SpawnCase",
+    "Spent",
     "StorageFull",
     "Store",
     "Superseded",

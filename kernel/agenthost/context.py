@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .clock import Clock
     from .daemon import Daemon
     from .manifest import Manifest
+    from .model_port import Pool
 
 
 class PrincipalKind(StrEnum):
@@ -74,8 +75,8 @@ class AgentView:
 class Context:
     """One chain of causes: the principal, the agent and turn, and who called whom.
 
-    ``chain`` holds the session ids of the calling turns, oldest first. ``log`` fields
-    go into log lines only and decide nothing.
+    ``chain`` holds the session ids of the calling turns, oldest first; ``pools`` the
+    spending limits of all of them. ``log`` fields go into log lines only.
     """
 
     daemon: Daemon
@@ -83,6 +84,7 @@ class Context:
     agent: AgentView | None = None
     turn_id: str | None = None
     chain: tuple[str, ...] = ()
+    pools: tuple[Pool, ...] = ()
     log: Mapping[str, Any] = field(default_factory=dict)
 
     @property
