@@ -54,7 +54,7 @@ from .errors import (
     UpstreamUnreachable,
 )
 from .job_port import Job, JobHandler, Jobs, JobState, RunningJob
-from .model_port import Models, Target
+from .model_port import Answered, Models, Payer, Pool, Target
 from .observe import Activity, Observer
 from .plugins.guards import (
     ALLOW,
@@ -153,6 +153,7 @@ if TYPE_CHECKING:
         TurnResult,
     )
     from .turns.turn import Turn, TurnOptions
+    from .usage import Spent
 
 _LATER = {
     "Agent": "agents",
@@ -178,6 +179,7 @@ _LATER = {
     "TurnResult": "turns.events",
     "Turn": "turns.turn",
     "TurnOptions": "turns.turn",
+    "Spent": "usage",
 }
 
 
@@ -204,6 +206,7 @@ __all__ = [
     "AgentView",
     "Allow",
     "Answer",
+    "Answered",
     "BackendSpec",
     "Blocked",
     "Call",
@@ -258,8 +261,10 @@ __all__ = [
     "OutcomeUnknown",
     "Part",
     "PathCase",
+    "Payer",
     "PluginError",
     "Plugins",
+    "Pool",
     "Port",
     "Principal",
     "PrincipalKind",
@@ -289,6 +294,7 @@ __all__ = [
     "SocketClosed",
     "SocketRoute",
     "SpawnCase",
+    "Spent",
     "StorageFull",
     "Store",
     "Superseded",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .clock import Clock
     from .daemon import Daemon
     from .manifest import Manifest
+    from .model_port import Pool
 
 
 class PrincipalKind(StrEnum):
@@ -74,9 +75,10 @@ class AgentView:
 class Context:
     """One chain of causes: the principal, the agent and turn, and who called whom.
 
-    ``chain`` holds the session ids of the calling turns, oldest first. ``caller`` is
-    who started the turn and ``cause`` the observed activity it came from. ``log``
-    fields go into log lines only; none of these three decides anything.
+    ``chain`` holds the session ids of the calling turns, oldest first; ``pools`` the
+    spending limits of all of them. ``caller`` is who started the turn and ``cause`` the
+    observed activity it came from. ``log`` fields go into log lines only; none of these
+    three decides anything.
     """
 
     daemon: Daemon
@@ -86,6 +88,7 @@ class Context:
     chain: tuple[str, ...] = ()
     caller: Principal | None = None
     cause: str | None = None
+    pools: tuple[Pool, ...] = ()
     log: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -183,7 +183,7 @@ class Daemon:
         self._on_stop("events", self.events.stop)
         self.agents = Agents(self.store, self.clock, self.guards)
         self.sessions = Sessions(self.store, self.clock)
-        self.usage = UsageLedger(self.store, self.clock, self.config)
+        self.usage = UsageLedger(self.store)
         self.observers = Observers(self.registry.observers, self.plugins.fail)
         self.models = backend(Port.MODELS).open(self)
         self.toolbox = Toolbox(self.registry, self.guards, self.observers)

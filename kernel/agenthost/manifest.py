@@ -27,6 +27,10 @@ NOT_YET = (
     "cache_context",
     "exec_policy",
     "schedule",
+    "max_history_messages",
+    "model.api_key_env",
+    "model.base_url",
+    "thinking.stream_thinking",
     "tools",
     "routing",
     "autonomous",
@@ -35,6 +39,7 @@ NOT_YET = (
     "capabilities.ofp_connect",
     "resources.max_memory_bytes",
     "resources.max_cpu_time_ms",
+    "resources.max_tool_calls_per_minute",
     "resources.max_network_bytes_per_hour",
 )
 
@@ -72,11 +77,14 @@ def parse_manifest(text: str) -> ParsedManifest:
 
 def _not_yet(manifest: Manifest) -> list[str]:
     default = Manifest(name=manifest.name)
-    return [
-        f"{key}: read but not used in this version"
-        for key in NOT_YET
-        if _at(manifest, key) != _at(default, key)
+    unused = [key for key in NOT_YET if _at(manifest, key) != _at(default, key)]
+    unused += [
+        f"fallback_models.{number}.{key}"
+        for number, fallback in enumerate(manifest.fallback_models)
+        for key in ("api_key_env", "base_url")
+        if getattr(fallback, key) is not None
     ]
+    return [f"{key}: read but not used in this version" for key in unused]
 
 
 def _at(manifest: Manifest, key: str) -> Any:

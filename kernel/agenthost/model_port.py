@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from .chat import ChatRequest, Delta
+from .chat import ChatRequest, Completion, Delta
+from .context import AgentView
 from .providers import ModelFacts, ProviderSpec
+
+if TYPE_CHECKING:
+    from .usage import Spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +20,32 @@ class Target:
 
     provider: ProviderSpec
     model: ModelFacts
+
+
+@dataclass(slots=True)
+class Pool:
+    """What a tree of calls may spend together, in micro-USD."""
+
+    limit: int
+    used: int = 0
+    held: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Payer:
+    """Whose budgets and fallbacks a call uses, and the row it is booked on."""
+
+    agent: AgentView
+    turn_id: str
+    pools: tuple[Pool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The end of a call: what was said, by which model and for how much."""
+
+    completion: Completion
+    spent: Spent
 
 
 class Models(Protocol):
@@ -27,7 +57,7 @@ class Models(Protocol):
         ...
 
     async def probe_local(self) -> None:
-        """Find out whether a local server answers, to prefer it as the default."""
+        """Find out whether a local server answers."""
         ...
 
     def default(self) -> Target:
@@ -55,19 +85,20 @@ class Models(Protocol):
         ...
 
     def check(self, target: Target) -> None:
-        """Refuse a target that cannot be called for want of a key.
-
-        Raises:
-            ProviderError: Fault AUTH, naming the environment variable.
-        """
+        """Refuse a target without a key: ProviderError, fault AUTH."""
         ...
 
     def stream(
-        self, target: Target, request: ChatRequest
-    ) -> AsyncGenerator[Delta, None]:
-        """Call the model.
+        self, target: Target, request: ChatRequest, payer: Payer | None = None
+    ) -> AsyncGenerator[Delta | Answered, None]:
+        """Call the model, or what stands in for it; Answered comes last.
+
+        Nothing is repeated once a TextChunk was yielded. The caller books
+        ``Answered.spent``; the router books what a call without an end has cost, and
+        every call without a payer.
 
         Raises:
-            ProviderError: What the call failed with.
+            ProviderError: What the first target failed with.
+            QuotaExceeded: A budget has no room for the call.
         """
         ...

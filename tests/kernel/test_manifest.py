@@ -88,6 +88,7 @@ quiet_hours = "0 0 * * *"
 
 [thinking]
 budget_tokens = 0
+stream_thinking = true
 """
 
 
@@ -102,6 +103,16 @@ def test_every_key_is_known_and_what_has_no_effect_is_said() -> None:
     assert manifest.exec_policy is not None
     assert manifest.exec_policy.shell_env_passthrough == ("LANG",)
     assert manifest.thinking.budget_tokens == 0
+
+
+def test_an_endpoint_of_a_fallback_is_named_as_unused() -> None:
+    parsed = parse_manifest(
+        'name = "a"\n[[fallback_models]]\nmodel = "m"\n'
+        '[[fallback_models]]\nmodel = "n"\nbase_url = "https://x.example"'
+    )
+    assert parsed.warnings == (
+        "fallback_models.1.base_url: read but not used in this version",
+    )
 
 
 def test_a_name_is_enough() -> None:

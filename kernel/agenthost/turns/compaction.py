@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from ..chat import ChatRequest, Completion, Message, Role, Text, ToolOutput, ToolUse
+from ..chat import ChatRequest, Message, Role, Text, ToolOutput, ToolUse
 from ..errors import AgentHostError, ProviderError, ProviderFault
 from ..history import estimate_tokens, safe_cut
-from ..model_port import Target
+from ..model_port import Answered, Payer, Target
 from ..sessions import Session, compact
-from ..usage import Spent, price, record
+from ..usage import record
 from .prompt import COMPACTION_REQUEST, COMPACTION_SYSTEM, SUMMARY_PREFIX
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Compaction:
         self._daemon = daemon
 
     async def before_turn(
-        self, session: Session, history: list[Message], target: Target
+        self, session: Session, history: list[Message], target: Target, payer: Payer
     ) -> tuple[Session, list[Message]]:
         """Compact when the message count or the model's window asks for it.
 
@@ -59,7 +59,7 @@ class Compaction:
         ):
             return session, history
         try:
-            outcome = await self._compact(session, target)
+            outcome = await self._compact(session, target, payer)
         except AgentHostError as error:
             log.warning("session %s not compacted: %s", session.id, error.message)
             return session, history
@@ -68,42 +68,36 @@ class Compaction:
         session = await self._daemon.sessions.get(session.id)
         return session, await self._daemon.sessions.history(session)
 
-    async def by_count(self, session: Session, target: Target) -> Outcome:
+    async def by_count(self, session: Session, target: Target, payer: Payer) -> Outcome:
         """Compact when there are more messages than the threshold."""
         count = session.next_seq - session.first_seq
         if count <= self._daemon.config.compaction.threshold_messages:
             return Outcome(compacted=False, summarised=0, kept=count)
-        return await self._compact(session, target)
+        return await self._compact(session, target, payer)
 
-    async def _compact(self, session: Session, target: Target) -> Outcome:
+    async def _compact(self, session: Session, target: Target, payer: Payer) -> Outcome:
         numbered = await self._daemon.sessions.numbered(session)
         said = [message for _, message in numbered]
         cut = safe_cut(said, self._daemon.config.compaction.keep_recent)
         if cut == 0:
             return Outcome(compacted=False, summarised=0, kept=len(said))
         older = [session.summary] if session.summary else []
-        answer = await self._summary(target, [*older, *said[:cut]])
+        payer = replace(payer, turn_id=f"compaction:{session.id}")
+        answer = await self._summary(target, [*older, *said[:cut]], payer)
         now = self._daemon.clock.time()
-        spent = Spent(
-            at=now,
-            agent_id=session.agent_id,
-            session_id=session.id,
-            turn_id=f"compaction:{session.id}",
-            provider=target.provider.facts.slug,
-            model=target.model.id,
-            usage=answer.usage,
-            cost_micro_usd=price(target.model, answer.usage),
-        )
-        summary = Message(Role.USER, (Text(SUMMARY_PREFIX + answer.message.text),))
+        text = SUMMARY_PREFIX + answer.completion.message.text
+        summary = Message(Role.USER, (Text(text),))
 
         def write(connection: Connection) -> None:
-            record(connection, spent)
+            record(connection, answer.spent)
             compact(connection, session.id, numbered[cut][0], summary, now)
 
         await self._daemon.store.write(write)
         return Outcome(compacted=True, summarised=cut, kept=len(said) - cut)
 
-    async def _summary(self, target: Target, older: list[Message]) -> Completion:
+    async def _summary(
+        self, target: Target, older: list[Message], payer: Payer
+    ) -> Answered:
         characters = target.model.context_window * 2
         transcript = "\n".join(map(_line, older))[-characters:]
         request = ChatRequest(
@@ -113,10 +107,13 @@ class Compaction:
             max_tokens=SUMMARY_TOKENS,
             temperature=0.3,
         )
-        async with aclosing(self._daemon.models.stream(target, request)) as deltas:
+        stream = self._daemon.models.stream(target, request, payer)
+        async with aclosing(stream) as deltas:
             async for delta in deltas:
-                if isinstance(delta, Completion) and delta.message.text:
-                    return delta
+                if isinstance(delta, Answered):
+                    if delta.completion.message.text:
+                        return delta
+                    await self._daemon.usage.book(delta.spent)
         raise ProviderError(
             ProviderFault.MALFORMED,
             target.provider.facts.slug,

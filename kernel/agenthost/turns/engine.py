@@ -6,13 +6,14 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from ..chat import Message, Role, Text, Usage
 from ..context import AgentView, Context, Principal, PrincipalKind
 from ..errors import AgentHostError, Conflict, InvalidInput, TooLarge, Unavailable
-from ..model_port import Target
+from ..model_port import Payer, Pool, Target
 from ..sessions import Session
 from . import journal
 from .compaction import Compaction, Outcome
@@ -99,9 +100,11 @@ class Turns:
         view = AgentView(agent.id, agent.name, agent.manifest, session)
         rights = self._daemon.toolbox.rights_of(agent.id, agent.manifest)
         principal = Principal(PrincipalKind.AGENT, agent.name, rights.grants)
-        turn = Turn(
-            turn_id, context.for_agent(view, principal, turn_id), message, options
-        )
+        context = context.for_agent(view, principal, turn_id)
+        if options.max_cost_micro_usd is not None:
+            pool = Pool(options.max_cost_micro_usd)
+            context = replace(context, pools=(*context.pools, pool))
+        turn = Turn(turn_id, context, message, options)
         self._live[turn_id] = turn
         turn.task = self._own(self._serve(turn))
         turn.task.add_done_callback(lambda _: self._ended(turn))
@@ -143,7 +146,8 @@ class Turns:
             session = await self._daemon.sessions.get(agent.session_id)
             target = self._daemon.supervisor.target_of(agent)
             self._warm.forget(session.id)
-            return await self._compaction.by_count(session, target)
+            view = AgentView(agent.id, agent.name, agent.manifest, session.id)
+            return await self._compaction.by_count(session, target, Payer(view, ""))
 
     async def set_thinking(self, session_id: str, *, on: bool) -> None:
         """Switch extended thinking, from the session's next turn on."""
@@ -210,7 +214,7 @@ class Turns:
             history = [*turn.options.history]
         else:
             session, history = await self._compaction.before_turn(
-                session, history, self._target(turn)
+                session, history, self._target(turn), turn.payer
             )
         run = Run(self._daemon, turn, session)
         await run.begin(history, resumed=row is not None)

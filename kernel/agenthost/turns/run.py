@@ -25,11 +25,11 @@ from ..chat import (
     Usage,
 )
 from ..context import AgentView
-from ..errors import AgentHostError, ProviderError, ProviderFault
+from ..errors import AgentHostError
 from ..history import repaired
-from ..model_port import Target
+from ..model_port import Answered, Target
 from ..sessions import Entry, Session, append
-from ..usage import Spent, price, record
+from ..usage import Spent, record
 from . import journal
 from .events import TextDelta, Thinking, ToolEnd, ToolStart, TurnResult
 from .prompt import system_prompt
@@ -98,7 +98,7 @@ class Run:
 
         Raises:
             ProviderError: A model call failed.
-            QuotaExceeded: The agent's tokens are used up.
+            QuotaExceeded: A budget has no room for the call.
             TurnFailed: The model asked for tools again and again.
         """
         agent = self.turn.context.agent
@@ -108,7 +108,6 @@ class Run:
         limit = self.daemon.config.turns.max_iterations
         self.turn.emit(Thinking())
         while self.progress.iterations < limit:
-            await self.daemon.usage.check_quota(agent)
             request = ChatRequest(
                 model=target.model.upstream_id,
                 system=system,
@@ -117,14 +116,16 @@ class Run:
                 max_tokens=self.turn.options.max_tokens
                 or agent.manifest.model.max_tokens,
                 temperature=self._temperature(),
-                thinking_budget=THINKING_BUDGET if self.session.thinking else None,
+                thinking_budget=self._thinking(agent),
             )
             context = self.turn.context
             with self.daemon.observers.watch(context, request, target) as seen:
-                completion = await self._ask(target, request)
-                spent = self._spend(target, completion.usage)
+                answered = await self._ask(target, request)
+                completion, spent = answered.completion, answered.spent
                 if seen is not None:
                     seen.result, seen.cost_micro_usd = completion, spent.cost_micro_usd
+            self.progress.usage += spent.usage
+            self.progress.cost += spent.cost_micro_usd
             calls = completion.message.tool_uses
             if completion.finish is not Finish.TOOL_USE or not calls:
                 return await self._answer(completion, spent)
@@ -157,22 +158,19 @@ class Run:
             self._write(close)
         await self._settled()
 
-    async def _ask(self, target: Target, request: ChatRequest) -> Completion:
+    async def _ask(self, target: Target, request: ChatRequest) -> Answered:
         self.progress.iterations += 1
-        async with aclosing(self.daemon.models.stream(target, request)) as deltas:
+        stream = self.daemon.models.stream(target, request, self.turn.payer)
+        async with aclosing(stream) as deltas:
             async for delta in deltas:
                 if self._commit is not None:
                     await self._settled()
                 if isinstance(delta, TextChunk):
                     self.progress.said += delta.text
                     self.turn.emit(TextDelta(delta.text))
-                elif isinstance(delta, Completion):
-                    return _checked(target, delta)
-        raise ProviderError(
-            ProviderFault.MALFORMED,
-            target.provider.facts.slug,
-            "the answer ended before it was complete",
-        )
+                elif isinstance(delta, Answered):
+                    return delta
+        raise TurnFailed("the model call ended without an answer")
 
     async def _answer(self, completion: Completion, spent: Spent) -> TurnResult:
         text = completion.message.text
@@ -233,25 +231,14 @@ class Run:
             partial(journal.start_call, turn_id=self.turn.id, call_id=call.id)
         )
 
-    def _spend(self, target: Target, usage: Usage) -> Spent:
-        cost = price(target.model, usage)
-        self.progress.usage += usage
-        self.progress.cost += cost
-        return Spent(
-            at=self.daemon.clock.time(),
-            agent_id=self.session.agent_id,
-            session_id=self.session.id,
-            turn_id=self.turn.id,
-            provider=target.provider.facts.slug,
-            model=target.model.id,
-            usage=usage,
-            cost_micro_usd=cost,
-        )
-
     def _tools(self, agent: AgentView, target: Target) -> tuple[ToolDefinition, ...]:
         if not target.model.supports_tools:
             return ()
         return self.daemon.toolbox.rights_of(agent.id, agent.manifest).tools
+
+    def _thinking(self, agent: AgentView) -> int | None:
+        budget = agent.manifest.thinking.budget_tokens
+        return (budget or THINKING_BUDGET) if self.session.thinking else budget
 
     def _temperature(self) -> float | None:
         asked = self.turn.options.temperature
@@ -289,17 +276,6 @@ if TYPE_CHECKING:
 
 def _is_answer(message: Message) -> bool:
     return message.role is Role.ASSISTANT and not message.tool_uses
-
-
-def _checked(target: Target, completion: Completion) -> Completion:
-    """Refuse an answer that was blocked before it said anything."""
-    if completion.finish is Finish.CONTENT_BLOCKED and not completion.message.text:
-        raise ProviderError(
-            ProviderFault.CONTENT_BLOCKED,
-            target.provider.facts.slug,
-            "the answer was blocked by the provider's content rules",
-        )
-    return completion
 
 
 def _with_text(completion: Completion, text: str) -> Completion:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ..chat import Message
 from ..context import Context
 from ..errors import AgentHostError, Cancelled
+from ..model_port import Payer
 from .events import (
     NOTHING,
     Done,
@@ -79,6 +80,7 @@ class TurnOptions:
         temperature: Instead of the manifest's.
         history: Makes the turn stateless: it is the conversation so far, and nothing
             is read from the session before it.
+        max_cost_micro_usd: What it, and the turns it starts, may spend together.
     """
 
     turn_id: str | None = None
@@ -86,6 +88,7 @@ class TurnOptions:
     max_tokens: int | None = None
     temperature: float | None = None
     history: tuple[Message, ...] | None = None
+    max_cost_micro_usd: int | None = None
 
 
 NO_OPTIONS = TurnOptions()
@@ -115,6 +118,12 @@ class Turn:
         """The session it speaks in."""
         assert self.context.agent is not None  # noqa: S101 - set by the engine
         return self.context.agent.session_id
+
+    @property
+    def payer(self) -> Payer:
+        """Who pays for its model calls."""
+        assert self.context.agent is not None  # noqa: S101 - set by the engine
+        return Payer(self.context.agent, self.id, self.context.pools)
 
     @property
     def done(self) -> bool:

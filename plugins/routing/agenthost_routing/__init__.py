@@ -1,4 +1,4 @@
-"""Where model calls go: which provider, model and key."""
+"""Where model calls go: which provider, model and key, and who pays."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ def open_models(daemon: Daemon) -> Models:
     Raises:
         ConfigError: A configured provider cannot be used.
     """
+    from random import SystemRandom
+
     from .models import RoutedModels
 
-    return RoutedModels(daemon)
+    return RoutedModels(daemon, SystemRandom())
 
 
 @hookimpl

@@ -1,151 +1,97 @@
-"""From a provider and model name to where a call goes: the one resolver."""
+"""Model calls: the target, its fallbacks and their keys, until one answers."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from dataclasses import replace
+import logging
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 from agenthost import (
+    Answered,
     ChatRequest,
-    ConfigError,
+    Completion,
     Daemon,
     Delta,
     EgressPolicy,
     Endpoint,
+    Finish,
     InvalidInput,
     ModelCall,
-    ModelFacts,
+    Payer,
     ProviderError,
     ProviderFacts,
     ProviderFault,
-    ProviderSection,
-    ProviderSpec,
-    Secret,
+    Reasoning,
+    ReasoningChunk,
+    Spent,
     Target,
-    did_you_mean,
+    Text,
+    TextChunk,
+    ToolUse,
+    Usage,
     open_stream,
 )
 
-ANSWER_TIMEOUT = 120.0
-OFFLINE = "offline"
-LOCAL_FIRST = "ollama"
-DEFAULT_DIALECT = "openai-chat"
+from .attempts import Attempts, Candidate
+from .breaker import Breakers
+from .budget import Budgets, Hold
+from .catalogue import Catalogue
+from .keys import Keys
+from .price import measured, price
+
+if TYPE_CHECKING:
+    from agenthost import Message, Part
+
+log = logging.getLogger(__name__)
+
+SILENCE = 120.0
+LONGEST_CALL = 900.0
 
 
-class RoutedModels:
-    """The providers of the plugins and of the configuration, and their models."""
+@dataclass(slots=True)
+class _Call:
+    """One attempt, and what came of it so far.
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._config = daemon.config
-        self._egress = daemon.egress
-        self._vault, self._environ = daemon.vault, daemon.environ
-        self._providers = dict(_with_configured(daemon))
-        self._index = {
-            model.id.lower(): (spec, model)
-            for spec in self._providers.values()
-            for model in spec.facts.models
-        }
-        self._local_answers = False
+    ``heard`` counts characters; ``unknown`` says that the provider may have gone on
+    working after we stopped listening.
+    """
 
-    @property
-    def providers(self) -> Mapping[str, ProviderSpec]:
-        """All providers by slug."""
-        return self._providers
+    candidate: Candidate
+    hold: Hold
+    payer: Payer | None
+    heard: int = 0
+    delivered: bool = False
+    unknown: bool = False
+    settled: bool = False
 
-    async def probe_local(self) -> None:
-        """Find out whether a local Ollama answers, to prefer it as the default."""
-        spec = self._providers.get(LOCAL_FIRST)
-        if spec is None or self._config.default_model.provider:
-            return
-        parts = urlsplit(spec.facts.base_url)
-        try:
-            async with asyncio.timeout(0.5):
-                _, writer = await asyncio.open_connection(parts.hostname, parts.port)
-            writer.close()
-            self._local_answers = bool(spec.facts.models)
-        except (OSError, TimeoutError):
-            self._local_answers = False
+    def hears(self, delta: TextChunk | ReasoningChunk) -> None:
+        """Note what is handed on."""
+        self.heard += len(delta.text)
+        self.delivered = self.delivered or isinstance(delta, TextChunk)
 
-    def default(self) -> Target:
-        """The daemon's default model: configured, local, first with a key, offline."""
-        chosen = self._config.default_model
-        if chosen.provider:
-            return self.resolve(chosen.provider, chosen.model)
-        for slug, spec in self._providers.items():
-            usable = self._local_answers if slug == LOCAL_FIRST else self._has_key(spec)
-            if usable and spec.facts.models:
-                return Target(spec, spec.facts.models[0])
-        return self.resolve(OFFLINE, "")
+    def breaks_off(self) -> NoReturn:
+        """Refuse an answer without an end."""
+        raise self.fault(ProviderFault.MALFORMED, "the answer has no end")
 
-    def names_of_default(self) -> tuple[str, str]:
-        """The default provider's slug and model id, for display."""
-        target = self.default()
-        return target.provider.facts.slug, target.model.id
+    def fault(self, fault: ProviderFault, detail: str) -> ProviderError:
+        """Make an error of this attempt."""
+        return ProviderError(fault, self.candidate.target.provider.facts.slug, detail)
 
-    def lists(self, model: str) -> bool:
-        """Tell whether some catalogue lists a model of this name."""
-        return model.lower() in self._index
 
-    def auth_status(self, slug: str) -> str:
-        """How a provider's key stands: configured, missing or no_key_needed."""
-        spec = self._providers[slug]
-        if self._has_key(spec):
-            return "configured"
-        return "missing" if spec.facts.key_required else "no_key_needed"
+class RoutedModels(Catalogue):
+    """The port: resolves names, and calls with retries, fallbacks and budgets."""
 
-    def resolve(self, provider: str | None, model: str | None) -> Target:
-        """Find the model; ``default`` or nothing means the daemon's default.
-
-        A model that the provider's catalogue does not list is passed on as it is.
-
-        Raises:
-            InvalidInput: The provider is unknown, or has no model to choose.
-        """
-        named = (model or "").strip()
-        if named.lower() == "default":
-            named = ""
-        if not provider or provider == "default":
-            return self._by_model(named) if named else self.default()
-        spec = self._provider(provider)
-        known = self._listed(spec, named)
-        if known is not None:
-            return Target(spec, known)
-        if not named:
-            raise InvalidInput("model", f"provider {provider!r} needs a model name")
-        return Target(spec, _unlisted(spec, named))
-
-    def _provider(self, slug: str) -> ProviderSpec:
-        spec = self._providers.get(slug)
-        if spec is None:
-            hint = did_you_mean(slug, self._providers)
-            raise InvalidInput(
-                "model.provider",
-                f"unknown provider {slug!r}{hint}; enable its plugin or declare it "
-                f"under [providers.{slug}] in config.toml",
-            )
-        return spec
-
-    def _listed(self, spec: ProviderSpec, named: str) -> ModelFacts | None:
-        models = spec.facts.models
-        if not named:
-            return models[0] if models else None
-        wanted = {named.lower(), f"{spec.facts.slug}/{named}".lower()}
-        for model in models:
-            if model.id.lower() in wanted or model.upstream_id.lower() in wanted:
-                return model
-        return None
-
-    def _by_model(self, named: str) -> Target:
-        found = self._index.get(named.lower())
-        if found is not None:
-            return Target(*found)
-        slug, _, rest = named.partition("/")
-        if rest and slug in self._providers:
-            return self.resolve(slug, rest)
-        default = self.default()
-        return Target(default.provider, _unlisted(default.provider, named))
+    def __init__(self, daemon: Daemon, random: Random) -> None:
+        super().__init__(daemon, Keys(daemon.vault, daemon.environ))
+        self._daemon = daemon
+        self._random = random
+        self._breakers = Breakers()
+        self._budgets = Budgets(daemon)
 
     def check(self, target: Target) -> None:
         """Refuse a target that cannot be called for want of a key.
@@ -154,27 +100,136 @@ class RoutedModels:
             ProviderError: Fault AUTH, naming the environment variable.
         """
         facts = target.provider.facts
-        if facts.key_required and not self._has_key(target.provider):
+        if facts.key_required and not self._keys.has(facts):
             raise ProviderError(
                 ProviderFault.AUTH,
                 facts.slug,
                 f"no API key; set {facts.env_var} in the daemon's environment",
             )
 
-    def stream(
-        self, target: Target, request: ChatRequest
-    ) -> AsyncGenerator[Delta, None]:
-        """Call the model.
+    async def stream(
+        self, target: Target, request: ChatRequest, payer: Payer | None = None
+    ) -> AsyncGenerator[Delta | Answered, None]:
+        """Call the model, or what stands in for it; Answered comes last.
 
         Raises:
-            ProviderError: No key, or what the call fails with.
+            ProviderError: What the first target failed with.
+            QuotaExceeded: A budget has no room for the call.
         """
-        self.check(target)
-        facts = target.provider.facts
-        endpoint = Endpoint(facts.slug, facts.base_url, self._key(facts))
-        http = self._egress.client(self._policy(facts))
-        upstream = replace(request, model=target.model.upstream_id)
-        return open_stream(target.provider, ModelCall(upstream, endpoint, http))
+        candidates = self._candidates(target, payer)
+        clock = self._daemon.clock
+        attempts = Attempts(candidates, self._breakers, clock, self._random)
+        failures: dict[bool, ProviderError] = {}
+        while (candidate := await attempts.next()) is not None:
+            call = await self._begin(candidate, request, payer)
+            try:
+                async with aclosing(self._deltas(call)) as deltas:
+                    async for delta in deltas:
+                        yield delta
+                return
+            except ProviderError as error:
+                if call.delivered or error.fault is ProviderFault.CONTENT_BLOCKED:
+                    raise
+                attempts.failed(candidate, error)
+                failures[candidate.target == target] = error
+                log.warning("model call failed (%s): %s", error.fault, error.message)
+        if True not in failures:
+            self.check(target)
+        raise failures.get(True) or failures[False]
+
+    async def _begin(
+        self, candidate: Candidate, request: ChatRequest, payer: Payer | None
+    ) -> _Call:
+        model = candidate.target.model
+        request = replace(
+            request,
+            model=model.upstream_id,
+            tools=request.tools if model.supports_tools else (),
+        )
+        hold = await self._budgets.reserve(payer, model, request)
+        return _Call(candidate, hold, payer)
+
+    async def _deltas(self, call: _Call) -> AsyncGenerator[Delta | Answered, None]:
+        """Yield one attempt's deltas and settle what it has cost, however it ends."""
+        clock, known = self._daemon.clock, call.candidate.id
+        self._breakers.begin(known, clock.monotonic())
+        try:
+            async with aclosing(self._open(call)) as deltas:
+                async for delta in deltas:
+                    if isinstance(delta, Completion):
+                        self._breakers.succeeded(known)
+                        yield self._answered(call, delta)
+                        return
+                    call.hears(delta)
+                    yield delta
+            call.breaks_off()
+        except ProviderError as error:
+            call.unknown = error.fault is ProviderFault.TIMEOUT
+            self._breakers.failed(known, error, clock.monotonic())
+            raise
+        except BaseException as error:
+            call.unknown = isinstance(error, asyncio.CancelledError | GeneratorExit)
+            self._breakers.abandoned(known, clock.monotonic())
+            raise
+        finally:
+            self._close(call)
+
+    def _answered(self, call: _Call, completion: Completion) -> Answered:
+        """Settle a whole answer.
+
+        Raises:
+            ProviderError: It was blocked before it said anything.
+        """
+        message = completion.message
+        usage = measured(completion.usage, call.hold.request, _length(message))
+        spent = self._spent(call, usage)
+        self._settle(call, spent)
+        silent = not message.text
+        if completion.finish is Finish.CONTENT_BLOCKED and silent:
+            self._daemon.usage.book(spent)
+            raise call.fault(
+                ProviderFault.CONTENT_BLOCKED,
+                "the answer was blocked by the provider's content rules",
+            )
+        if call.payer is None:
+            self._daemon.usage.book(spent)
+        return Answered(replace(completion, usage=usage), spent)
+
+    def _close(self, call: _Call) -> None:
+        """Book what an unfinished call has cost: what it said, and its prompt."""
+        if call.settled:
+            return
+        if not call.heard and not call.unknown:
+            self._settle(call, None)
+            return
+        usage = measured(Usage(), call.hold.request, call.heard)
+        spent = self._spent(call, usage)
+        self._settle(call, spent)
+        self._daemon.usage.book(spent)
+
+    def _settle(self, call: _Call, spent: Spent | None) -> None:
+        call.settled = True
+        self._budgets.settle(call.hold, spent)
+
+    def _spent(self, call: _Call, usage: Usage) -> Spent:
+        target, payer = call.candidate.target, call.payer
+        return Spent(
+            at=self._daemon.clock.time(),
+            agent_id=payer.agent.id if payer else "",
+            session_id=payer.agent.session_id if payer else "",
+            turn_id=payer.turn_id if payer else "",
+            provider=target.provider.facts.slug,
+            model=target.model.id,
+            usage=usage,
+            cost_micro_usd=price(target.model, usage),
+        )
+
+    def _open(self, call: _Call) -> AsyncGenerator[Delta, None]:
+        spec = call.candidate.target.provider
+        facts = spec.facts
+        endpoint = Endpoint(facts.slug, facts.base_url, call.candidate.key)
+        http = self._daemon.egress.client(self._policy(facts))
+        return open_stream(spec, ModelCall(call.hold.request, endpoint, http))
 
     def _policy(self, facts: ProviderFacts) -> EgressPolicy:
         configured = facts.local or facts.slug in self._config.providers
@@ -182,74 +237,52 @@ class RoutedModels:
         return EgressPolicy(
             name=f"provider:{facts.slug}",
             allowed_hosts=frozenset({host}) if configured and host else frozenset(),
-            timeout=ANSWER_TIMEOUT,
+            timeout=SILENCE,
+            total_timeout=LONGEST_CALL,
         )
 
-    def _has_key(self, spec: ProviderSpec) -> bool:
-        return self._key(spec.facts) is not None
+    def _candidates(self, target: Target, payer: Payer | None) -> list[Candidate]:
+        chain = {_name(each): each for each in (target, *self._spare(payer))}
+        found: list[Candidate] = []
+        for each in chain.values():
+            facts = each.provider.facts
+            keys = self._keys.of(facts)
+            if keys:
+                found += [Candidate(each, key) for key in keys]
+            elif not facts.key_required:
+                found.append(Candidate(each, None))
+        return found
 
-    def _key(self, facts: ProviderFacts) -> Secret | None:
-        stored = self._vault.get(f"provider/{facts.slug}")
-        if stored is not None:
-            return stored
-        for name in (facts.env_var, *facts.env_var_alternatives):
-            value = self._environ.get(name, "").strip() if name else ""
-            if value:
-                return Secret(value)
-        return None
+    def _spare(self, payer: Payer | None) -> Iterator[Target]:
+        """The agent's fallbacks, then the daemon's; one that is unknown is skipped.
 
-
-def _unlisted(spec: ProviderSpec, name: str) -> ModelFacts:
-    return ModelFacts(name, spec.facts.slug, name, name)
-
-
-def _with_configured(daemon: Daemon) -> Iterator[tuple[str, ProviderSpec]]:
-    registry, config = daemon.registry, daemon.config
-    yield from registry.providers.items()
-    for slug, section in config.providers.items():
-        known = registry.providers.get(slug)
-        if known is None or section.dialect is not None:
-            known = _declared(daemon, slug, section)
-        yield slug, _changed(known, section)
-
-
-def _declared(daemon: Daemon, slug: str, section: ProviderSection) -> ProviderSpec:
-    """A provider that stands in the configuration alone."""
-    registry = daemon.registry
-    name = section.dialect or DEFAULT_DIALECT
-    offer = registry.dialects.get(name)
-    if offer is None:
-        hint = did_you_mean(name, registry.dialects)
-        raise ConfigError(f"providers.{slug}.dialect: unknown dialect {name!r}{hint}")
-    if section.base_url is None:
-        raise ConfigError(
-            f"providers.{slug}.base_url: is needed; no plugin offers {slug!r}"
-        )
-    facts = ProviderFacts(slug, slug, section.base_url, key_required=False)
-    try:
-        return ProviderSpec(facts, offer.make(section.quirks))
-    except InvalidInput as error:
-        raise ConfigError(f"providers.{slug}.quirks.{error.message}") from error
+        A call that nobody pays for is a trial of its target, which nothing replaces.
+        """
+        if payer is None:
+            return
+        own = payer.agent.manifest.fallback_models
+        chain = [(each.provider, each.model) for each in own]
+        shared = self._config.fallback_providers
+        for names in (*chain, *((each.provider, each.model) for each in shared)):
+            try:
+                yield self.resolve(*names)
+            except InvalidInput as error:
+                log.warning("fallback skipped: %s", error.message)
 
 
-def _changed(spec: ProviderSpec, section: ProviderSection) -> ProviderSpec:
-    facts = spec.facts
-    models = tuple(
-        ModelFacts(
-            **{
-                **entry.model_dump(),
-                "provider": facts.slug,
-                "upstream_id": entry.upstream_id or entry.id,
-                "display_name": entry.display_name or entry.id,
-            }
-        )
-        for entry in section.models
-    )
-    changed = replace(
-        facts,
-        base_url=(section.base_url or facts.base_url).rstrip("/"),
-        env_var=section.api_key_env or facts.env_var,
-        key_required=bool(section.api_key_env) or facts.key_required,
-        models=models or facts.models,
-    )
-    return replace(spec, facts=changed)
+def _name(target: Target) -> tuple[str, str]:
+    return target.provider.facts.slug, target.model.id
+
+
+def _length(message: Message) -> int:
+    """Count the characters of an answer, its thoughts and tool calls included."""
+    return sum(map(_part_length, message.parts))
+
+
+def _part_length(part: Part) -> int:
+    match part:
+        case Text(text) | Reasoning(text):
+            return len(text)
+        case ToolUse(_, name, arguments):
+            return len(name) + len(str(arguments))
+    return 0

@@ -1,0 +1,237 @@
+"""Budgets: room is held before a call and what it cost is counted after it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from agenthost import (
+    AgentView,
+    ChatRequest,
+    Daemon,
+    Event,
+    ModelFacts,
+    Payer,
+    QuotaExceeded,
+    Usage,
+)
+
+from .meters import Limit, Meter, PoolRoom, Room
+from .price import input_estimate, price
+
+if TYPE_CHECKING:
+    from agenthost import Spent
+
+HOUR = 3_600.0
+DAY = 24 * HOUR
+MONTH = 30 * DAY
+MOST_AGENTS = 4_096
+ANSWER = 8_192
+"""Tokens an answer may take under a budget when nobody says how long it may be."""
+LEAST_ANSWER = 256
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What a call holds, and the request as the budgets let it pass."""
+
+    request: ChatRequest
+    parts: tuple[tuple[Room, int], ...] = ()
+
+
+class Budgets:
+    """The limits of the daemon, of each agent and of runs.
+
+    Windows are read from the ledger once, at the first call that needs them, and kept
+    in memory from then on; without a limit nothing is read at all.
+    """
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self._settings = daemon.config.budget
+        self._loading = asyncio.Lock()
+        self._of_daemon: list[Meter] | None = None
+        self._agents: OrderedDict[str, list[Meter]] = OrderedDict()
+
+    async def reserve(
+        self, payer: Payer | None, model: ModelFacts, request: ChatRequest
+    ) -> Hold:
+        """Hold room for the dearest that the call can come to.
+
+        An answer is shortened to what the budgets can pay, down to 256 tokens.
+
+        Raises:
+            QuotaExceeded: Naming the limit, what was used and what helps.
+        """
+        rooms: list[Room] = [*await self._daemon_meters()]
+        if payer is not None:
+            rooms += await self._agent_meters(payer.agent)
+            rooms += map(PoolRoom, payer.pools)
+        if not rooms:
+            return Hold(request)
+        return self._hold(rooms, model, request)
+
+    def settle(self, hold: Hold, spent: Spent | None) -> None:
+        """Give back what was held and count what the call has cost."""
+        now = self._daemon.clock.time()
+        for room, held in hold.parts:
+            room.settle(held, _amount(room, spent), now)
+            if isinstance(room, Meter):
+                self._alert(room, now)
+
+    def _hold(self, rooms: list[Room], model: ModelFacts, request: ChatRequest) -> Hold:
+        """Check and hold in one step: nothing else runs between the two."""
+        now = self._daemon.clock.time()
+        prompt = input_estimate(request) * 4 // 3
+        money = [room for room in rooms if not room.limit.tokens]
+        asked = request.max_tokens or min(model.max_output, ANSWER)
+        answer = asked
+        for room in money:
+            free = room.limit.amount - room.used(now) - room.held
+            answer = min(answer, _affordable(model, prompt, asked, free))
+            if answer < min(asked, LEAST_ANSWER):
+                raise _refusal(room, now)
+        cost = _dearest(model, prompt, answer)
+        parts = []
+        for room in rooms:
+            amount = cost
+            if room.limit.tokens:
+                free = room.limit.amount - room.used(now) - room.held
+                if free <= 0:
+                    raise _refusal(room, now)
+                amount = min(prompt + answer, free)
+            parts.append((room, amount))
+        for room, amount in parts:
+            room.held += amount
+        if money:
+            request = replace(request, max_tokens=answer)
+        return Hold(request, tuple(parts))
+
+    def _alert(self, meter: Meter, now: float) -> None:
+        used, limit = meter.used(now), meter.limit
+        mark = limit.amount * self._settings.alert_threshold
+        if used < mark or not used or now < meter.quiet_until:
+            return
+        meter.quiet_until = now + limit.span
+        unit = "tokens" if limit.tokens else "micro_usd"
+        data = {"limit": limit.name, "unit": unit, "used": used, "of": limit.amount}
+        self._daemon.events.publish(Event("budget_alert", meter.subject, now, data))
+
+    async def _daemon_meters(self) -> list[Meter]:
+        if self._of_daemon is None:
+            async with self._loading:
+                if self._of_daemon is None:
+                    limits = _daemon_limits(self._daemon)
+                    self._of_daemon = await self._loaded("daemon", "", limits)
+        return self._of_daemon
+
+    async def _agent_meters(self, agent: AgentView) -> list[Meter]:
+        default = self._settings.default_max_llm_tokens_per_hour
+        limits = list(_agent_limits(agent, default))
+        if not limits:
+            return []
+        if not self._known(agent.id, limits):
+            async with self._loading:
+                if not self._known(agent.id, limits):
+                    self._agents[agent.id] = await self._loaded(
+                        f"agent {agent.name!r}", agent.id, limits
+                    )
+                    self._forget_idle()
+        self._agents.move_to_end(agent.id)
+        return self._agents[agent.id]
+
+    def _known(self, agent_id: str, limits: list[Limit]) -> bool:
+        meters = self._agents.get(agent_id)
+        return meters is not None and [m.limit for m in meters] == limits
+
+    def _forget_idle(self) -> None:
+        for agent_id, meters in list(self._agents.items())[:-1]:
+            if len(self._agents) <= MOST_AGENTS:
+                return
+            if not any(meter.held for meter in meters):
+                del self._agents[agent_id]
+
+    async def _loaded(
+        self, subject: str, agent_id: str, limits: Iterable[Limit]
+    ) -> list[Meter]:
+        return [await self._read(Meter(subject, limit), agent_id) for limit in limits]
+
+    async def _read(self, meter: Meter, agent_id: str) -> Meter:
+        window, column = meter.window, "cost_micro_usd"
+        if meter.limit.tokens:
+            column = "tokens"
+        since = self._daemon.clock.time() - window.span
+        for row in await self._daemon.usage.since(since, window.width, agent_id):
+            window.add_slot(row["slot"], row[column])
+        return meter
+
+
+def _amount(room: Room, spent: Spent | None) -> int:
+    if spent is None:
+        return 0
+    if room.limit.tokens:
+        return spent.usage.input_tokens + spent.usage.output_tokens
+    return spent.cost_micro_usd
+
+
+def _daemon_limits(daemon: Daemon) -> Iterator[Limit]:
+    budget = daemon.config.budget
+    for name, dollars, span in (
+        ("budget.max_hourly_usd", budget.max_hourly_usd, HOUR),
+        ("budget.max_daily_usd", budget.max_daily_usd, DAY),
+        ("budget.max_monthly_usd", budget.max_monthly_usd, MONTH),
+    ):
+        if dollars:
+            yield Limit(name, _micro(dollars), span)
+
+
+def _agent_limits(agent: AgentView, default_tokens: int) -> Iterator[Limit]:
+    resources = agent.manifest.resources
+    for name, dollars, span in (
+        ("resources.max_cost_per_hour_usd", resources.max_cost_per_hour_usd, HOUR),
+        ("resources.max_cost_per_day_usd", resources.max_cost_per_day_usd, DAY),
+        ("resources.max_cost_per_month_usd", resources.max_cost_per_month_usd, MONTH),
+    ):
+        if dollars:
+            yield Limit(name, _micro(dollars), span)
+    tokens = resources.max_llm_tokens_per_hour or default_tokens
+    if tokens:
+        yield Limit("resources.max_llm_tokens_per_hour", tokens, HOUR, tokens=True)
+
+
+def _micro(dollars: float) -> int:
+    return round(Decimal(str(dollars)) * MILLION)
+
+
+def _dearest(model: ModelFacts, prompt: int, answer: int) -> int:
+    """Price a call whose prompt is new, or written to a cache where that is dearer."""
+    fresh = Usage(prompt, answer)
+    return max(
+        price(model, fresh), price(model, replace(fresh, cache_write_tokens=prompt))
+    )
+
+
+def _affordable(model: ModelFacts, prompt: int, asked: int, free: int) -> int:
+    """Give the longest answer that the money left can pay; -1 for none at all."""
+    if _dearest(model, prompt, asked) <= free:
+        return asked
+    bare = _dearest(model, prompt, 0)
+    per_million = _dearest(model, prompt, MILLION) - bare
+    if bare > free or per_million <= 0:
+        return -1
+    return max((free - bare - 1) * MILLION // per_million, -1)
+
+
+def _refusal(room: Room, now: float) -> QuotaExceeded:
+    limit = room.limit
+    helps = "start it with a higher limit" if not limit.span else "wait, or raise it"
+    return QuotaExceeded(
+        f"{room.subject}: {limit.name} leaves no room for this call: "
+        f"{limit.told(room.used(now))} used and {limit.told(room.held)} held of "
+        f"{limit.told(limit.amount)}; {helps}"
+    )

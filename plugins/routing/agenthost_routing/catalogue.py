@@ -1,0 +1,199 @@
+"""From a provider and model name to a target: the one resolver."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from agenthost import (
+    ConfigError,
+    Daemon,
+    InvalidInput,
+    ModelFacts,
+    ProviderFacts,
+    ProviderSection,
+    ProviderSpec,
+    Target,
+    did_you_mean,
+)
+
+from .keys import Keys
+
+OFFLINE = "offline"
+LOCAL_FIRST = "ollama"
+DEFAULT_DIALECT = "openai-chat"
+
+
+class Catalogue:
+    """The providers of the plugins and of the configuration, and their models."""
+
+    def __init__(self, daemon: Daemon, keys: Keys) -> None:
+        self._config = daemon.config
+        self._keys = keys
+        self._providers = dict(_with_configured(daemon))
+        self._index = {
+            model.id.lower(): (spec, model)
+            for spec in self._providers.values()
+            for model in spec.facts.models
+        }
+        self._local_answers = False
+
+    @property
+    def providers(self) -> Mapping[str, ProviderSpec]:
+        """All providers by slug."""
+        return self._providers
+
+    async def probe_local(self) -> None:
+        """Find out whether a local Ollama answers, to prefer it as the default."""
+        spec = self._providers.get(LOCAL_FIRST)
+        if spec is None or self._config.default_model.provider:
+            return
+        parts = urlsplit(spec.facts.base_url)
+        try:
+            async with asyncio.timeout(0.5):
+                _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+            writer.close()
+            self._local_answers = bool(spec.facts.models)
+        except (OSError, TimeoutError):
+            self._local_answers = False
+
+    def default(self) -> Target:
+        """The daemon's default model: configured, local, first with a key, offline."""
+        chosen = self._config.default_model
+        if chosen.provider:
+            return self.resolve(chosen.provider, chosen.model)
+        for slug, spec in self._providers.items():
+            usable = (
+                self._local_answers
+                if slug == LOCAL_FIRST
+                else self._keys.has(spec.facts)
+            )
+            if usable and spec.facts.models:
+                return Target(spec, spec.facts.models[0])
+        return self.resolve(OFFLINE, "")
+
+    def names_of_default(self) -> tuple[str, str]:
+        """The default provider's slug and model id, for display."""
+        target = self.default()
+        return target.provider.facts.slug, target.model.id
+
+    def lists(self, model: str) -> bool:
+        """Tell whether some catalogue lists a model of this name."""
+        return model.lower() in self._index
+
+    def auth_status(self, slug: str) -> str:
+        """How a provider's key stands: configured, missing or no_key_needed."""
+        spec = self._providers[slug]
+        if self._keys.has(spec.facts):
+            return "configured"
+        return "missing" if spec.facts.key_required else "no_key_needed"
+
+    def resolve(self, provider: str | None, model: str | None) -> Target:
+        """Find the model; ``default`` or nothing means the daemon's default.
+
+        A model that the provider's catalogue does not list is passed on as it is.
+
+        Raises:
+            InvalidInput: The provider is unknown, or has no model to choose.
+        """
+        named = (model or "").strip()
+        if named.lower() == "default":
+            named = ""
+        if not provider or provider == "default":
+            return self._by_model(named) if named else self.default()
+        spec = self._provider(provider)
+        known = self._listed(spec, named)
+        if known is not None:
+            return Target(spec, known)
+        if not named:
+            raise InvalidInput("model", f"provider {provider!r} needs a model name")
+        return Target(spec, _unlisted(spec, named))
+
+    def _provider(self, slug: str) -> ProviderSpec:
+        spec = self._providers.get(slug)
+        if spec is None:
+            hint = did_you_mean(slug, self._providers)
+            raise InvalidInput(
+                "model.provider",
+                f"unknown provider {slug!r}{hint}; enable its plugin or declare it "
+                f"under [providers.{slug}] in config.toml",
+            )
+        return spec
+
+    def _listed(self, spec: ProviderSpec, named: str) -> ModelFacts | None:
+        models = spec.facts.models
+        if not named:
+            return models[0] if models else None
+        wanted = {named.lower(), f"{spec.facts.slug}/{named}".lower()}
+        for model in models:
+            if model.id.lower() in wanted or model.upstream_id.lower() in wanted:
+                return model
+        return None
+
+    def _by_model(self, named: str) -> Target:
+        found = self._index.get(named.lower())
+        if found is not None:
+            return Target(*found)
+        slug, _, rest = named.partition("/")
+        if rest and slug in self._providers:
+            return self.resolve(slug, rest)
+        default = self.default()
+        return Target(default.provider, _unlisted(default.provider, named))
+
+
+def _unlisted(spec: ProviderSpec, name: str) -> ModelFacts:
+    return ModelFacts(name, spec.facts.slug, name, name)
+
+
+def _with_configured(daemon: Daemon) -> Iterator[tuple[str, ProviderSpec]]:
+    registry, config = daemon.registry, daemon.config
+    yield from registry.providers.items()
+    for slug, section in config.providers.items():
+        known = registry.providers.get(slug)
+        if known is None or section.dialect is not None:
+            known = _declared(daemon, slug, section)
+        yield slug, _changed(known, section)
+
+
+def _declared(daemon: Daemon, slug: str, section: ProviderSection) -> ProviderSpec:
+    """A provider that stands in the configuration alone."""
+    registry = daemon.registry
+    name = section.dialect or DEFAULT_DIALECT
+    offer = registry.dialects.get(name)
+    if offer is None:
+        hint = did_you_mean(name, registry.dialects)
+        raise ConfigError(f"providers.{slug}.dialect: unknown dialect {name!r}{hint}")
+    if section.base_url is None:
+        raise ConfigError(
+            f"providers.{slug}.base_url: is needed; no plugin offers {slug!r}"
+        )
+    facts = ProviderFacts(slug, slug, section.base_url, key_required=False)
+    try:
+        return ProviderSpec(facts, offer.make(section.quirks))
+    except InvalidInput as error:
+        raise ConfigError(f"providers.{slug}.quirks.{error.message}") from error
+
+
+def _changed(spec: ProviderSpec, section: ProviderSection) -> ProviderSpec:
+    facts = spec.facts
+    models = tuple(
+        ModelFacts(
+            **{
+                **entry.model_dump(),
+                "provider": facts.slug,
+                "upstream_id": entry.upstream_id or entry.id,
+                "display_name": entry.display_name or entry.id,
+            }
+        )
+        for entry in section.models
+    )
+    changed = replace(
+        facts,
+        base_url=(section.base_url or facts.base_url).rstrip("/"),
+        env_var=section.api_key_env or facts.env_var,
+        key_required=bool(section.api_key_env) or facts.key_required,
+        models=models or facts.models,
+    )
+    return replace(spec, facts=changed)

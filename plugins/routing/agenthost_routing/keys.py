@@ -1,0 +1,47 @@
+"""The keys of a provider: from the vault, else from the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import count, takewhile
+
+from agenthost import ProviderFacts, Secret, Vault
+
+
+class Keys:
+    """Looks keys up at every call, so that a changed key holds at once."""
+
+    def __init__(self, vault: Vault, environ: Mapping[str, str]) -> None:
+        self._vault = vault
+        self._environ = environ
+
+    def has(self, facts: ProviderFacts) -> bool:
+        """Tell whether the provider has a key."""
+        return bool(self.of(facts))
+
+    def of(self, facts: ProviderFacts) -> list[Secret]:
+        """Give the provider's keys in the order to try them.
+
+        In the vault they are ``provider/<slug>``, ``provider/<slug>#2`` and so on; in
+        the environment the provider's variable, then the same with ``_2`` and so on.
+        """
+        stored = list(self._stored(f"provider/{facts.slug}"))
+        if stored:
+            return stored
+        for name in filter(None, (facts.env_var, *facts.env_var_alternatives)):
+            found = list(takewhile(bool, self._values(name)))
+            if found:
+                return [Secret(value) for value in found]
+        return []
+
+    def _stored(self, name: str) -> Iterator[Secret]:
+        for number in count(1):
+            key = self._vault.get(name if number == 1 else f"{name}#{number}")
+            if key is None:
+                return
+            yield key
+
+    def _values(self, name: str) -> Iterator[str]:
+        yield self._environ.get(name, "").strip()
+        for number in count(2):
+            yield self._environ.get(f"{name}_{number}", "").strip()

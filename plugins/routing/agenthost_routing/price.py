@@ -1,0 +1,73 @@
+"""What a call costs, and what it took when the provider does not say."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from decimal import Decimal
+
+from agenthost import (
+    ChatRequest,
+    LongContext,
+    ModelFacts,
+    Usage,
+    estimate_tokens,
+)
+
+CHARACTERS_PER_TOKEN = 4
+
+
+def price(model: ModelFacts, usage: Usage) -> int:
+    """Price a call in micro-USD: the provider's own figure when it gave one.
+
+    A dollar per million tokens is a micro-dollar per token, so the catalogue's figures
+    multiply directly; the exact sum is rounded up once. Above its threshold, a model's
+    long-context rates hold for the whole call.
+    """
+    if usage.cost_micro_usd is not None:
+        return usage.cost_micro_usd
+    rates: ModelFacts | LongContext = model
+    long = model.long_context
+    if long is not None and usage.input_tokens > long.above_input_tokens:
+        rates = long
+    known = usage.cached_tokens + usage.cache_write_tokens
+    fresh = max(usage.input_tokens - known, 0)
+    cost = (
+        fresh * _exact(rates.input_cost_per_1m)
+        + usage.cached_tokens * _rate(rates.cached_input_cost_per_1m, rates)
+        + usage.cache_write_tokens * _rate(rates.cache_write_cost_per_1m, rates)
+        + usage.output_tokens * _exact(rates.output_cost_per_1m)
+    )
+    return math.ceil(cost)
+
+
+def _rate(own: float | None, rates: ModelFacts | LongContext) -> Decimal:
+    return _exact(rates.input_cost_per_1m if own is None else own)
+
+
+def _exact(rate: float) -> Decimal:
+    """Take the figure as it is written, not its nearest binary fraction."""
+    return Decimal(str(rate))
+
+
+def input_estimate(request: ChatRequest) -> int:
+    """Estimate the prompt's tokens: system, tools and messages."""
+    tools = sum(
+        len(tool.name) + len(tool.description) + len(str(tool.parameters))
+        for tool in request.tools
+    )
+    words = (len(request.system) + tools) // CHARACTERS_PER_TOKEN
+    return words + estimate_tokens(request.messages) + 1
+
+
+def measured(usage: Usage, request: ChatRequest, heard: int) -> Usage:
+    """Fill in what a provider left at zero; ``heard`` counts the answer's characters.
+
+    An empty answer may well have no output; a call without a prompt there is not.
+    """
+    output = usage.output_tokens or math.ceil(heard / CHARACTERS_PER_TOKEN)
+    return replace(
+        usage,
+        input_tokens=usage.input_tokens or input_estimate(request),
+        output_tokens=output,
+    )

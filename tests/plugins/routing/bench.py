@@ -1,0 +1,124 @@
+"""A router over scripted providers, without a daemon around it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
+
+from agenthost import AgentView, Answered, Event, Payer, Secret, Spent, TextChunk
+from agenthost.config_model import Config
+from agenthost.manifest import parse_manifest
+from agenthost.testing import ManualClock
+from agenthost_routing.models import RoutedModels
+
+from .upstream import ASKED, Upstream
+
+T = TypeVar("T")
+
+
+class Ledger:
+    """The usage ledger, in memory."""
+
+    def __init__(self) -> None:
+        self.rows: list[Spent] = []
+        self.reads = 0
+
+    def book(self, spent: Spent) -> None:
+        self.rows.append(spent)
+
+    async def since(
+        self, moment: float, width: float, agent: str = ""
+    ) -> list[Mapping[str, int]]:
+        self.reads += 1
+        await asyncio.sleep(0)
+        return [
+            {
+                "slot": int(row.at / width),
+                "tokens": row.usage.input_tokens + row.usage.output_tokens,
+                "cost_micro_usd": row.cost_micro_usd,
+            }
+            for row in self.rows
+            if row.at > moment and agent in {"", row.agent_id}
+        ]
+
+
+class Bench:
+    """What a router sees of a daemon."""
+
+    def __init__(
+        self,
+        upstreams: Sequence[Upstream],
+        config: Mapping[str, Any] | None = None,
+        vault: Mapping[str, str] | None = None,
+    ) -> None:
+        self.clock = ManualClock()
+        self.ledger = Ledger()
+        self.events: list[Event] = []
+        self.vault = {name: Secret(value) for name, value in (vault or {}).items()}
+        self.environ: dict[str, str] = {}
+        self.config = Config.model_validate({"data_dir": Path("."), **(config or {})})
+        specs = [spec for u in upstreams for spec in u.plugin.register_provider()]
+        self.daemon = SimpleNamespace(
+            clock=self.clock,
+            config=self.config,
+            vault=self.vault,
+            environ=self.environ,
+            egress=SimpleNamespace(client=lambda _: None),
+            usage=self.ledger,
+            events=SimpleNamespace(publish=self.events.append),
+            registry=SimpleNamespace(
+                providers={s.facts.slug: s for s in specs}, dialects={}
+            ),
+        )
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget everything but the ledger."""
+        self.models = RoutedModels(cast("Any", self.daemon), Random(7))
+
+    def payer(self, manifest: str = "", name: str = "anna", **more: Any) -> Payer:
+        parsed = parse_manifest(f'name = "{name}"\n{manifest}').manifest
+        return Payer(AgentView(name, name, parsed, "session"), "turn", **more)
+
+    async def ask(
+        self, slug: str, payer: Payer | None = None, **asked: Any
+    ) -> Answered:
+        """Call a provider's first model and book the answer as the engine does."""
+        return (await self.hear(slug, payer, **asked))[1]
+
+    async def hear(
+        self, slug: str, payer: Payer | None = None, **asked: Any
+    ) -> tuple[str, Answered]:
+        from dataclasses import replace
+
+        said = ""
+        request = replace(ASKED, **asked)
+        target = self.models.resolve(slug, None)
+        stream = self.models.stream(target, request, payer)
+        async with aclosing(stream) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, TextChunk):
+                    said += delta.text
+                if isinstance(delta, Answered):
+                    if payer is not None:
+                        self.ledger.book(delta.spent)
+                    return said, delta
+        raise AssertionError("no end")
+
+    async def passing(self, work: Awaitable[T]) -> T:
+        """Let time pass until the work is done."""
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            for _ in range(20):
+                await asyncio.sleep(0)
+            if not task.done():
+                await self.clock.advance(0.25)
+        return task.result()
+
+
+Benches = Callable[..., Bench]

@@ -1,0 +1,179 @@
+"""A call is answered when anybody can answer it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+import pytest
+from agenthost import ProviderError, ProviderFault
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .bench import Bench
+from .upstream import Fails, Upstream
+
+FALLBACKS = "".join(f'[[fallback_models]]\nprovider = "{s}"\n' for s in ("b", "c"))
+SICK = st.sampled_from(
+    [fault for fault in ProviderFault if fault is not ProviderFault.CONTENT_BLOCKED]
+)
+FAILS = st.builds(Fails, SICK, retry_after=st.none() | st.floats(0, 10_000))
+
+
+async def test_a_passing_fault_is_tried_again() -> None:
+    one = Upstream("a", deque([Fails(ProviderFault.SERVER)]))
+    bench = Bench([one])
+    answered = await bench.passing(bench.ask("a", bench.payer()))
+    assert answered.completion.message.text == "fine"
+    assert len(one.requests) == 2
+
+
+async def test_retry_after_is_honoured() -> None:
+    one = Upstream("a", deque([Fails(ProviderFault.RATE_LIMITED, retry_after=12)]))
+    bench = Bench([one])
+    await bench.passing(bench.ask("a", bench.payer()))
+    assert 12 <= bench.clock.monotonic() < 13
+
+
+async def test_a_long_retry_after_fails_at_once() -> None:
+    one = Upstream("a", usual=Fails(ProviderFault.RATE_LIMITED, retry_after=3_600))
+    bench = Bench([one])
+    with pytest.raises(ProviderError) as caught:
+        await bench.passing(bench.ask("a", bench.payer()))
+    assert caught.value.fault is ProviderFault.RATE_LIMITED
+    assert len(one.requests) == 1
+    assert bench.clock.monotonic() < 5
+
+
+async def test_the_agents_fallbacks_come_before_the_daemons() -> None:
+    a, b, c = (Upstream(s, usual=Fails(ProviderFault.BILLING)) for s in "abc")
+    c.usual = "here"
+    d = Upstream("d")
+    bench = Bench(
+        [a, b, c, d], {"fallback_providers": [{"provider": "d"}, {"provider": "c"}]}
+    )
+    payer = bench.payer('[[fallback_models]]\nprovider = "b"\n')
+    answered = await bench.passing(bench.ask("a", payer))
+    assert answered.spent.provider == "d"
+    assert [len(u.requests) for u in (a, b, c, d)] == [1, 1, 0, 1]
+
+
+async def test_the_row_names_the_model_that_answered() -> None:
+    a, b = Upstream("a", usual=Fails(ProviderFault.AUTH)), Upstream("b")
+    bench = Bench([a, b, Upstream("c")])
+    answered = await bench.ask("a", bench.payer(FALLBACKS))
+    assert (answered.spent.provider, answered.spent.model) == ("b", "b-model")
+    assert b.requests[0].model == "b-model"
+
+
+async def test_once_words_were_delivered_nothing_is_repeated() -> None:
+    a, b = Upstream("a", usual=Fails(ProviderFault.SERVER, "half ")), Upstream("b")
+    bench = Bench([a, b, Upstream("c")])
+    with pytest.raises(ProviderError):
+        await bench.ask("a", bench.payer(FALLBACKS))
+    assert (len(a.requests), len(b.requests)) == (1, 0)
+    (row,) = bench.ledger.rows
+    assert row.usage.output_tokens > 0
+    assert row.cost_micro_usd > 0
+
+
+async def test_a_blocked_answer_goes_to_nobody_else() -> None:
+    a, b = Upstream("a", usual=Fails(ProviderFault.CONTENT_BLOCKED)), Upstream("b")
+    bench = Bench([a, b, Upstream("c")])
+    with pytest.raises(ProviderError):
+        await bench.ask("a", bench.payer(FALLBACKS))
+    assert b.requests == []
+
+
+async def test_another_key_is_tried_and_the_refused_one_rests() -> None:
+    a = Upstream("a", deque([Fails(ProviderFault.AUTH)]), key_required=True)
+    bench = Bench([a], vault={"provider/a": "first", "provider/a#2": "second"})
+    await bench.ask("a", bench.payer())
+    await bench.ask("a", bench.payer())
+    assert a.keys == ["first", "second", "second"]
+
+
+async def test_keys_of_the_environment_are_numbered() -> None:
+    a = Upstream("a", deque([Fails(ProviderFault.BILLING)]), key_required=True)
+    bench = Bench([a])
+    bench.environ.update(A_KEY="one", A_KEY_2="two")
+    await bench.ask("a", bench.payer())
+    assert a.keys == ["one", "two"]
+
+
+async def test_a_new_key_starts_afresh() -> None:
+    a = Upstream("a", deque([Fails(ProviderFault.AUTH)]), key_required=True)
+    bench = Bench([a])
+    bench.environ["A_KEY"] = "wrong"
+    with pytest.raises(ProviderError):
+        await bench.ask("a")
+    bench.environ["A_KEY"] = "right"
+    await bench.ask("a")
+    assert bench.clock.monotonic() == 0
+
+
+async def test_without_a_key_the_first_error_says_so() -> None:
+    bench = Bench([Upstream("a", key_required=True)])
+    with pytest.raises(ProviderError, match="set A_KEY"):
+        await bench.ask("a")
+
+
+async def test_a_fallback_without_a_key_is_passed_by() -> None:
+    a = Upstream("a", usual=Fails(ProviderFault.SERVER))
+    b = Upstream("b", key_required=True)
+    bench = Bench([a, b, Upstream("c")])
+    answered = await bench.passing(bench.ask("a", bench.payer(FALLBACKS)))
+    assert answered.spent.provider == "c"
+
+
+async def test_a_sick_target_is_passed_by_after_some_calls() -> None:
+    a, b = Upstream("a", usual=Fails(ProviderFault.SERVER)), Upstream("b")
+    bench = Bench([a, b, Upstream("c")])
+    for _ in range(8):
+        await bench.ask("a", bench.payer(FALLBACKS))
+    assert len(a.requests) == 5
+    assert len(b.requests) == 8
+    await bench.clock.advance(6)
+    a.usual = "well again"
+    answered = await bench.ask("a", bench.payer(FALLBACKS))
+    assert answered.spent.provider == "a"
+
+
+async def test_the_pauses_are_bounded() -> None:
+    sick = [Upstream(s, usual=Fails(ProviderFault.OVERLOADED)) for s in "abc"]
+    for each in sick:
+        each.usual = Fails(ProviderFault.OVERLOADED, retry_after=19)
+    bench = Bench(sick)
+    with pytest.raises(ProviderError):
+        await bench.passing(bench.ask("a", bench.payer(FALLBACKS)))
+    assert bench.clock.monotonic() <= 121
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    past=st.lists(st.lists(FAILS, min_size=3, max_size=3), max_size=6),
+    sick=st.lists(FAILS, min_size=3, max_size=3),
+    healthy=st.integers(0, 2),
+    waits=st.lists(st.floats(0, 400), max_size=6),
+)
+def test_any_healthy_target_answers(
+    past: list[list[Fails]], sick: list[Fails], healthy: int, waits: list[float]
+) -> None:
+    async def scenario() -> None:
+        upstreams = [Upstream(slug) for slug in "abc"]
+        bench = Bench(upstreams)
+        payer = bench.payer(FALLBACKS)
+        for number, faults in enumerate(past):
+            for upstream, fault in zip(upstreams, faults, strict=True):
+                upstream.usual = fault
+            with pytest.raises(ProviderError):
+                await bench.passing(bench.ask("a", payer))
+            await bench.clock.advance(waits[number] if number < len(waits) else 0)
+        for upstream, fault in zip(upstreams, sick, strict=True):
+            upstream.usual = fault
+        upstreams[healthy].usual = "saved"
+        said, answered = await bench.passing(bench.hear("a", payer))
+        assert said == answered.completion.message.text == "saved"
+        assert answered.spent.provider == upstreams[healthy].slug
+
+    asyncio.run(scenario())
