@@ -31,7 +31,8 @@ _SUMS = (
 )
 _SINCE = select(
     *_SUMS,
-    func.count(_rows.agent_id.distinct()).label("agents"),
+    # A call that no agent asked for, such as a provider's test, has an empty id.
+    func.count(func.nullif(_rows.agent_id, "").distinct()).label("agents"),
     func.min(_rows.at).label("oldest"),
 ).where(_rows.at >= bindparam("since"))
 _BY_MODEL = (

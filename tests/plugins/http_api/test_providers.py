@@ -236,6 +236,15 @@ async def test_a_bad_key_fails_the_test_and_is_not_repeated(
         assert BAD not in text
 
 
+async def test_no_fallback_passes_the_test_for_a_bad_key(
+    daemons: Daemons, upstream: Guarded
+) -> None:
+    spare = '[[fallback_providers]]\nprovider = "offline"\n'
+    daemon = await daemons.start(config=spare + configured(upstream))
+    await set_key(daemon, api_key=BAD)
+    assert (await trial(daemon)).status_code == 401
+
+
 async def test_without_a_key_the_test_names_the_variable(
     daemons: Daemons, upstream: Guarded
 ) -> None:
