@@ -80,6 +80,14 @@ class TestOpenAI(ProviderContract):
     provider = "openai"
 
 
+class TestOpenAIResponses(ProviderContract):
+    provider = "openai"
+    returns_reasoning = True
+
+    def model(self) -> str:
+        return "gpt-5.5-pro"
+
+
 class TestOpenRouter(ProviderContract):
     provider = "openrouter"
 
