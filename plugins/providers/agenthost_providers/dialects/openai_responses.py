@@ -43,6 +43,7 @@ class ResponsesQuirks:
         effort_off: The effort that means no thinking; empty when there is none.
         encrypted: Whether reasoning is asked for in encrypted form, to be sent back
             inside a tool loop.
+        stateless: Whether the vendor is told to keep nothing; some know no such field.
         cost_field: Where usage names the price in US dollars, a path with dots; empty
             for nowhere.
     """
@@ -51,6 +52,7 @@ class ResponsesQuirks:
     thinking: bool = True
     effort_off: str = ""
     encrypted: bool = True
+    stateless: bool = True
     cost_field: str = ""
 
 
@@ -99,7 +101,7 @@ class OpenAIResponses:
 
 
 def _options(request: ChatRequest, quirks: ResponsesQuirks) -> dict[str, Any]:
-    options: dict[str, Any] = {"store": False}
+    options: dict[str, Any] = {"store": False} if quirks.stateless else {}
     if quirks.encrypted:
         options["include"] = ["reasoning.encrypted_content"]
     if request.max_tokens is not None:

@@ -133,9 +133,14 @@ def test_options_follow_the_quirks(conversation: ChatRequest) -> None:
     assert body["reasoning"] == {"effort": "high", "summary": "auto"}
     assert body["store"] is False
     assert "temperature" not in body
-    plain = {"encrypted": False, "thinking": False, "temperature": True}
+    plain = {
+        "encrypted": False,
+        "stateless": False,
+        "thinking": False,
+        "temperature": True,
+    }
     bare = body_of(OpenAIResponses.from_quirks(plain), asked)
-    assert not {"reasoning", "include"} & set(bare)
+    assert not {"reasoning", "include", "store"} & set(bare)
     assert bare["temperature"] == 0.5
     off = body_of(
         OpenAIResponses.from_quirks({"effort_off": "none"}),
