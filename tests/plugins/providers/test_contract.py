@@ -94,7 +94,6 @@ class TestOpenRouter(ProviderContract):
 
 class TestPerplexity(ProviderContract):
     provider = "perplexity"
-    returns_reasoning = True
 
 
 NO_TOOLS = "Replicate's models take a prompt: they know neither tools nor images"
