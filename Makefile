@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 SOURCES := kernel plugins tests benchmarks tools
+AIMOCK := @copilotkit/aimock@1.43.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench faults conformance clean
+.PHONY: help run test check bench faults conformance judges clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -33,8 +34,14 @@ bench: $(VENV)/.installed-dev ## measure every row beside its yardstick
 faults: $(VENV)/.installed-dev ## slow fault injection
 	$(PYTEST) -m faults
 
-conformance: $(VENV)/.installed-dev ## outside suites and vendors' clients
+conformance: judges ## outside suites and vendors' clients
 	$(PYTEST) -m conformance
+
+judges: $(VENV)/.installed-judges ## install vendors' clients and a scripted model server
+	@if command -v npm >/dev/null 2>&1; then \
+	  test -d .cache/npm/node_modules/@copilotkit/aimock || \
+	    npm install --silent --no-audit --no-fund --prefix .cache/npm $(AIMOCK); \
+	else echo "no npm: tests that need node are skipped" >&2; fi
 
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache
@@ -62,3 +69,8 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@echo "Installing agenthost and its development tools into $(VENV) ..."
 	@$(PIP) install -e '.[dev]'
 	@touch $(VENV)/.installed $@
+
+$(VENV)/.installed-judges: pyproject.toml | $(BIN)/python
+	@echo "Installing the vendors' clients into $(VENV) ..."
+	@$(PIP) install -e '.[dev,judges]'
+	@touch $(VENV)/.installed $(VENV)/.installed-dev $@

@@ -54,6 +54,8 @@ from .errors import (
     UpstreamUnreachable,
 )
 from .job_port import Job, JobHandler, Jobs, JobState, RunningJob
+from .model_port import Models, Target
+from .observe import Activity, Observer
 from .plugins.guards import (
     ALLOW,
     AddressCase,
@@ -109,6 +111,7 @@ from .providers import (
     Probe,
     ProviderFacts,
     ProviderSpec,
+    open_stream,
     read_error_body,
     transport_faults,
 )
@@ -130,11 +133,13 @@ from .version import __version__
 if TYPE_CHECKING:
     from .agents import Agent, AgentMode
     from .config import load_config
+    from .config_model import ProviderSection
     from .daemon import Daemon
     from .history import estimate_tokens
     from .kv import namespace_of
     from .main import home_folder, run
     from .plugins.loader import Plugins
+    from .tables import usage as usage_table
     from .turns.engine import user_message
     from .turns.events import (
         Done,
@@ -153,12 +158,14 @@ _LATER = {
     "Agent": "agents",
     "AgentMode": "agents",
     "load_config": "config",
+    "ProviderSection": "config_model",
     "Daemon": "daemon",
     "estimate_tokens": "history",
     "namespace_of": "kv",
     "home_folder": "main",
     "run": "main",
     "Plugins": "plugins.loader",
+    "usage_table": "tables:usage",
     "user_message": "turns.engine",
     "Done": "turns.events",
     "Failed": "turns.events",
@@ -175,10 +182,11 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    module = _LATER.get(name)
-    if module is None:
+    place = _LATER.get(name)
+    if place is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
+    module, _, inner = place.partition(":")
+    value = getattr(import_module(f"{__name__}.{module}"), inner or name)
     globals()[name] = value
     return value
 
@@ -188,6 +196,7 @@ __all__ = [
     "CHECK_HOST",
     "FINAL_URL",
     "OPERATOR",
+    "Activity",
     "AddressCase",
     "Agent",
     "AgentHostError",
@@ -242,8 +251,10 @@ __all__ = [
     "Missed",
     "ModelCall",
     "ModelFacts",
+    "Models",
     "NotFound",
     "NotSent",
+    "Observer",
     "OutcomeUnknown",
     "Part",
     "PathCase",
@@ -256,6 +267,7 @@ __all__ = [
     "ProviderError",
     "ProviderFacts",
     "ProviderFault",
+    "ProviderSection",
     "ProviderSpec",
     "QuotaExceeded",
     "RateLimited",
@@ -281,6 +293,7 @@ __all__ = [
     "Store",
     "Superseded",
     "SystemClock",
+    "Target",
     "Text",
     "TextChunk",
     "TextDelta",
@@ -315,9 +328,11 @@ __all__ = [
     "hookimpl",
     "load_config",
     "namespace_of",
+    "open_stream",
     "read_error_body",
     "run",
     "timestamp",
     "transport_faults",
+    "usage_table",
     "user_message",
 ]

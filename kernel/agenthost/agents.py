@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -111,12 +112,12 @@ class Agents:
             NotFound: There is none.
         """
         agent = self._by_name.get(reference)
-        if agent is not None:
-            return agent
-        try:
-            return self.get(str(UUID(reference)))
-        except ValueError:
-            raise NotFound("agent", reference) from None
+        # An id goes first, so that no agent can take another's by its name.
+        with suppress(ValueError):
+            agent = self._by_id.get(str(UUID(reference))) or agent
+        if agent is None:
+            raise NotFound("agent", reference)
+        return agent
 
     async def create(self, principal: Principal, manifest: Manifest) -> Agent:
         """Bring an agent into being: its row and its session, or nothing at all.

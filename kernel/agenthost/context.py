@@ -74,8 +74,9 @@ class AgentView:
 class Context:
     """One chain of causes: the principal, the agent and turn, and who called whom.
 
-    ``chain`` holds the session ids of the calling turns, oldest first. ``log`` fields
-    go into log lines only and decide nothing.
+    ``chain`` holds the session ids of the calling turns, oldest first. ``caller`` is
+    who started the turn and ``cause`` the observed activity it came from. ``log``
+    fields go into log lines only; none of these three decides anything.
     """
 
     daemon: Daemon
@@ -83,6 +84,8 @@ class Context:
     agent: AgentView | None = None
     turn_id: str | None = None
     chain: tuple[str, ...] = ()
+    caller: Principal | None = None
+    cause: str | None = None
     log: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -98,4 +101,5 @@ class Context:
             principal=principal,
             turn_id=turn,
             chain=(*self.chain, agent.session_id),
+            caller=self.principal,
         )

@@ -20,7 +20,8 @@ from .events import EventBus
 from .home_lock import HomeLock, lock_home
 from .job_port import Jobs
 from .kv import KeyValues
-from .models import Models
+from .model_port import Models
+from .observe import Observers
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import Registry, compile_registry
@@ -69,6 +70,7 @@ class Daemon:
     agents: Agents
     sessions: Sessions
     models: Models
+    observers: Observers
     usage: UsageLedger
     toolbox: Toolbox
     turns: Turns
@@ -182,10 +184,9 @@ class Daemon:
         self.agents = Agents(self.store, self.clock, self.guards)
         self.sessions = Sessions(self.store, self.clock)
         self.usage = UsageLedger(self.store, self.clock, self.config)
-        self.models = Models(
-            self.registry, self.config, self.egress, (self.vault, self.environ)
-        )
-        self.toolbox = Toolbox(self.registry, self.guards)
+        self.observers = Observers(self.registry.observers, self.plugins.fail)
+        self.models = backend(Port.MODELS).open(self)
+        self.toolbox = Toolbox(self.registry, self.guards, self.observers)
         self.supervisor = Supervisor(self)
         self.turns = Turns(self)
         self.jobs = backend(Port.JOBS).open(self.store, self.clock)

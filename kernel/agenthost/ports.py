@@ -42,6 +42,7 @@ class Port(StrEnum):
     VAULT ``open(home, environ)``: secrets at rest.
     EGRESS ``open(guards)``: the one HTTP client.
     JOBS ``open(store, clock)``: durable work that happens once.
+    MODELS ``open(daemon)``: which model a call goes to (``model_port``).
     FRONT ``open(daemon)``: what listens and serves the routes.
     """
 
@@ -50,6 +51,7 @@ class Port(StrEnum):
     VAULT = "vault"
     EGRESS = "egress"
     JOBS = "jobs"
+    MODELS = "models"
     FRONT = "front"
 
 

@@ -271,10 +271,13 @@ async def stream_dialect(
             chunks = answer.aiter_bytes()
             async for chunk in chunks:
                 deltas = decoder.feed(chunk)
+                whole = bool(deltas) and isinstance(deltas[-1], Completion)
+                if whole:
+                    # Before the last delta, since who has it asks for no more.
+                    await _drain(chunks)
                 for delta in deltas:
                     yield delta
-                if deltas and isinstance(deltas[-1], Completion):
-                    await _drain(chunks)
+                if whole:
                     return
         for delta in decoder.close():
             yield delta

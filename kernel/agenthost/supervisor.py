@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .agents import Agent
 from .errors import AgentHostError
 from .manifest import Manifest, parse_manifest
-from .models import Target
+from .model_port import Target
 from .plugins.guards import Guard, ManifestCase
 from .plugins.specs import Event
 

@@ -17,6 +17,7 @@ from .specs import CommandSpec, Event, SchemaSpec, ServiceSpec, ToolSpec
 if TYPE_CHECKING:
     from quart import Quart
 
+    from ..observe import Observer
     from ..ports import BackendSpec
     from ..providers import DialectSpec, ProviderSpec
     from ..routes import RouteGroup
@@ -223,6 +224,32 @@ class Hooks:
                 @hookimpl
                 def register_service() -> Iterable[ServiceSpec]:
                     yield ServiceSpec("watcher", start=watch, stop=unwatch)
+        """
+        return ()
+
+    @hookspec
+    def register_observer(self) -> Iterable[Observer]:
+        """Offer observers of turns, model calls and tool calls.
+
+        Called once at boot, off the event loop. An observer is told of each begin
+        and end on the event loop, so it must not wait for anything. One that raises
+        is dropped and marks this plugin failed; the turn goes on.
+
+        Returns:
+            The observers, each an object of a class of its own.
+
+        Example:
+            ::
+
+                class Slowest(Observer):
+                    seconds = 0.0
+
+                    def ended(self, activity: Activity) -> None:
+                        self.seconds = max(self.seconds, activity.seconds)
+
+                @hookimpl
+                def register_observer() -> Iterable[Observer]:
+                    yield Slowest()
         """
         return ()
 

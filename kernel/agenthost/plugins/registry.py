@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..chat import JsonObject, ToolDefinition
 from ..context import Grants
 from ..errors import NotFound, PluginError
+from ..observe import Observer
 from ..ports import Backends, BackendSpec
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import RouteGroup
@@ -53,7 +54,7 @@ class Tool:
 class Registry:
     """Everything on offer; what a failed plugin offered is not in it.
 
-    ``services`` and ``routes`` are paired with their plugin's key.
+    ``services``, ``routes`` and ``observers`` are paired with their plugin's key.
     """
 
     security: SecuritySystems
@@ -64,6 +65,7 @@ class Registry:
     schemas: tuple[SchemaSpec, ...]
     services: tuple[tuple[str, ServiceSpec], ...]
     routes: tuple[tuple[str, RouteGroup], ...]
+    observers: tuple[tuple[str, Observer], ...]
     _by_any_name: Mapping[str, Tool] = field(repr=False)
 
     def tool(self, name: str) -> Tool:
@@ -114,6 +116,7 @@ async def compile_registry(
         *await plugins.collect("register_provider"),
         *await _tools(plugins),
         *await plugins.collect("register_service"),
+        *await plugins.collect("register_observer"),
         *(await plugins.collect("register_routes", app) if app is not None else ()),
     ]
     standing = _settled(plugins, offers)
@@ -206,5 +209,6 @@ def _compiled(security: SecuritySystems, standing: list[Offer]) -> Registry:
         schemas=tuple(o for o in offers if isinstance(o, SchemaSpec)),
         services=tuple((k, o) for k, o in standing if isinstance(o, ServiceSpec)),
         routes=tuple((k, o) for k, o in standing if isinstance(o, RouteGroup)),
+        observers=tuple((k, o) for k, o in standing if isinstance(o, Observer)),
         _by_any_name={name: tool for tool in tools for name in tool.names},
     )

@@ -10,6 +10,7 @@ from typing import Any
 import pluggy
 
 from ..errors import PluginError
+from ..observe import Observer
 from ..ports import BackendSpec
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import RouteGroup
@@ -27,6 +28,7 @@ MANY: Mapping[str, type] = {
     "register_provider": ProviderSpec,
     "register_dialect": DialectSpec,
     "register_service": ServiceSpec,
+    "register_observer": Observer,
     "register_command": CommandSpec,
 }
 ONE: Mapping[str, type] = {

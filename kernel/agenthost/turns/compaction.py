@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from ..chat import ChatRequest, Completion, Message, Role, Text, ToolOutput, ToolUse
 from ..errors import AgentHostError, ProviderError, ProviderFault
 from ..history import estimate_tokens, safe_cut
-from ..models import Target
+from ..model_port import Target
 from ..sessions import Session, compact
 from ..usage import Spent, price, record
 from .prompt import COMPACTION_REQUEST, COMPACTION_SYSTEM, SUMMARY_PREFIX

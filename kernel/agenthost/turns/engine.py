@@ -12,11 +12,11 @@ from uuid import uuid4
 from ..chat import Message, Role, Text, Usage
 from ..context import AgentView, Context, Principal, PrincipalKind
 from ..errors import AgentHostError, Conflict, InvalidInput, TooLarge, Unavailable
-from ..models import Target
+from ..model_port import Target
 from ..sessions import Session
 from . import journal
 from .compaction import Compaction, Outcome
-from .events import TurnResult
+from .events import NOTHING, TurnResult
 from .mailbox import Mailboxes
 from .run import Run, TurnFailed
 from .turn import NO_OPTIONS, Turn, TurnOptions
@@ -104,6 +104,7 @@ class Turns:
         )
         self._live[turn_id] = turn
         turn.task = self._own(self._serve(turn))
+        turn.task.add_done_callback(lambda _: self._ended(turn))
         return turn
 
     async def call_agent(self, context: Context, reference: str, message: str) -> str:
@@ -165,6 +166,12 @@ class Turns:
             await asyncio.wait(tasks, timeout=5.0)
 
     async def _serve(self, turn: Turn) -> None:
+        with self._daemon.observers.watch(turn.context, turn.message) as seen:
+            await self._conduct(turn)
+            if seen is not None:
+                seen.result, seen.error = turn.ending()
+
+    async def _conduct(self, turn: Turn) -> None:
         run: Run | None = None
         try:
             async with self._mailboxes.hold(turn.session_id):
@@ -185,8 +192,11 @@ class Turns:
             log.exception("turn %s failed", turn.id)
             ours = TurnFailed("the turn failed for an internal reason; see the log")
             await self._end(turn, run, ours, journal.TurnState.FAILED)
-        finally:
-            self._live.pop(turn.id, None)
+
+    def _ended(self, turn: Turn) -> None:
+        """Close what a task that was cancelled before its first step left open."""
+        self._live.pop(turn.id, None)
+        turn.fail(turn.stopped())
 
     async def _prepare(self, turn: Turn, warm: Warm | None) -> Run | None:
         """Load the session and begin; None when the turn had already ended."""
@@ -218,13 +228,14 @@ class Turns:
         error: AgentHostError,
         state: journal.TurnState,
     ) -> None:
+        result = NOTHING
         if run is not None:
             result = run.progress.result(run.progress.said)
             ending = journal.Ending(state, result, error)
             # A session that was deleted meanwhile has nothing left to close.
             with suppress(AgentHostError):
                 await run.keep_what_was_said(ending)
-        turn.fail(error)
+        turn.fail(error, result)
 
     def _target(self, turn: Turn) -> Target:
         agent = self._daemon.agents.get(_agent_id(turn))

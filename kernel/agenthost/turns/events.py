@@ -22,6 +22,9 @@ class TurnResult:
     cost_micro_usd: int
 
 
+NOTHING = TurnResult("", Usage(), 0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Thinking:
     """The turn has the session and asks the model."""
@@ -70,9 +73,13 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The turn failed or was stopped; the last event."""
+    """The turn failed or was stopped; the last event.
+
+    ``so_far`` holds the words said before, and what they took.
+    """
 
     error: AgentHostError
+    so_far: TurnResult = NOTHING
 
 
 TurnEvent = Thinking | TextDelta | ToolStart | ToolEnd | Missed | Done | Failed

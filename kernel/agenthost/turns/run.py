@@ -27,7 +27,7 @@ from ..chat import (
 from ..context import AgentView
 from ..errors import AgentHostError, ProviderError, ProviderFault
 from ..history import repaired
-from ..models import Target
+from ..model_port import Target
 from ..sessions import Entry, Session, append
 from ..usage import Spent, price, record
 from . import journal
@@ -119,8 +119,12 @@ class Run:
                 temperature=self._temperature(),
                 thinking_budget=THINKING_BUDGET if self.session.thinking else None,
             )
-            completion = await self._ask(target, request)
-            spent = self._spend(target, completion.usage)
+            context = self.turn.context
+            with self.daemon.observers.watch(context, request, target) as seen:
+                completion = await self._ask(target, request)
+                spent = self._spend(target, completion.usage)
+                if seen is not None:
+                    seen.result, seen.cost_micro_usd = completion, spent.cost_micro_usd
             calls = completion.message.tool_uses
             if completion.finish is not Finish.TOOL_USE or not calls:
                 return await self._answer(completion, spent)

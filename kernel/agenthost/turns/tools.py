@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
@@ -14,6 +14,7 @@ from ..authorize import authorize
 from ..chat import ToolDefinition, ToolOutput, ToolUse
 from ..context import Context, Grants
 from ..errors import AgentHostError, InvalidInput, NotFound
+from ..observe import Observers
 from ..plugins.guards import Guard, Guards, ToolCallCase, ToolResultCase
 from ..plugins.specs import Effect, ToolSpec
 from ..suggest import did_you_mean
@@ -39,9 +40,12 @@ class Rights:
 class Toolbox:
     """Runs the calls of one step."""
 
-    def __init__(self, registry: Registry, guards: Guards) -> None:
+    def __init__(
+        self, registry: Registry, guards: Guards, observers: Observers
+    ) -> None:
         self._registry = registry
         self._guards = guards
+        self._observers = observers
         self._rights: dict[str, tuple[Manifest, Rights]] = {}
 
     def rights_of(self, agent_id: str, manifest: Manifest) -> Rights:
@@ -96,11 +100,15 @@ class Toolbox:
         self, context: Context, call: ToolUse, before_effect: BeforeEffect
     ) -> ToolOutput:
         try:
-            text, is_error = await self._call(context, call, before_effect)
-            text = _capped(text)
-            if self._guards.filled(Guard.TOOL_RESULT):
-                case = ToolResultCase(context, call.name, text)
-                text = self._guards.replace(Guard.TOOL_RESULT, case, text)
+            with self._observers.watch(context, call) as seen:
+                inside = context if seen is None else replace(context, cause=seen.id)
+                text, is_error = await self._call(inside, call, before_effect)
+                text = _capped(text)
+                if self._guards.filled(Guard.TOOL_RESULT):
+                    case = ToolResultCase(context, call.name, text)
+                    text = self._guards.replace(Guard.TOOL_RESULT, case, text)
+                if seen is not None:
+                    seen.result = ToolOutput(call.id, call.name, text, is_error)
         except AgentHostError as error:
             text, is_error = f"{call.name} failed: {error.message}", True
         except TimeoutError:

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from ..chat import Message
 from ..context import Context
 from ..errors import AgentHostError, Cancelled
-from .events import Done, Failed, Missed, TextDelta, TurnEvent, TurnResult
+from .events import (
+    NOTHING,
+    Done,
+    Failed,
+    Missed,
+    TextDelta,
+    TurnEvent,
+    TurnResult,
+)
 
 WATCHER_EVENTS = 1_000
 
@@ -96,6 +104,7 @@ class Turn:
         self.task: asyncio.Task[None] | None = None
         self.cancelled_for: str | None = None
         self._sealed = False
+        self._so_far = NOTHING
         self._watchers: list[Watcher] = []
         self._result: asyncio.Future[TurnResult] = (
             asyncio.get_running_loop().create_future()
@@ -130,6 +139,11 @@ class Turn:
         """
         return await asyncio.shield(self._result)
 
+    def ending(self) -> tuple[TurnResult | None, BaseException | None]:
+        """Its result or its error, once it is done."""
+        error = self._result.exception()
+        return (None, error) if error else (self._result.result(), None)
+
     def cancel(self, reason: str) -> bool:
         """Stop it; what was said so far is kept.
 
@@ -158,9 +172,10 @@ class Turn:
             self._result.set_result(result)
             self._close()
 
-    def fail(self, error: AgentHostError) -> None:
-        """End with an error."""
+    def fail(self, error: AgentHostError, so_far: TurnResult = NOTHING) -> None:
+        """End with an error, after what was said and spent so far."""
         if not self._result.done():
+            self._so_far = so_far
             self._result.set_exception(error)
             self._result.exception()  # seen: a turn nobody waits for may fail quietly
             self._close()
@@ -177,4 +192,5 @@ class Turn:
         error = self._result.exception()
         if error is None:
             return Done(self._result.result())
-        return Failed(error if isinstance(error, AgentHostError) else self.stopped())
+        ours = error if isinstance(error, AgentHostError) else self.stopped()
+        return Failed(ours, self._so_far)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agenthost import Answer, Call, Reply, RouteGroup
+from agenthost import Answer, Call, EventStream, Reply, RouteGroup
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
@@ -22,6 +22,7 @@ _ERRORS = {
     "429": "Too many requests, or a quota is used up",
     "500": "Something failed",
     "503": "The daemon is shutting down, or its store cannot be reached",
+    "default": "Whatever else went wrong",
 }
 _TEXT = {"type": "string"}
 _ERROR_SCHEMA = {
@@ -78,7 +79,7 @@ def _schemas(bound: Sequence[Bound]) -> tuple[Schemas, dict[str, Any]]:
         if body is not None and issubclass(body, BaseModel):
             adapter = TypeAdapter[Any](body)
             inputs.append(((number, "body"), "validation", adapter))
-        if route.answer is not None:
+        if route.answer not in {None, EventStream}:
             adapter = TypeAdapter[Any](route.answer)
             inputs.append(((number, "answer"), "serialization", adapter))
     found, definitions = TypeAdapter.json_schemas(
@@ -136,12 +137,20 @@ def _query_parameters(bound: Bound) -> list[dict[str, Any]]:
     ]
 
 
+def _success(answer: Any, schema: dict[str, Any]) -> dict[str, Any]:
+    if answer is None:
+        return {"*/*": {}}
+    if answer is EventStream:
+        return {"text/event-stream": {}}
+    return {"application/json": {"schema": schema}}
+
+
 def _responses(bound: Bound, schema: dict[str, Any]) -> dict[str, Any]:
     error = {"schema": {"$ref": "#/components/schemas/Error"}}
     responses: dict[str, Any] = {
         str(bound.route.status): {
             "description": "Success",
-            "content": {"application/json": {"schema": schema}},
+            "content": _success(bound.route.answer, schema),
         }
     }
     for status, meaning in _ERRORS.items():

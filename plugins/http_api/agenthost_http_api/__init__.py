@@ -7,8 +7,19 @@ from agenthost import RouteGroup, hookimpl
 
 @hookimpl
 def register_routes() -> Iterable[RouteGroup]:
-    """Offer agents, messages, sessions, memory and the daemon's own routes."""
-    from . import agents, memory, messages, sessions, socket, system
+    """Offer agents, their memory, the catalogue, usage and the daemon's own routes."""
+    from . import (
+        agents,
+        catalogue,
+        memory,
+        messages,
+        providers,
+        sessions,
+        socket,
+        system,
+        usage,
+    )
 
-    for module in (agents, messages, sessions, memory, system, socket):
-        yield module.routes
+    yield from (agents.routes, messages.routes, sessions.routes, memory.routes)
+    yield from (catalogue.routes, providers.routes, usage.routes)
+    yield from (system.routes, socket.routes)

@@ -112,8 +112,7 @@ async def _frames(turn: Turn, events: AsyncIterator[TurnEvent]) -> AsyncIterator
 def _frames_of(event: TurnEvent) -> list[bytes]:
     if isinstance(event, Failed):
         error = {"error": event.error.message, "code": event.error.code}
-        usage = {"input_tokens": 0, "output_tokens": 0}
-        return [_frame("error", error), _frame("done", {"done": True, "usage": usage})]
+        return [_frame("error", error), _frame("done", _totals(event.so_far))]
     if isinstance(event, Thinking):
         return []
     return [_frame(*_event_of(event))]
@@ -138,7 +137,11 @@ def _event_of(
         case Missed(count):
             return "missed", {"events": count}
         case Done(result):
-            totals: dict[str, Any] = dict(result_body(result))
-            del totals["response"]
-            usage = {key: totals.pop(key) for key in ("input_tokens", "output_tokens")}
-            return "done", {"done": True, "usage": usage, **totals}
+            return "done", _totals(result)
+
+
+def _totals(result: TurnResult) -> dict[str, Any]:
+    totals: dict[str, Any] = dict(result_body(result))
+    del totals["response"]
+    usage = {key: totals.pop(key) for key in ("input_tokens", "output_tokens")}
+    return {"done": True, "usage": usage, **totals}

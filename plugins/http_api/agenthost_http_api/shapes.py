@@ -259,3 +259,65 @@ class Ticket(TypedDict):
 
     ticket: str
     expires_in: int
+
+
+class UsagePeriod(BaseModel):
+    """``GET /api/usage``: the rolling period that ends now."""
+
+    period: Literal["hour", "day", "week", "month"] = "day"
+
+
+class UsageReport(TypedDict):
+    """``GET /api/usage``."""
+
+    period: str
+    total_input_tokens: int
+    total_output_tokens: int
+    total_cost_usd: float
+    request_count: int
+    active_agents: int
+
+
+class UsageToday(TypedDict):
+    """What was used since midnight UTC."""
+
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    requests: int
+
+
+class HourlyQuota(TypedDict):
+    """All agents' tokens of the rolling hour; a limit of 0 is none.
+
+    The limit is each agent's, unless its manifest has another. At ``hourly_reset_at``
+    the oldest of the tokens leave the hour.
+    """
+
+    hourly_token_limit: int
+    hourly_tokens_used: int
+    hourly_reset_at: str
+
+
+class UsageSummary(TypedDict):
+    """``GET /api/usage/summary``."""
+
+    today: UsageToday
+    quota: HourlyQuota
+
+
+class ModelUsage(TypedDict):
+    """What one model has used in all."""
+
+    model: str
+    provider: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    request_count: int
+
+
+class UsageByModel(TypedDict):
+    """``GET /api/usage/by-model``."""
+
+    models: list[ModelUsage]

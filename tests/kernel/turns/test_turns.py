@@ -63,6 +63,16 @@ async def test_a_stop_reaches_a_turn_that_still_waits(daemon: RunningDaemon) -> 
     assert len(daemon.model.requests) == 1
 
 
+async def test_a_turn_stopped_before_its_first_step_ends(daemon: RunningDaemon) -> None:
+    agent = await daemon.agent()
+    turn = agent.start("hello")
+    assert turn.turn.cancel("at once")
+    async with asyncio.timeout(5):
+        with pytest.raises(Cancelled):
+            await turn.result()
+    assert daemon.daemon.turns.running == 0
+
+
 async def test_a_model_reads_what_its_tool_answered(daemon: RunningDaemon) -> None:
     daemon.model.calls("calculate", expression="6*7")
     daemon.model.says("It is 42.")
@@ -251,7 +261,8 @@ async def test_neighbouring_reads_run_together(daemon: RunningDaemon) -> None:
     from agenthost.chat import ToolUse
     from agenthost.turns.tools import Toolbox
 
-    toolbox = Toolbox(daemon.daemon.registry, daemon.daemon.guards)
+    inside = daemon.daemon
+    toolbox = Toolbox(inside.registry, inside.guards, inside.observers)
     names = ["kv_get", "file_list", "kv_set", "file_read", "calculate"]
     groups = toolbox._groups([ToolUse(name, name, {}) for name in names])
     assert [[use.name for use in group] for group in groups] == [

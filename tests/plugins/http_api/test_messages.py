@@ -72,11 +72,14 @@ async def test_a_stream_shows_text_tools_and_one_done(daemon: RunningDaemon) -> 
 
 
 async def test_a_failed_stream_says_error_then_done(daemon: RunningDaemon) -> None:
+    daemon.model.calls("calculate", expression="1+1")
     daemon.model.fails(ProviderFault.OVERLOADED, "half")
     agent = await daemon.agent()
     events = await agent.events("hello")
-    assert [name for name, _ in events] == ["chunk", "error", "done"]
-    assert events[1][1]["code"] == "provider_error"
+    names = [name for name, _ in events]
+    assert names == ["tool_use", "tool_result", "chunk", "error", "done"]
+    assert events[-2][1]["code"] == "provider_error"
+    assert events[-1][1]["usage"] == {"input_tokens": 10, "output_tokens": 5}
 
 
 async def test_a_client_that_leaves_a_stream_stops_its_turn(

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 from urllib.parse import urlsplit
 
-from .chat import ChatRequest, Delta
-from .config_model import Config, ProviderSection
-from .errors import ConfigError, InvalidInput, ProviderError, ProviderFault
-from .ports import Egress, EgressPolicy, Vault
-from .providers import (
+from agenthost import (
+    ChatRequest,
+    ConfigError,
+    Daemon,
+    Delta,
+    EgressPolicy,
     Endpoint,
+    InvalidInput,
     ModelCall,
     ModelFacts,
+    ProviderError,
     ProviderFacts,
+    ProviderFault,
+    ProviderSection,
     ProviderSpec,
+    Secret,
+    Target,
+    did_you_mean,
     open_stream,
 )
-from .secrets import Secret
-from .suggest import did_you_mean
-
-if TYPE_CHECKING:
-    from .plugins.registry import Registry
 
 ANSWER_TIMEOUT = 120.0
 OFFLINE = "offline"
@@ -32,28 +34,14 @@ LOCAL_FIRST = "ollama"
 DEFAULT_DIALECT = "openai-chat"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A model that can be called: its provider, facts and wire id."""
-
-    provider: ProviderSpec
-    model: ModelFacts
-
-
-class Models:
+class RoutedModels:
     """The providers of the plugins and of the configuration, and their models."""
 
-    def __init__(
-        self,
-        registry: Registry,
-        config: Config,
-        egress: Egress,
-        keys: tuple[Vault, Mapping[str, str]],
-    ) -> None:
-        self._config = config
-        self._egress = egress
-        self._vault, self._environ = keys
-        self._providers = dict(_with_configured(registry, config))
+    def __init__(self, daemon: Daemon) -> None:
+        self._config = daemon.config
+        self._egress = daemon.egress
+        self._vault, self._environ = daemon.vault, daemon.environ
+        self._providers = dict(_with_configured(daemon))
         self._index = {
             model.id.lower(): (spec, model)
             for spec in self._providers.values()
@@ -215,19 +203,19 @@ def _unlisted(spec: ProviderSpec, name: str) -> ModelFacts:
     return ModelFacts(name, spec.facts.slug, name, name)
 
 
-def _with_configured(
-    registry: Registry, config: Config
-) -> Iterator[tuple[str, ProviderSpec]]:
+def _with_configured(daemon: Daemon) -> Iterator[tuple[str, ProviderSpec]]:
+    registry, config = daemon.registry, daemon.config
     yield from registry.providers.items()
     for slug, section in config.providers.items():
         known = registry.providers.get(slug)
         if known is None or section.dialect is not None:
-            known = _declared(registry, slug, section)
+            known = _declared(daemon, slug, section)
         yield slug, _changed(known, section)
 
 
-def _declared(registry: Registry, slug: str, section: ProviderSection) -> ProviderSpec:
+def _declared(daemon: Daemon, slug: str, section: ProviderSection) -> ProviderSpec:
     """A provider that stands in the configuration alone."""
+    registry = daemon.registry
     name = section.dialect or DEFAULT_DIALECT
     offer = registry.dialects.get(name)
     if offer is None:

@@ -1,0 +1,98 @@
+"""Observers: told when turns, model calls and tool calls begin and end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, TypeVar
+
+from .chat import ChatRequest, Completion, Message, ToolOutput, ToolUse
+
+if TYPE_CHECKING:
+    from .context import Context
+    from .model_port import Target
+    from .turns.events import TurnResult
+
+T = TypeVar("T")
+Subject = Message | ChatRequest | ToolUse
+
+
+@dataclass(slots=True, eq=False)
+class Activity:
+    """A turn, a model call or a tool call, as its ``subject`` tells.
+
+    ``parent`` is the id of what caused it, None at the root; ``context`` names the
+    agent and its caller. What follows ``target`` is known at the end. Subject, result
+    and an error's message are content: not to be kept unless the operator asks for it.
+    """
+
+    id: str
+    parent: str | None
+    context: Context
+    subject: Subject
+    target: Target | None = None
+    seconds: float = 0.0
+    cost_micro_usd: int = 0
+    result: TurnResult | Completion | ToolOutput | None = None
+    error: BaseException | None = None
+
+
+class Observer:
+    """What is told; it runs on the event loop, so it only notes and returns."""
+
+    def started(self, activity: Activity) -> None:
+        """Hear that it begins."""
+
+    def ended(self, activity: Activity) -> None:
+        """Hear how it ended."""
+
+
+class Observers:
+    """The observers of a daemon; one that raises is dropped and its plugin failed."""
+
+    def __init__(
+        self, offers: Sequence[tuple[str, Observer]], fail: Callable[[str, str], None]
+    ) -> None:
+        self._offers = tuple(offers)
+        self._fail = fail
+        self._count = count(1)
+
+    def find(self, kind: type[T]) -> T | None:
+        """Find the observer of a class; None when there is none or it was dropped."""
+        return next((o for _, o in self._offers if isinstance(o, kind)), None)
+
+    def watch(
+        self, context: Context, subject: Subject, target: Target | None = None
+    ) -> AbstractContextManager[Activity | None]:
+        """Tell of what the block does; None where nobody observes."""
+        if not self._offers:
+            return nullcontext()
+        id_, parent = context.turn_id or "", context.cause
+        if not isinstance(subject, Message):
+            id_, parent = f"{id_}/{next(self._count)}", context.turn_id
+        return self._watched(Activity(id_, parent, context, subject, target))
+
+    @contextmanager
+    def _watched(self, activity: Activity) -> Iterator[Activity]:
+        began = activity.context.clock.monotonic()
+        self._tell("started", activity)
+        try:
+            yield activity
+        except BaseException as error:
+            activity.error = error
+            raise
+        finally:
+            activity.seconds = activity.context.clock.monotonic() - began
+            self._tell("ended", activity)
+
+    def _tell(self, what: str, activity: Activity) -> None:
+        for key, observer in self._offers:
+            try:
+                getattr(observer, what)(activity)
+            except Exception:
+                self._offers = tuple(o for o in self._offers if o[1] is not observer)
+                logging.getLogger(__name__).exception("an observer of %s raised", key)
+                self._fail(key, f"its observer raised when told of what {what}")

@@ -1,0 +1,100 @@
+"""The catalogue of models: list them, find one by any of its names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agenthost import (
+    Answer,
+    Call,
+    Daemon,
+    ModelFacts,
+    NotFound,
+    RouteGroup,
+    did_you_mean,
+)
+
+from .catalogue_shapes import (
+    AliasList,
+    ModelDetail,
+    ModelFilter,
+    ModelItem,
+    ModelList,
+)
+
+routes = RouteGroup("http_api.catalogue")
+
+
+@routes.get(
+    "/api/models", scope="models:read", cost=2, query=ModelFilter, answer=ModelList
+)
+async def list_models(call: Call, query: ModelFilter) -> Answer:
+    """List the models of all providers, or of those asked for."""
+    rows = [
+        row
+        for row in (_item(call.daemon, model) for model in _models(call.daemon))
+        if query.provider in {None, row["provider"]}
+        and query.tier in {None, row["tier"]}
+        and query.available in {None, row["available"]}
+    ]
+    return {"models": rows, "total": len(rows)}
+
+
+@routes.get("/api/models/aliases", scope="models:read", cost=2, answer=AliasList)
+async def list_aliases(call: Call) -> Answer:
+    """List every short name and the id it stands for, sorted."""
+    aliases = {
+        alias: model.id for model in _models(call.daemon) for alias in model.aliases
+    }
+    return {"aliases": dict(sorted(aliases.items())), "total": len(aliases)}
+
+
+@routes.get("/api/models/<path:model_id>", scope="models:read", answer=ModelDetail)
+async def get_model(call: Call, model_id: str) -> Answer:
+    """Show a model by id or alias; a retired id leads to its successor."""
+    daemon, wanted = call.daemon, model_id.lower()
+    named = _by_name(daemon)
+    if wanted in named:
+        return _item(daemon, named[wanted])
+    for model in _models(daemon):
+        if wanted in map(str.lower, model.replaces):
+            warning = f"{model_id} is retired; {model.id} takes its place"
+            return {**_item(daemon, model), "warning": warning}
+    hint = did_you_mean(model_id, named)
+    raise NotFound("model", f"{model_id} is not in the catalogue{hint}")
+
+
+def _models(daemon: Daemon) -> Iterator[ModelFacts]:
+    for spec in daemon.models.providers.values():
+        yield from spec.facts.models
+
+
+def _by_name(daemon: Daemon) -> dict[str, ModelFacts]:
+    """Find models by lower-case name; an id hides another model's other names."""
+    models = list(_models(daemon))
+    aliases = {alias.lower(): model for model in models for alias in model.aliases}
+    qualified = {f"{model.provider}/{model.id}".lower(): model for model in models}
+    return {**aliases, **qualified, **{model.id.lower(): model for model in models}}
+
+
+def _item(daemon: Daemon, model: ModelFacts) -> ModelItem:
+    return {
+        "id": model.id,
+        "provider": model.provider,
+        "display_name": model.display_name,
+        "tier": model.tier,
+        "context_window": model.context_window,
+        "max_output": model.max_output,
+        "input_cost_per_1m": model.input_cost_per_1m,
+        "output_cost_per_1m": model.output_cost_per_1m,
+        "cached_input_cost_per_1m": model.cached_input_cost_per_1m,
+        "supports_tools": model.supports_tools,
+        "supports_vision": model.supports_vision,
+        "supports_streaming": model.supports_streaming,
+        "supports_thinking": model.supports_thinking,
+        "aliases": list(model.aliases),
+        "available": daemon.models.auth_status(model.provider) != "missing",
+        "status": model.status,
+        "deprecation_date": model.deprecation_date,
+        "replaced_by": model.replaced_by,
+    }

@@ -1,0 +1,146 @@
+"""Try a provider out: one small call that proves its address and its key."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import aclosing
+from urllib.parse import urlsplit
+
+from agenthost import (
+    AgentHostError,
+    Answer,
+    ChatRequest,
+    Daemon,
+    EgressPolicy,
+    Endpoint,
+    InvalidInput,
+    Message,
+    ModelFacts,
+    ProviderError,
+    ProviderFacts,
+    ProviderFault,
+    ProviderSpec,
+    Reply,
+    Role,
+    Secret,
+    Text,
+    transport_faults,
+)
+
+PATIENCE = 30.0
+# The least that all services accept as a limit of the answer.
+FEW_TOKENS = 16
+PROBE_POLICY = "provider_probe"
+
+
+async def try_provider(daemon: Daemon, spec: ProviderSpec) -> Answer:
+    """Ask whether the key is good, by the provider's probe or else by a short chat.
+
+    Raises:
+        InvalidInput: A key is needed and missing, or there is no model to ask.
+    """
+    facts = spec.facts
+    if daemon.models.auth_status(facts.slug) == "missing":
+        variable = f"set {facts.env_var}, or " if facts.env_var else ""
+        raise InvalidInput(
+            "api_key",
+            f"{facts.slug} has none; {variable}POST it to "
+            f"/api/providers/{facts.slug}/key",
+        )
+    model = _cheapest(facts)
+    began = daemon.clock.monotonic()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            checked = await _check(daemon, spec, model)
+    except TimeoutError:
+        return _failed(daemon, facts, f"no answer within {PATIENCE:g} s", 502)
+    except AgentHostError as error:
+        return _failed(daemon, facts, error.message, _status(error))
+    return {
+        "status": "ok",
+        "provider": facts.slug,
+        "latency_ms": round((daemon.clock.monotonic() - began) * 1000),
+        "model_tested": model.id,
+        "checked": checked,
+    }
+
+
+def _cheapest(facts: ProviderFacts) -> ModelFacts:
+    models = [model for model in facts.models if model.status == "active"]
+    if not models:
+        raise InvalidInput(
+            "model", f"list one under [providers.{facts.slug}] models to test it with"
+        )
+    return min(models, key=lambda row: row.input_cost_per_1m + row.output_cost_per_1m)
+
+
+async def _check(daemon: Daemon, spec: ProviderSpec, model: ModelFacts) -> str:
+    if await _vouched_for(daemon, spec.facts):
+        return "key"
+    await _chat(daemon, spec.facts.slug, model)
+    return "model"
+
+
+async def _vouched_for(daemon: Daemon, facts: ProviderFacts) -> bool:
+    """Tell whether the probe proves the key; whatever else it says, a chat decides.
+
+    What a probe proves is known of the provider's own address alone, not of a proxy
+    that the configuration puts in its place.
+    """
+    section = daemon.config.providers.get(facts.slug)
+    key = next(_keys(daemon, facts), None)
+    probe = facts.probe
+    if probe is None or not probe.proves_key or key is None:
+        return False
+    if section is not None and section.base_url is not None:
+        return False
+    wire = probe.request(Endpoint(facts.slug, facts.base_url, key))
+    host = urlsplit(wire.url).hostname or ""
+    policy = EgressPolicy(
+        PROBE_POLICY, frozenset({host}) if facts.local else frozenset(), PATIENCE / 3
+    )
+    try:
+        async with (
+            transport_faults(facts.slug),
+            daemon.egress.client(policy).stream(
+                wire.method, wire.url, headers=dict(wire.headers)
+            ) as answer,
+        ):
+            return answer.is_success
+    except ProviderError:
+        return False
+
+
+async def _chat(daemon: Daemon, slug: str, model: ModelFacts) -> None:
+    target = daemon.models.resolve(slug, model.id)
+    words = (Message(Role.USER, (Text("Hi"),)),)
+    request = ChatRequest(model.upstream_id, "", words, max_tokens=FEW_TOKENS)
+    async with aclosing(daemon.models.stream(target, request)) as deltas:
+        async for _ in deltas:
+            pass
+
+
+def _keys(daemon: Daemon, facts: ProviderFacts) -> Iterator[Secret]:
+    """Walk the keys that are in force, the first to be used first."""
+    for name in daemon.vault.names():
+        if name.partition("#")[0] == f"provider/{facts.slug}":
+            secret = daemon.vault.get(name)
+            if secret is not None:
+                yield secret
+    for variable in (facts.env_var, *facts.env_var_alternatives):
+        value = daemon.environ.get(variable, "").strip() if variable else ""
+        if value:
+            yield Secret(value)
+
+
+def _status(error: AgentHostError) -> int:
+    bad_key = isinstance(error, ProviderError) and error.fault is ProviderFault.AUTH
+    return 401 if bad_key else 502
+
+
+def _failed(daemon: Daemon, facts: ProviderFacts, said: str, status: int) -> Reply:
+    for key in _keys(daemon, facts):
+        said = said.replace(key.reveal(), "***")
+    body = {"status": "failed", "provider": facts.slug, "error": said}
+    return Reply(body, status)

@@ -1,0 +1,120 @@
+"""Providers: how their keys stand, set and remove a key, try one out."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from agenthost import (
+    Answer,
+    Call,
+    Daemon,
+    NotFound,
+    ProviderSpec,
+    RouteGroup,
+    did_you_mean,
+)
+
+from .catalogue_shapes import (
+    KeyAnswer,
+    ProviderItem,
+    ProviderList,
+    ProviderTested,
+    SetKey,
+)
+from .provider_trial import try_provider
+
+routes = RouteGroup("http_api.providers")
+
+
+@routes.get("/api/providers", scope="providers:read", cost=2, answer=ProviderList)
+async def list_providers(call: Call) -> Answer:
+    """List every provider, those of the configuration included, by name."""
+    specs = sorted(call.daemon.models.providers.items())
+    rows = [_item(call.daemon, slug, spec) for slug, spec in specs]
+    return {"providers": rows, "total": len(rows)}
+
+
+@routes.post(
+    "/api/providers/<name>/key",
+    scope="providers:write",
+    cost=10,
+    body=SetKey,
+    answer=KeyAnswer,
+)
+async def set_key(call: Call, name: str, body: SetKey) -> Answer:
+    """Keep the key of a provider, or several; it holds from the next call on."""
+    daemon = call.daemon
+    _find(daemon, name)
+    names = []
+    # The vault is used from the event loop's thread alone, as it demands.
+    for number, value in enumerate(body.values(), 1):
+        names.append(_secret_name(name, number))
+        daemon.vault.set(names[-1], value)
+    for surplus in set(_secret_names(daemon, name)) - set(names):
+        daemon.vault.delete(surplus)
+    return {"status": "configured", "provider": name}
+
+
+@routes.delete(
+    "/api/providers/<name>/key", scope="providers:write", cost=10, answer=KeyAnswer
+)
+async def delete_key(call: Call, name: str) -> Answer:
+    """Forget the keys of a provider; idempotent."""
+    daemon = call.daemon
+    spec = _find(daemon, name)
+    for secret in _secret_names(daemon, name):
+        daemon.vault.delete(secret)
+    answer: KeyAnswer = {"status": "removed", "provider": name}
+    if daemon.models.auth_status(name) == "configured":
+        answer["message"] = f"{spec.facts.env_var} still holds a key"
+    return answer
+
+
+@routes.post(
+    "/api/providers/<name>/test",
+    scope="providers:write",
+    cost=30,
+    answer=ProviderTested,
+)
+async def test_provider(call: Call, name: str) -> Answer:
+    """Ask the provider for a few tokens at most, to prove its address and key."""
+    return await try_provider(call.daemon, _find(call.daemon, name))
+
+
+def _find(daemon: Daemon, name: str) -> ProviderSpec:
+    spec = daemon.models.providers.get(name)
+    if spec is None:
+        hint = did_you_mean(name, daemon.models.providers)
+        raise NotFound("provider", f"{name}{hint}")
+    return spec
+
+
+def _item(daemon: Daemon, slug: str, spec: ProviderSpec) -> ProviderItem:
+    facts = spec.facts
+    row: ProviderItem = {
+        "name": slug,
+        "display_name": facts.display_name,
+        "auth_status": daemon.models.auth_status(slug),
+        "base_url": _without_secrets(facts.base_url),
+        "model_count": len(facts.models),
+    }
+    if facts.env_var:
+        row["env_var"] = facts.env_var
+    return row
+
+
+def _without_secrets(url: str) -> str:
+    """Leave out what may be a password: what stands before the host, and the query."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=host, query="").geturl()
+
+
+def _secret_name(slug: str, number: int) -> str:
+    return f"provider/{slug}" if number == 1 else f"provider/{slug}#{number}"
+
+
+def _secret_names(daemon: Daemon, slug: str) -> list[str]:
+    own = re.compile(rf"provider/{re.escape(slug)}(#[0-9]+)?")
+    return [name for name in daemon.vault.names() if own.fullmatch(name)]

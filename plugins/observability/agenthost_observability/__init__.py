@@ -1,0 +1,1 @@
+"""Observability of agenthost: OpenTelemetry traces and Prometheus metrics."""

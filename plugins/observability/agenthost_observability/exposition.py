@@ -1,0 +1,129 @@
+"""From a daemon's counts to the two text formats, with prometheus_client."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+
+from agenthost import Daemon
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from .meters import BUCKETS, Meters
+
+MICRO = 1e-6
+
+Counts = Iterable[tuple[tuple[str, ...], float]]
+
+
+def expose(daemon: Daemon, meters: Meters, accept: str) -> tuple[bytes, str]:
+    """Write all metrics, and say in which content type."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Families(daemon, meters))
+    ProcessCollector(registry=registry)
+    encode, content_type = choose_encoder(accept)
+    return encode(registry), content_type
+
+
+class _Families(Collector):
+    def __init__(self, daemon: Daemon, meters: Meters) -> None:
+        self._daemon = daemon
+        self._meters = meters
+
+    def collect(self) -> Iterable[Metric]:
+        """Give every family."""
+        yield from self._turns()
+        yield from self._calls()
+        yield from self._daemon_itself()
+
+    def _turns(self) -> Iterator[Metric]:
+        meters = self._meters
+        yield _counter(
+            "agenthost_turns", "Turns that ended.", ("outcome",), _single(meters.turns)
+        )
+        bounds = [*map(str, BUCKETS), "+Inf"]
+        counts = accumulate(meters.turn_buckets)
+        yield HistogramMetricFamily(
+            "agenthost_turn_seconds",
+            "How long turns took, their wait for the session included.",
+            buckets=list(zip(bounds, counts, strict=True)),
+            sum_value=meters.turn_seconds,
+        )
+        running = self._daemon.turns.running
+        yield _gauge("agenthost_running_turns", "Turns that run or wait.", running)
+
+    def _calls(self) -> Iterator[Metric]:
+        meters = self._meters
+        yield _counter(
+            "agenthost_model_calls",
+            "Model calls that ended.",
+            ("provider", "model", "outcome"),
+            meters.model_calls.items(),
+        )
+        yield _counter(
+            "agenthost_tokens",
+            "Tokens by kind; cached and cache_write are part of input, reasoning of "
+            "output.",
+            ("provider", "model", "kind"),
+            meters.tokens.items(),
+        )
+        yield _counter(
+            "agenthost_cost_usd",
+            "Cost of model calls in US dollars.",
+            ("provider", "model"),
+            ((names, micro * MICRO) for names, micro in meters.cost.items()),
+        )
+        yield _counter(
+            "agenthost_tool_calls",
+            "Tool calls that ended.",
+            ("tool", "outcome"),
+            meters.tool_calls.items(),
+        )
+
+    def _daemon_itself(self) -> Iterator[Metric]:
+        daemon = self._daemon
+        panics = CounterMetricFamily(
+            "agenthost_http_panics", "Requests that ended in an unforeseen error."
+        )
+        panics.add_metric((), daemon.front.panics)
+        yield panics
+        states = Counter(state.status.value for state in daemon.plugins.states())
+        plugins = GaugeMetricFamily(
+            "agenthost_plugins", "Installed plugins by status.", labels=("status",)
+        )
+        for status in ("enabled", "disabled", "failed"):
+            plugins.add_metric((status,), states[status])
+        yield plugins
+        yield _gauge(
+            "agenthost_store_healthy",
+            "1 while the database can be written and read.",
+            int(daemon.store.healthy),
+        )
+
+
+def _single(counts: Mapping[str, int]) -> Counts:
+    return (((name,), count) for name, count in counts.items())
+
+
+def _counter(
+    name: str,
+    text: str,
+    labels: Sequence[str],
+    counts: Counts,
+) -> Metric:
+    family = CounterMetricFamily(name, text, labels=labels)
+    for names, count in sorted(counts):
+        family.add_metric(names, count)
+    return family
+
+
+def _gauge(name: str, text: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, text, value=value)

@@ -1,0 +1,23 @@
+"""The OpenAPI document of a whole daemon."""
+
+from __future__ import annotations
+
+from agenthost.testing.daemons import RunningDaemon
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+
+async def test_the_document_of_a_whole_daemon_is_valid(daemon: RunningDaemon) -> None:
+    answer = await daemon.http.get("/openapi.json")
+    assert answer.status_code == 200
+    document = answer.json()
+    OpenAPIV31SpecValidator(document).validate()
+    stream = document["paths"]["/api/agents/{agent_id}/message/stream"]["post"]
+    assert list(stream["responses"]["200"]["content"]) == ["text/event-stream"]
+    page = document["paths"]["/static/{path}"]["get"]
+    assert list(page["responses"]["200"]["content"]) == ["*/*"]
+
+
+async def test_a_key_is_marked_as_a_secret(daemon: RunningDaemon) -> None:
+    document = (await daemon.http.get("/openapi.json")).json()
+    key = document["components"]["schemas"]["SetKey"]["properties"]["api_key"]
+    assert {"type": "string", "format": "password", "writeOnly": True} in key["anyOf"]

@@ -1,0 +1,263 @@
+"""One tree of spans a turn, in the conventions' names, without what was said."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from agenthost import PluginError, ProviderFault
+from agenthost.testing import Daemons, Pause
+from agenthost_observability import otel
+from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
+from opentelemetry.trace import SpanKind, StatusCode
+
+from .spans import Spans, facts
+
+CANARY = "canary-7f3a9c1e5b"
+
+
+async def test_a_turn_with_a_tool_loop_is_one_tree(daemons: Daemons) -> None:
+    spans = Spans()
+    daemon = await daemons.start(plugins=[spans.plugin()])
+    agent = await daemon.agent()
+    daemon.model.calls("calculate", expression="1+1")
+    daemon.model.says("two")
+    await agent.ask("what is 1+1?")
+    assert spans.tree() == [
+        "invoke_agent tester",
+        "  chat scripted-model",
+        "  execute_tool calculate",
+        "  chat scripted-model",
+    ]
+    assert len({span.context.trace_id for span in spans.all()}) == 1
+
+
+async def test_spans_say_who_did_what_and_what_it_took(daemons: Daemons) -> None:
+    spans = Spans()
+    daemon = await daemons.start(plugins=[spans.plugin()])
+    agent = await daemon.agent()
+    daemon.model.calls("calculate", expression="1+1")
+    daemon.model.says("two")
+    await agent.send("what is 1+1?", x_request_id="req-1")
+    turn = facts(spans.named("invoke_agent tester"))
+    assert turn["gen_ai.operation.name"] == "invoke_agent"
+    assert turn["gen_ai.agent.id"] == agent.id
+    assert turn["gen_ai.provider.name"] == "scripted"
+    assert turn["agenthost.caller.kind"] == "loopback"
+    assert turn["gen_ai.usage.input_tokens"] == 20
+    assert turn["agenthost.cost.micro_usd"] == 40
+    assert turn["agenthost.model_calls"] == 2
+    assert turn["agenthost.request.id"]
+    first, last = (s for s in spans.all() if s.name.startswith("chat "))
+    assert first.kind is SpanKind.CLIENT
+    assert facts(first)["gen_ai.response.finish_reasons"] == ("tool_call",)
+    assert facts(last)["gen_ai.response.finish_reasons"] == ("stop",)
+    hashes = {facts(s)["agenthost.prompt.hash"] for s in (first, last)}
+    assert len(hashes) == 1
+    tool = facts(spans.named("execute_tool calculate"))
+    assert tool["gen_ai.tool.name"] == "calculate"
+    assert tool["agenthost.tool.effect"] == "read"
+    assert tool["agenthost.policy.decision"] == "allow"
+    assert tool["agenthost.turn.id"] == turn["agenthost.turn.id"]
+
+
+async def test_an_agent_call_continues_the_tree(daemons: Daemons) -> None:
+    spans = Spans()
+    daemon = await daemons.start(plugins=[spans.plugin()])
+    boss = await daemon.agent("boss")
+    await daemon.agent("clerk")
+    daemon.model.calls("agent_call", agent_id="clerk", message="file this")
+    daemon.model.says("filed")
+    daemon.model.says("done")
+    await boss.ask("have it filed")
+    assert spans.tree() == [
+        "invoke_agent boss",
+        "  chat scripted-model",
+        "  execute_tool agent_call",
+        "    invoke_agent clerk",
+        "      chat scripted-model",
+        "  chat scripted-model",
+    ]
+    clerk = facts(spans.named("invoke_agent clerk"))
+    assert clerk["agenthost.caller.kind"] == "agent"
+    assert clerk["agenthost.caller.name"] == "boss"
+
+
+async def test_a_failure_is_recorded_by_its_kind(daemons: Daemons) -> None:
+    spans = Spans()
+    daemon = await daemons.start(plugins=[spans.plugin()])
+    agent = await daemon.agent()
+    daemon.model.fails(ProviderFault.OVERLOADED, "one")
+    await agent.send("count")
+    assert spans.tree() == ["invoke_agent tester", "  chat scripted-model"]
+    for span in spans.all():
+        assert span.status.status_code is StatusCode.ERROR
+        assert facts(span)["error.type"] == "overloaded"
+        assert span.events == ()
+
+
+async def test_a_stop_ends_every_span_and_is_no_error(daemons: Daemons) -> None:
+    spans = Spans()
+    daemon = await daemons.start(plugins=[spans.plugin()])
+    agent = await daemon.agent()
+    daemon.model.says("one", Pause(), "two")
+    turn = agent.start("count")
+    await turn.seen("one")
+    await turn.stop()
+    assert spans.tree() == ["invoke_agent tester", "  chat scripted-model"]
+    for span in spans.all():
+        assert span.status.status_code is StatusCode.UNSET
+        assert facts(span)["agenthost.outcome"] == "cancelled"
+
+
+async def test_a_refused_tool_call_carries_the_decision(daemons: Daemons) -> None:
+    spans = Spans()
+    daemon = await daemons.start(plugins=[spans.plugin()])
+    agent = await daemon.agent(tools=["calculate"])
+    daemon.model.calls("kv_set", key="self.a", value="b")
+    await agent.ask("store it")
+    refused = facts(spans.named("execute_tool kv_set"))
+    assert refused["agenthost.policy.decision"] == "deny"
+    assert refused["error.type"] == "denied"
+
+
+async def test_names_are_those_of_the_conventions(daemons: Daemons) -> None:
+    spans = Spans(content=True)
+    daemon = await daemons.start(plugins=[spans.plugin()])
+    agent = await daemon.agent()
+    daemon.model.calls("calculate", expression="1+1")
+    await agent.ask("what is 1+1?")
+    known = {v for k, v in vars(gen_ai_attributes).items() if k.startswith("GEN_AI_")}
+    used = {key for span in spans.all() for key in facts(span)}
+    ours = {key for key in used if not key.startswith("gen_ai.")}
+    assert used - ours <= known
+    assert ours <= {
+        "agenthost.caller.kind",
+        "agenthost.caller.name",
+        "agenthost.cost.micro_usd",
+        "agenthost.model_calls",
+        "agenthost.outcome",
+        "agenthost.policy.decision",
+        "agenthost.prompt.hash",
+        "agenthost.request.id",
+        "agenthost.tool.effect",
+        "agenthost.turn.id",
+    }
+
+
+async def test_nothing_that_was_said_is_recorded_unasked(daemons: Daemons) -> None:
+    spans = Spans()
+    environ = {"AGENTHOST_API_KEY": CANARY, "GROQ_API_KEY": CANARY}
+    daemon = await daemons.start(plugins=[spans.plugin()], environ=environ)
+    daemon.http.headers["authorization"] = f"Bearer {CANARY}"
+    agent = await daemon.agent(extra=f'[model]\nsystem_prompt = "obey {CANARY}"\n')
+    daemon.model.calls("calculate", expression=f"{CANARY}+")
+    daemon.model.calls(f"tool-{CANARY}", a=1)
+    daemon.model.says(f"the answer is {CANARY}")
+    await agent.ask(f"my key is {CANARY}")
+    assert len(spans.all()) == 6
+    assert CANARY not in spans.text()
+    assert "my key is" not in spans.text()
+
+
+async def test_content_is_recorded_on_demand_without_secrets(daemons: Daemons) -> None:
+    spans = Spans(content=True)
+    environ = {"AGENTHOST_API_KEY": CANARY}
+    daemon = await daemons.start(plugins=[spans.plugin()], environ=environ)
+    daemon.http.headers["authorization"] = f"Bearer {CANARY}"
+    daemon.daemon.vault.set("provider/groq", "vaulted-secret")
+    agent = await daemon.agent()
+    daemon.model.calls("calculate", expression=f"{CANARY}+")
+    daemon.model.calls(f"tool-{CANARY}")
+    daemon.model.says("done with vaulted-secret")
+    await agent.ask(f"my key is {CANARY}")
+    assert CANARY not in spans.text()
+    assert "vaulted-secret" not in spans.text()
+    turn = facts(spans.named("invoke_agent tester"))
+    (asked,) = json.loads(turn["gen_ai.input.messages"])
+    assert asked == {
+        "role": "user",
+        "parts": [{"type": "text", "content": "my key is [secret]"}],
+    }
+    tool = facts(spans.named("execute_tool calculate"))
+    assert json.loads(tool["gen_ai.tool.call.arguments"]) == {"expression": "[secret]+"}
+    described = spans.named("execute_tool unknown").status.description
+    assert described is not None
+    assert "there is no tool 'tool-[secret]'" in described
+
+
+@pytest.mark.parametrize(
+    ("environ", "exporter"),
+    [
+        ({}, None),
+        ({"OTEL_TRACES_EXPORTER": "none"}, None),
+        ({"OTEL_TRACES_EXPORTER": "otlp"}, "otlp"),
+        ({"OTEL_TRACES_EXPORTER": "console"}, "console"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"}, "otlp"),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector:4318"}, "otlp"),
+        (
+            {
+                "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318",
+                "OTEL_SDK_DISABLED": "true",
+            },
+            None,
+        ),
+        (
+            {
+                "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318",
+                "OTEL_TRACES_EXPORTER": "none",
+            },
+            None,
+        ),
+    ],
+)
+def test_the_standard_variables_choose_the_exporter(
+    environ: dict[str, str], exporter: str | None
+) -> None:
+    assert otel.exporter_of(environ) == exporter
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"OTEL_TRACES_EXPORTER": "zipkin"},
+        {"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+    ],
+)
+def test_what_is_not_offered_is_named(environ: dict[str, str]) -> None:
+    with pytest.raises(PluginError, match="is not offered; use"):
+        otel.exporter_of(environ)
+
+
+def test_a_missing_sdk_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "otlp")
+    monkeypatch.setitem(sys.modules, "agenthost_observability.sdk", None)
+    with pytest.raises(PluginError, match=r"agenthost\[opentelemetry\]"):
+        list(otel.register_observer())
+
+
+def test_with_nothing_configured_nothing_is_imported() -> None:
+    script = (
+        "import sys; from agenthost_observability import otel, prometheus; "
+        "assert not [*otel.register_observer(), *otel.register_service()]; "
+        "assert [*prometheus.register_observer()]; "
+        "loaded = {name.partition('.')[0] for name in sys.modules}; "
+        "assert not loaded & {'opentelemetry', 'prometheus_client', 'requests'}"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={}, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_the_service_is_named_by_the_variables_or_agenthost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from agenthost_observability.sdk import resource
+
+    monkeypatch.delenv("OTEL_SERVICE_NAME", raising=False)
+    assert resource().attributes["service.name"] == "agenthost"
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "night-shift")
+    assert resource().attributes["service.name"] == "night-shift"

@@ -1,0 +1,152 @@
+"""What ``/metrics`` says, read with prometheus_client's own parsers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from agenthost import Activity, Observer, ProviderFault, Target, hookimpl
+from agenthost.chat import ChatRequest
+from agenthost.testing import Daemons, Pause, RunningDaemon
+from agenthost_observability.meters import MOST_MODELS, OTHER, Meters
+from prometheus_client import parser
+from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+CANARY = "canary-7f3a9c1e5b"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+
+
+async def scrape(daemon: RunningDaemon) -> dict[tuple[str, str], float]:
+    """Every sample by its name and its labels in order of their names."""
+    answer = await daemon.http.get("/metrics")
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    return {
+        (sample.name, ",".join(f"{k}={v}" for k, v in sorted(sample.labels.items()))): (
+            sample.value
+        )
+        for family in parser.text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+async def test_turns_calls_tokens_and_cost_are_counted(daemon: RunningDaemon) -> None:
+    agent = await daemon.agent(tools=["calculate"])
+    daemon.model.calls("calculate", expression="1+1")
+    daemon.model.calls("kv_set", key="self.a", value="b")
+    daemon.model.calls("no_such_tool")
+    daemon.model.says("two")
+    await agent.ask("what is 1+1?")
+    daemon.model.fails(ProviderFault.OVERLOADED)
+    await agent.send("again")
+    found = await scrape(daemon)
+    model = "model=scripted-model"
+    by = f"{model},outcome={{}},provider=scripted"
+    kind = f"kind={{}},{model},provider=scripted"
+    assert found["agenthost_turns_total", "outcome=ok"] == 1
+    assert found["agenthost_turns_total", "outcome=overloaded"] == 1
+    assert found["agenthost_turn_seconds_count", ""] == 2
+    assert found["agenthost_turn_seconds_bucket", "le=+Inf"] == 2
+    assert found["agenthost_model_calls_total", by.format("ok")] == 4
+    assert found["agenthost_model_calls_total", by.format("overloaded")] == 1
+    assert found["agenthost_tokens_total", kind.format("input")] == 40
+    assert found["agenthost_tokens_total", kind.format("output")] == 20
+    assert found["agenthost_cost_usd_total", f"{model},provider=scripted"] == (
+        pytest.approx(80e-6)
+    )
+    assert found["agenthost_tool_calls_total", "outcome=ok,tool=calculate"] == 1
+    assert found["agenthost_tool_calls_total", "outcome=denied,tool=kv_set"] == 1
+    assert found["agenthost_tool_calls_total", "outcome=error,tool=other"] == 1
+
+
+async def test_the_daemon_itself_is_measured(daemon: RunningDaemon) -> None:
+    pause = Pause()
+    daemon.model.says(pause, "done")
+    agent = await daemon.agent()
+    turn = agent.start("wait")
+    await pause.reached.wait()
+    found = await scrape(daemon)
+    pause.go_on()
+    await turn.result()
+    assert found["agenthost_running_turns", ""] == 1
+    assert found["agenthost_store_healthy", ""] == 1
+    assert found["agenthost_http_panics_total", ""] == 0
+    assert found["agenthost_plugins", "status=failed"] == 0
+    assert found["agenthost_plugins", "status=enabled"] > 10
+    assert found["process_resident_memory_bytes", ""] > 1_000_000
+    assert found["process_cpu_seconds_total", ""] > 0
+
+
+async def test_stopped_turns_and_broken_plugins_are_counted(daemons: Daemons) -> None:
+    def register_observer() -> list[Observer]:
+        raise RuntimeError("not today")
+
+    broken = SimpleNamespace(
+        __name__="broken", register_observer=hookimpl(register_observer)
+    )
+    daemon = await daemons.start(plugins=[broken])
+    agent = await daemon.agent()
+    daemon.model.says("one", Pause())
+    turn = agent.start("count")
+    await turn.seen("one")
+    await turn.stop()
+    found = await scrape(daemon)
+    assert found["agenthost_turns_total", "outcome=cancelled"] == 1
+    assert found["agenthost_plugins", "status=failed"] == 1
+
+
+async def test_openmetrics_is_served_on_demand(daemon: RunningDaemon) -> None:
+    agent = await daemon.agent()
+    await agent.ask("hello")
+    answer = await daemon.http.get("/metrics", headers={"accept": OPENMETRICS})
+    assert answer.headers["content-type"].startswith("application/openmetrics-text")
+    assert answer.text.endswith("# EOF\n")
+    parse: Callable[[str], Iterable[Metric]] = text_string_to_metric_families
+    families = {family.name: family for family in parse(answer.text)}
+    assert families["agenthost_turns"].type == "counter"
+    assert families["agenthost_turn_seconds"].type == "histogram"
+
+
+async def test_metrics_are_behind_the_key(daemons: Daemons) -> None:
+    daemon = await daemons.start(environ={"AGENTHOST_API_KEY": CANARY})
+    assert (await daemon.http.get("/metrics")).status_code == 401
+    daemon.http.headers["authorization"] = f"Bearer {CANARY}"
+    assert await scrape(daemon)
+
+
+async def test_nothing_that_was_said_is_in_the_metrics(daemons: Daemons) -> None:
+    daemon = await daemons.start(environ={"GROQ_API_KEY": CANARY})
+    agent = await daemon.agent(name=f"agent-{CANARY}")
+    daemon.model.calls("calculate", expression=f"{CANARY}+")
+    daemon.model.calls(f"tool-{CANARY}")
+    daemon.model.says(CANARY)
+    await agent.ask(f"my key is {CANARY}")
+    assert CANARY not in (await daemon.http.get("/metrics")).text
+
+
+async def test_models_beyond_the_list_count_as_other(daemon: RunningDaemon) -> None:
+    agent = await daemon.agent()
+    target = daemon.daemon.models.resolve("scripted", "scripted-model")
+    meters, request = Meters(), ChatRequest("m", "", ())
+    for number in range(MOST_MODELS + 50):
+        facts = replace(target.model, id=f"model-{number}")
+        other = Target(target.provider, facts)
+        meters.ended(Activity("1", None, agent.context(), request, other))
+    names = {model for _, model, _ in meters.model_calls}
+    assert len(names) == MOST_MODELS + 1
+    assert meters.model_calls["scripted", OTHER, "ok"] == 50
+
+
+async def test_scrapes_at_once_agree(daemon: RunningDaemon) -> None:
+    agent = await daemon.agent()
+    await agent.ask("hello")
+    answers: list[dict[Any, float]] = await asyncio.gather(
+        *(scrape(daemon) for _ in range(5))
+    )
+    turns = {answer["agenthost_turns_total", "outcome=ok"] for answer in answers}
+    assert turns == {1.0}
