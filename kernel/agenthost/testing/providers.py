@@ -126,7 +126,12 @@ class ProviderContract:
 
     def wire(self) -> Wire:
         """What its dialect looks like from the other side."""
-        return WIRES[self.spec().dialect.name]
+        return WIRES[self.spec().spoken_to(self.model()).name]
+
+    def model(self) -> str:
+        """The id on the wire of the model that is asked: the provider's first."""
+        models = self.spec().facts.models
+        return models[0].upstream_id if models else "simulated"
 
     def simulator(self) -> ProviderSimulator:
         """The service that speaks so."""
@@ -143,10 +148,10 @@ class ProviderContract:
 
     def request(self, *messages: Message, stream: bool = True) -> ChatRequest:
         """A request for the provider's first model, with one tool."""
-        models = self.spec().facts.models
-        model = models[0].upstream_id if models else "simulated"
         asked = messages or (user(Text("hello")),)
-        return ChatRequest(model, "Be brief.", asked, (WEATHER,), 1000, stream=stream)
+        return ChatRequest(
+            self.model(), "Be brief.", asked, (WEATHER,), 1000, stream=stream
+        )
 
     async def deltas(
         self, upstream: ProviderSimulator, request: ChatRequest

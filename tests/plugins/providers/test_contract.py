@@ -80,13 +80,20 @@ class TestOpenAI(ProviderContract):
     provider = "openai"
 
 
+class TestOpenAIResponses(ProviderContract):
+    provider = "openai"
+    returns_reasoning = True
+
+    def model(self) -> str:
+        return "gpt-5.5-pro"
+
+
 class TestOpenRouter(ProviderContract):
     provider = "openrouter"
 
 
 class TestPerplexity(ProviderContract):
     provider = "perplexity"
-    returns_reasoning = True
 
 
 NO_TOOLS = "Replicate's models take a prompt: they know neither tools nor images"

@@ -48,11 +48,13 @@ class GeminiQuirks:
     Args:
         thinking: How a thinking budget is written: not at all, in tokens, or as one
             of three levels (which cannot be switched off).
+        thinking_range: The fewest and the most tokens a model may think.
         sign_calls: Whether the first call of a step must bring a signature, also when
             another model made it.
     """
 
     thinking: Literal["none", "budget", "levels"] = "levels"
+    thinking_range: tuple[int, int] = (0, 24_576)
     sign_calls: bool = True
 
 
@@ -145,7 +147,9 @@ def _thinking(budget: int | None, quirks: GeminiQuirks) -> dict[str, Any]:
     if budget is None or quirks.thinking == "none":
         return {}
     if quirks.thinking == "budget":
-        return {"includeThoughts": budget > 0, "thinkingBudget": budget}
+        least, most = quirks.thinking_range
+        tokens = min(max(budget, least), most)
+        return {"includeThoughts": budget > 0, "thinkingBudget": tokens}
     level = effort_of(budget) if budget else "low"
     return {"includeThoughts": budget > 0, "thinkingLevel": level.upper()}
 

@@ -29,7 +29,7 @@ from .answers import body_of, compact
 from .conversation import bearer, effort_of, loop_start
 from .faults import http_fault
 from .quirks import Quirks, read_quirks
-from .responses_decoder import NAME, ResponsesDecoder
+from .responses_decoder import CARRIED, NAME, ResponsesDecoder
 from .schema import OPENAI, shape_schema
 
 
@@ -43,6 +43,8 @@ class ResponsesQuirks:
         effort_off: The effort that means no thinking; empty when there is none.
         encrypted: Whether reasoning is asked for in encrypted form, to be sent back
             inside a tool loop.
+        summary: Whether a summary of the reasoning is asked for.
+        lean: Whether calls are sent without ids and pictures without a detail.
         cost_field: Where usage names the price in US dollars, a path with dots; empty
             for nowhere.
     """
@@ -51,6 +53,8 @@ class ResponsesQuirks:
     thinking: bool = True
     effort_off: str = ""
     encrypted: bool = True
+    summary: bool = True
+    lean: bool = False
     cost_field: str = ""
 
 
@@ -79,7 +83,7 @@ class OpenAIResponses:
         body: dict[str, Any] = {"model": request.model}
         if request.system:
             body["instructions"] = request.system
-        body["input"] = list(_input(request, endpoint.provider))
+        body["input"] = list(_Writer(request, quirks, endpoint.provider).items())
         if request.tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
         body.update(_options(request, quirks))
@@ -107,16 +111,18 @@ def _options(request: ChatRequest, quirks: ResponsesQuirks) -> dict[str, Any]:
     if request.temperature is not None and quirks.temperature:
         options["temperature"] = request.temperature
     if request.thinking_budget is not None and quirks.thinking:
-        options.update(_reasoning(request.thinking_budget, quirks.effort_off))
+        options.update(_reasoning(request.thinking_budget, quirks))
     if request.stream:
         options["stream"] = True
     return options
 
 
-def _reasoning(budget: int, off: str) -> dict[str, Any]:
-    if budget:
-        return {"reasoning": {"effort": effort_of(budget), "summary": "auto"}}
-    return {"reasoning": {"effort": off}} if off else {}
+def _reasoning(budget: int, quirks: ResponsesQuirks) -> dict[str, Any]:
+    effort = effort_of(budget) if budget else quirks.effort_off
+    if not effort:
+        return {}
+    summary = {"summary": "auto"} if budget and quirks.summary else {}
+    return {"reasoning": {"effort": effort, **summary}}
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
@@ -130,55 +136,66 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
     }
 
 
-def _input(request: ChatRequest, provider: str) -> Iterator[dict[str, Any]]:
-    loop = loop_start(request.messages)
-    for index, message in enumerate(request.messages):
-        if message.role is Role.USER:
-            yield {"role": "user", "content": _user_content(message)}
-        else:
-            mine = provider if index >= loop else ""
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes the items of one request."""
+
+    request: ChatRequest
+    quirks: ResponsesQuirks
+    provider: str
+
+    def items(self) -> Iterator[dict[str, Any]]:
+        loop = loop_start(self.request.messages)
+        for index, message in enumerate(self.request.messages):
+            if message.role is Role.USER:
+                yield _message("user", self._content(message))
+                continue
             for part in message.parts:
-                yield from _item(part, mine)
+                yield from self._item(part, in_loop=index >= loop)
+
+    def _content(self, message: Message) -> str | list[dict[str, Any]]:
+        if not any(isinstance(part, Image) for part in message.parts):
+            return message.text
+        parts = (p for p in message.parts if isinstance(p, Text | Image))
+        return [self._asked(part) for part in parts]
+
+    def _asked(self, part: Text | Image) -> dict[str, Any]:
+        if isinstance(part, Text):
+            return {"type": "input_text", "text": part.text}
+        url = f"data:{part.media_type};base64,{part.data}"
+        picture = {"type": "input_image", "image_url": url}
+        return picture if self.quirks.lean else {**picture, "detail": "auto"}
+
+    def _item(self, part: Part, *, in_loop: bool) -> Iterator[dict[str, Any]]:
+        if isinstance(part, Text):
+            if part.text:
+                yield _message("assistant", part.text)
+        elif isinstance(part, Reasoning):
+            own = self._own(part, in_loop=in_loop)
+            if "item" in own:
+                yield dict(own["item"])
+        elif isinstance(part, ToolUse):
+            yield self._call(part, in_loop=in_loop)
+        elif isinstance(part, ToolOutput):
+            output = {"call_id": part.id, "output": part.text}
+            yield {"type": "function_call_output", **output}
+
+    def _own(self, part: Reasoning | ToolUse, *, in_loop: bool) -> Mapping[str, Any]:
+        """Take what goes back only to who made it, and only while its loop lasts."""
+        own: Mapping[str, Any] = part.opaque.get(NAME, {})
+        return own if in_loop and own.get("provider") == self.provider else {}
+
+    def _call(self, use: ToolUse, *, in_loop: bool) -> dict[str, Any]:
+        call = {
+            "type": "function_call",
+            "call_id": use.id,
+            "name": use.name,
+            "arguments": compact(dict(use.arguments)),
+        }
+        names = ("thought_signature",) if self.quirks.lean else CARRIED
+        own = self._own(use, in_loop=in_loop)
+        return {**call, **{name: own[name] for name in names if name in own}}
 
 
-def _user_content(message: Message) -> str | list[dict[str, Any]]:
-    if not any(isinstance(part, Image) for part in message.parts):
-        return message.text
-    return [
-        _user_part(part) for part in message.parts if isinstance(part, Text | Image)
-    ]
-
-
-def _user_part(part: Text | Image) -> dict[str, Any]:
-    if isinstance(part, Text):
-        return {"type": "input_text", "text": part.text}
-    url = f"data:{part.media_type};base64,{part.data}"
-    return {"type": "input_image", "image_url": url, "detail": "auto"}
-
-
-def _item(part: Part, mine: str) -> Iterator[dict[str, Any]]:
-    """Write an item; ids and sealed reasoning go back only to who made them."""
-    if isinstance(part, Text):
-        if part.text:
-            yield {"role": "assistant", "content": part.text}
-    elif isinstance(part, Reasoning):
-        own = part.opaque.get(NAME, {})
-        if mine and own.get("provider") == mine:
-            yield dict(own["item"])
-    elif isinstance(part, ToolUse):
-        yield _call(part, mine)
-    elif isinstance(part, ToolOutput):
-        yield {"type": "function_call_output", "call_id": part.id, "output": part.text}
-
-
-def _call(use: ToolUse, mine: str) -> dict[str, Any]:
-    call = {
-        "type": "function_call",
-        "call_id": use.id,
-        "name": use.name,
-        "arguments": compact(dict(use.arguments)),
-    }
-    own = use.opaque.get(NAME, {})
-    if mine and own.get("provider") == mine:
-        call["id"] = own["id"]
-    return call
+def _message(role: str, content: str | list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "message", "role": role, "content": content}

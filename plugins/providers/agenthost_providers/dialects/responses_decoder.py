@@ -25,6 +25,8 @@ from .framing import Framing, ServerSentEvents, WholeBody, malformed, read_objec
 from .openai_decoder import read_cost
 
 NAME = "openai-responses"
+# Fields of a call that go back as they came; the second is Perplexity's.
+CARRIED = ("id", "thought_signature")
 CUT_SHORT = {
     "content_filter": Finish.CONTENT_BLOCKED,
     "max_output_tokens": Finish.LENGTH,
@@ -132,8 +134,9 @@ class ResponsesDecoder:
         draft.name = text_of(item.get("name")) or draft.name
         if isinstance(item.get("arguments"), str):
             draft.arguments = [text_of(item.get("arguments"))]
-        if text_of(item.get("id")):
-            draft.opaque[NAME] = self._own(id=item["id"])
+        carried = {name: item[name] for name in CARRIED if text_of(item.get(name))}
+        if carried:
+            draft.opaque[NAME] = self._own(**carried)
 
     def _own(self, **fields: Any) -> dict[str, Any]:
         return {"provider": self._endpoint.provider, **fields}

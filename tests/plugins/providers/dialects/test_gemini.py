@@ -20,6 +20,7 @@ from agenthost_providers.dialects.gemini import UNSIGNED, Gemini
 from .exchange import HERE, body_of, decode, sse
 
 PLAIN = Gemini()
+PRO = Gemini.from_quirks({"thinking": "budget", "thinking_range": [128, 32_768]})
 OLD = Gemini.from_quirks({"thinking": "budget", "sign_calls": False})
 
 
@@ -146,6 +147,8 @@ def test_the_wait_stands_in_the_body(delay: Any, seconds: float | None) -> None:
         (PLAIN, 20_000, {"includeThoughts": True, "thinkingLevel": "HIGH"}),
         (OLD, 0, {"includeThoughts": False, "thinkingBudget": 0}),
         (OLD, 900, {"includeThoughts": True, "thinkingBudget": 900}),
+        (OLD, 90_000, {"includeThoughts": True, "thinkingBudget": 24_576}),
+        (PRO, 0, {"includeThoughts": False, "thinkingBudget": 128}),
         (Gemini.from_quirks({"thinking": "none"}), 900, None),
     ],
 )

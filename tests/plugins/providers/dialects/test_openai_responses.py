@@ -62,6 +62,18 @@ def test_sealed_reasoning_and_ids_go_back_to_who_made_them(
     assert b"rs_1" not in PLAIN.encode(later, HERE).body
 
 
+def test_perplexitys_signatures_go_back_without_ids(
+    conversation: ChatRequest,
+) -> None:
+    lean = OpenAIResponses.from_quirks({"lean": True, "summary": False})
+    signed = {**CALL, "thought_signature": "c2ln"}
+    _, whole = decode(lean, sse(done([signed])), conversation)
+    loop = replace(conversation, messages=(*conversation.messages[:3], whole.message))
+    call = body_of(lean, replace(loop, thinking_budget=900))
+    assert call["input"][-1] == {k: v for k, v in signed.items() if k != "id"}
+    assert call["reasoning"] == {"effort": "low"}
+
+
 def test_a_server_may_skip_the_pieces() -> None:
     said = {"type": "message", "content": [{"type": "output_text", "text": "hi"}]}
     refused = {"type": "message", "content": [{"type": "refusal", "refusal": "no"}]}
@@ -133,9 +145,15 @@ def test_options_follow_the_quirks(conversation: ChatRequest) -> None:
     assert body["reasoning"] == {"effort": "high", "summary": "auto"}
     assert body["store"] is False
     assert "temperature" not in body
-    plain = {"encrypted": False, "thinking": False, "temperature": True}
+    plain = {
+        "encrypted": False,
+        "lean": True,
+        "thinking": False,
+        "temperature": True,
+    }
     bare = body_of(OpenAIResponses.from_quirks(plain), asked)
     assert not {"reasoning", "include"} & set(bare)
+    assert "detail" not in str(bare["input"])
     assert bare["temperature"] == 0.5
     off = body_of(
         OpenAIResponses.from_quirks({"effort_off": "none"}),

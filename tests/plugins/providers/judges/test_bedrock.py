@@ -133,6 +133,8 @@ async def test_the_sdk_reads_our_whole_answers_and_errors() -> None:
         answer = await asyncio.to_thread(lambda: client.converse_stream(**params()))
         with pytest.raises(exceptions.EventStreamError, match="out of memory"):
             await asyncio.to_thread(lambda: list(answer["stream"]))
+        # A stream that broke off keeps its socket until somebody closes it.
+        answer["stream"].close()
         await asyncio.to_thread(client.close)
     thought, said, call = whole["output"]["message"]["content"]
     assert thought["reasoningContent"]["reasoningText"]["text"] == SAID.reasoning

@@ -22,6 +22,10 @@ MODEL = "gpt-5.5-pro"
 SEALED = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "eHg="}
 
 
+def said(role: str, content: Any) -> dict[str, Any]:
+    return {"type": "message", "role": role, "content": content}
+
+
 def params() -> dict[str, Any]:
     """The conversation as the SDK's documentation writes it."""
 
@@ -41,11 +45,11 @@ def params() -> dict[str, Any]:
         "model": MODEL,
         "instructions": "Be brief.",
         "input": [
-            {"role": "user", "content": "hello"},
-            {"role": "assistant", "content": "hi"},
-            {"role": "user", "content": asked},
+            said("user", "hello"),
+            said("assistant", "hi"),
+            said("user", asked),
             SEALED,
-            {"role": "assistant", "content": "I look."},
+            said("assistant", "I look."),
             call("call_1", '{"city":"Lisbon"}') | {"id": "fc_1"},
             call("call_2", '{"city":"Porto"}'),
             result("call_1", "20 degrees"),
@@ -92,6 +96,29 @@ async def test_requests_equal_the_sdks(*, stream: bool) -> None:
                 _ = [event async for event in answer]
     (heard,) = upstream.heard
     assert our_body("openai", asked(stream=stream)) == heard.body
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_requests_equal_those_of_perplexitys_sdk(*, stream: bool) -> None:
+    perplexity = pytest.importorskip("perplexity", reason=WHY)
+    asking = params()
+    asking["model"] = "perplexity/sonar"
+    del asking["include"], asking["input"][2]["content"][1]["detail"]
+    asking["input"].remove(SEALED)
+    del asking["input"][4]["id"]
+    async with ProviderSimulator(OpenAIResponsesWire()) as upstream:
+        upstream.play(SAID)
+        async with perplexity.AsyncPerplexity(
+            api_key=KEY, base_url=upstream.base_url.removesuffix("/v1"), max_retries=0
+        ) as client:
+            answer = await client.responses.create(**asking, stream=stream)
+            if stream:
+                _ = [event async for event in answer]
+    body = dict(upstream.heard[0].body)
+    if not stream:
+        assert body.pop("stream") is False
+    asked_ours = replace(asked(stream=stream), model="perplexity/sonar")
+    assert our_body("perplexity", asked_ours) == body
 
 
 def test_bodies_are_of_the_sdks_types() -> None:
