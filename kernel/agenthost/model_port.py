@@ -54,27 +54,21 @@ class Models(Protocol):
     @property
     def providers(self) -> Mapping[str, ProviderSpec]:
         """All providers by slug."""
-        ...
 
     async def probe_local(self) -> None:
         """Find out whether a local server answers."""
-        ...
 
     def default(self) -> Target:
         """Give the daemon's default model."""
-        ...
 
     def names_of_default(self) -> tuple[str, str]:
         """Name the default provider's slug and model id, for display."""
-        ...
 
     def lists(self, model: str) -> bool:
         """Tell whether some catalogue lists a model of this name."""
-        ...
 
     def auth_status(self, slug: str) -> str:
         """How a provider's key stands: configured, missing or no_key_needed."""
-        ...
 
     def resolve(self, provider: str | None, model: str | None) -> Target:
         """Find the model; ``default`` or nothing means the daemon's default.
@@ -82,11 +76,9 @@ class Models(Protocol):
         Raises:
             InvalidInput: The provider is unknown, or has no model to choose.
         """
-        ...
 
     def check(self, target: Target) -> None:
         """Refuse a target without a key: ProviderError, fault AUTH."""
-        ...
 
     def stream(
         self, target: Target, request: ChatRequest, payer: Payer | None = None
@@ -101,4 +93,3 @@ class Models(Protocol):
             ProviderError: What the first target failed with.
             QuotaExceeded: A budget has no room for the call.
         """
-        ...
