@@ -71,11 +71,7 @@ class Models(Protocol):
         """How a provider's key stands: configured, missing or no_key_needed."""
 
     def resolve(self, provider: str | None, model: str | None) -> Target:
-        """Find the model; ``default`` or nothing means the daemon's default.
-
-        Raises:
-            InvalidInput: The provider is unknown, or has no model to choose.
-        """
+        """Find the model, else raise InvalidInput; ``default`` is the daemon's."""
 
     def check(self, target: Target) -> None:
         """Refuse a target without a key: ProviderError, fault AUTH."""
@@ -85,11 +81,7 @@ class Models(Protocol):
     ) -> AsyncGenerator[Delta | Answered, None]:
         """Call the model, or what stands in for it; Answered comes last.
 
-        Nothing is repeated once a TextChunk was yielded. The caller books
-        ``Answered.spent``; the router books what a call without an end has cost, and
-        every call without a payer.
-
-        Raises:
-            ProviderError: What the first target failed with.
-            QuotaExceeded: A budget has no room for the call.
+        Nothing is repeated after a TextChunk, or without a payer. The caller books
+        ``Answered.spent``; the router books calls without an end or a payer. It
+        raises ProviderError, or QuotaExceeded where a budget has no room.
         """
