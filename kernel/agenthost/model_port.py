@@ -54,51 +54,34 @@ class Models(Protocol):
     @property
     def providers(self) -> Mapping[str, ProviderSpec]:
         """All providers by slug."""
-        ...
 
     async def probe_local(self) -> None:
         """Find out whether a local server answers."""
-        ...
 
     def default(self) -> Target:
         """Give the daemon's default model."""
-        ...
 
     def names_of_default(self) -> tuple[str, str]:
         """Name the default provider's slug and model id, for display."""
-        ...
 
     def lists(self, model: str) -> bool:
         """Tell whether some catalogue lists a model of this name."""
-        ...
 
     def auth_status(self, slug: str) -> str:
         """How a provider's key stands: configured, missing or no_key_needed."""
-        ...
 
     def resolve(self, provider: str | None, model: str | None) -> Target:
-        """Find the model; ``default`` or nothing means the daemon's default.
-
-        Raises:
-            InvalidInput: The provider is unknown, or has no model to choose.
-        """
-        ...
+        """Find the model, else raise InvalidInput; ``default`` is the daemon's."""
 
     def check(self, target: Target) -> None:
         """Refuse a target without a key: ProviderError, fault AUTH."""
-        ...
 
     def stream(
         self, target: Target, request: ChatRequest, payer: Payer | None = None
     ) -> AsyncGenerator[Delta | Answered, None]:
         """Call the model, or what stands in for it; Answered comes last.
 
-        Nothing is repeated once a TextChunk was yielded. The caller books
-        ``Answered.spent``; the router books what a call without an end has cost, and
-        every call without a payer.
-
-        Raises:
-            ProviderError: What the first target failed with.
-            QuotaExceeded: A budget has no room for the call.
+        Nothing is repeated after a TextChunk, or without a payer. The caller books
+        ``Answered.spent``; the router books calls without an end or a payer. It
+        raises ProviderError, or QuotaExceeded where a budget has no room.
         """
-        ...

@@ -26,9 +26,8 @@ from .tables import usage as ledger
 
 log = logging.getLogger(__name__)
 _INSERT = insert(ledger)
-_SLOT = cast(ledger.c.at / bindparam("width"), Integer).label("slot")
 _SUMS: tuple[ColumnElement[Any], ...] = (
-    _SLOT,
+    cast(ledger.c.at / bindparam("width"), Integer).label("slot"),
     func.sum(ledger.c.input_tokens + ledger.c.output_tokens).label("tokens"),
     func.sum(ledger.c.cost_micro_usd).label("cost_micro_usd"),
 )
@@ -38,8 +37,8 @@ _SLOTS = (
         ledger.c.at > bindparam("since"),
         or_(bindparam("agent") == "", ledger.c.agent_id == bindparam("agent")),
     )
-    .group_by(_SLOT)
-    .order_by(_SLOT)
+    .group_by(_SUMS[0])
+    .order_by(_SUMS[0])
 )
 
 _OF_AGENT = select(
@@ -113,14 +112,10 @@ class UsageLedger:
         return booked
 
     async def since(self, moment: float, width: float, agent: str = "") -> list[Row]:
-        """Sum what was used since then, by agent or by all.
-
-        Returns:
-            Rows of ``slot`` (times ``width`` seconds is a moment), ``tokens`` and
-            ``cost_micro_usd``, oldest first.
-        """
-        values = {"since": moment, "width": width, "agent": agent}
-        return await self._store.read(_SLOTS, values)
+        """Sum ``tokens`` and ``cost_micro_usd`` by ``slot`` of ``width`` seconds."""
+        return await self._store.read(
+            _SLOTS, {"since": moment, "width": width, "agent": agent}
+        )
 
 
 def _seen(booked: asyncio.Future[None]) -> None:

@@ -121,7 +121,7 @@ async def test_a_stop_a_failure_and_a_refusal_are_told_with_their_error(
     turn = agent.start("count")
     await turn.seen("one")
     await turn.stop()
-    daemon.model.fails(ProviderFault.OVERLOADED)
+    daemon.model.fails(ProviderFault.BAD_REQUEST)
     await agent.send("again")
     daemon.model.calls("kv_set", key="self.a", value="b")
     await agent.ask("store it")

@@ -51,7 +51,8 @@ class Attempts:
 
     Every candidate is tried at least once, whatever the breakers say: they change the
     order and the pauses. What failed in passing is tried again, up to three rounds,
-    with full jitter between them. No pause goes beyond ``PATIENCE``.
+    with full jitter between them. No pause goes beyond ``PATIENCE``. A single round
+    has no pauses at all.
     """
 
     def __init__(
@@ -60,7 +61,9 @@ class Attempts:
         breakers: Breakers,
         clock: Clock,
         random: Random,
+        rounds: int = ROUNDS,
     ) -> None:
+        self._rounds = rounds
         self._live = candidates
         self._breakers = breakers
         self._clock = clock
@@ -77,7 +80,7 @@ class Attempts:
                 if await self._may_try(candidate):
                     return candidate
             self._round += 1
-            if self._round >= ROUNDS or not self._live:
+            if self._round >= self._rounds or not self._live:
                 return None
             self._waiting = self._ordered()
             most = min(FIRST_PAUSE * 2.0**self._round, LONGEST_PAUSE)
@@ -98,7 +101,7 @@ class Attempts:
     async def _may_try(self, candidate: Candidate) -> bool:
         now = self._clock.monotonic()
         pause = self._breakers.ready_at(candidate.id) - now
-        if pause <= 0:
+        if pause <= 0 or self._rounds == 1:
             return True
         if pause > LONGEST_WAIT or now + pause > self._deadline:
             return self._round == 0

@@ -37,7 +37,7 @@ from agenthost import (
     open_stream,
 )
 
-from .attempts import Attempts, Candidate
+from .attempts import ROUNDS, Attempts, Candidate
 from .breaker import Breakers
 from .budget import Budgets, Hold
 from .catalogue import Catalogue
@@ -118,7 +118,8 @@ class RoutedModels(Catalogue):
         """
         candidates = self._candidates(target, payer)
         clock = self._daemon.clock
-        attempts = Attempts(candidates, self._breakers, clock, self._random)
+        rounds = ROUNDS if payer else 1
+        attempts = Attempts(candidates, self._breakers, clock, self._random, rounds)
         failures: dict[bool, ProviderError] = {}
         while (candidate := await attempts.next()) is not None:
             call = await self._begin(candidate, request, payer)

@@ -119,7 +119,7 @@ async def test_a_bad_frame_is_answered_and_the_chat_goes_on(
 
 
 async def test_a_failed_turn_is_an_error_frame(daemon: RunningDaemon) -> None:
-    daemon.model.fails(ProviderFault.SERVER)
+    daemon.model.fails(ProviderFault.BAD_REQUEST)
     async with chat(await daemon.agent()) as client:
         await client.say("hello")
         frames = await client.until("error")

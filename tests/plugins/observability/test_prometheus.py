@@ -42,18 +42,18 @@ async def test_turns_calls_tokens_and_cost_are_counted(daemon: RunningDaemon) ->
     daemon.model.calls("no_such_tool")
     daemon.model.says("two")
     await agent.ask("what is 1+1?")
-    daemon.model.fails(ProviderFault.OVERLOADED)
+    daemon.model.fails(ProviderFault.BAD_REQUEST)
     await agent.send("again")
     found = await scrape(daemon)
     model = "model=scripted-model"
     by = f"{model},outcome={{}},provider=scripted"
     kind = f"kind={{}},{model},provider=scripted"
     assert found["agenthost_turns_total", "outcome=ok"] == 1
-    assert found["agenthost_turns_total", "outcome=overloaded"] == 1
+    assert found["agenthost_turns_total", "outcome=bad_request"] == 1
     assert found["agenthost_turn_seconds_count", ""] == 2
     assert found["agenthost_turn_seconds_bucket", "le=+Inf"] == 2
     assert found["agenthost_model_calls_total", by.format("ok")] == 4
-    assert found["agenthost_model_calls_total", by.format("overloaded")] == 1
+    assert found["agenthost_model_calls_total", by.format("bad_request")] == 1
     assert found["agenthost_tokens_total", kind.format("input")] == 40
     assert found["agenthost_tokens_total", kind.format("output")] == 20
     assert found["agenthost_cost_usd_total", f"{model},provider=scripted"] == (

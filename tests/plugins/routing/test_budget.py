@@ -158,7 +158,7 @@ async def test_a_call_without_a_payer_is_booked_too() -> None:
 
 OUTCOMES = st.one_of(
     st.builds(Fails, st.sampled_from([*ProviderFault]), st.sampled_from(["", "words"])),
-    st.builds(Usage, st.integers(0, 40), st.integers(0, 300)),
+    st.builds(Usage, st.integers(0, 10), st.integers(0, 300)),
 )
 
 

@@ -112,6 +112,16 @@ async def test_a_new_key_starts_afresh() -> None:
     assert bench.clock.monotonic() == 0
 
 
+async def test_a_trial_asks_once_and_never_waits() -> None:
+    one = Upstream("a", usual=Fails(ProviderFault.OVERLOADED, retry_after=9))
+    bench = Bench([one])
+    for _ in range(7):
+        with pytest.raises(ProviderError):
+            await bench.ask("a")
+    assert len(one.requests) == 7
+    assert bench.clock.monotonic() == 0
+
+
 async def test_without_a_key_the_first_error_says_so() -> None:
     bench = Bench([Upstream("a", key_required=True)])
     with pytest.raises(ProviderError, match="set A_KEY"):

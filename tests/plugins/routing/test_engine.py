@@ -1,0 +1,159 @@
+"""Routing as turns see it: nothing told twice, no tool run twice, money kept."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from agenthost import (
+    Context,
+    ProviderError,
+    ProviderFault,
+    QuotaExceeded,
+    TextDelta,
+    TurnOptions,
+    Usage,
+    user_message,
+)
+from agenthost.context import OPERATOR
+from agenthost.testing.daemons import Daemons, RunningDaemon
+
+from .upstream import Fails, Upstream
+
+SPARE = '[[fallback_models]]\nprovider = "spare"\n'
+
+
+async def ledger(host: RunningDaemon, agent_id: str) -> tuple[int, int]:
+    total = await host.daemon.usage.of_agent(agent_id)
+    return total.requests, total.cost_micro_usd
+
+
+async def with_spare(daemons: Daemons, config: str = "") -> RunningDaemon:
+    spare = Upstream("spare", usual="from the spare")
+    host = await daemons.start(plugins=[spare.plugin], config=config)
+    host.model.spare = spare  # type: ignore[attr-defined]
+    return host
+
+
+async def test_a_failover_inside_a_tool_loop_runs_no_tool_twice(
+    daemons: Daemons,
+) -> None:
+    host = await with_spare(daemons)
+    host.model.calls("kv_set", key="self.n", value="1")
+    host.model.fails(ProviderFault.BILLING)
+    agent = await host.agent(extra=SPARE)
+    turn = agent.start("count")
+    seen: list[Any] = [event async for event in turn.turn.events()]
+    assert (await turn.result()).text == "from the spare"
+    names = [type(event).__name__ for event in seen]
+    assert names.count("ToolStart") == names.count("ToolEnd") == 1
+    said = "".join(event.text for event in seen if isinstance(event, TextDelta))
+    assert said == "from the spare"
+    spare: Upstream = host.model.spare  # type: ignore[attr-defined]
+    (request,) = spare.requests
+    assert [m.role.value for m in request.messages] == ["user", "assistant", "tool"]
+
+
+async def test_the_ledger_names_the_model_that_answered(daemons: Daemons) -> None:
+    host = await with_spare(daemons, '[[fallback_providers]]\nprovider = "spare"\n')
+    host.model.fails(ProviderFault.AUTH)
+    agent = await host.agent()
+    result = await agent.start("hello").result()
+    assert result.text == "from the spare"
+    assert await ledger(host, agent.id) == (1, result.cost_micro_usd)
+
+
+async def test_words_that_broke_off_fail_the_turn_and_are_paid(
+    daemons: Daemons,
+) -> None:
+    host = await with_spare(daemons)
+    host.model.fails(ProviderFault.SERVER, "half ")
+    agent = await host.agent(extra=SPARE)
+    with pytest.raises(ProviderError):
+        await agent.start("hello").result()
+    await host.daemon.usage.since(0, 1)
+    requests, cost = await ledger(host, agent.id)
+    assert requests == 1
+    assert cost > 0
+
+
+async def test_a_runs_limit_holds_for_the_agents_it_calls(
+    daemon: RunningDaemon,
+) -> None:
+    caller, callee = await daemon.agent("caller"), await daemon.agent("callee")
+    daemon.model.calls("agent_call", agent_id="callee", message="hi")
+    host = daemon.daemon
+    turn = host.turns.start(
+        Context(host, OPERATOR),
+        host.agents.get(caller.id),
+        user_message("go"),
+        TurnOptions(max_cost_micro_usd=2_500, max_tokens=1_000),
+    )
+    await asyncio.wait({turn.task} if turn.task else set())
+    (pool,) = turn.context.pools
+    _, first = await ledger(daemon, caller.id)
+    _, second = await ledger(daemon, callee.id)
+    assert second > 0
+    assert pool.used == first + second
+    assert pool.held == 0
+
+
+async def test_a_run_without_room_is_refused(daemon: RunningDaemon) -> None:
+    agent = await daemon.agent()
+    host = daemon.daemon
+    turn = host.turns.start(
+        Context(host, OPERATOR),
+        host.agents.get(agent.id),
+        user_message("go"),
+        TurnOptions(max_cost_micro_usd=1),
+    )
+    with pytest.raises(QuotaExceeded, match="max_cost_micro_usd"):
+        await turn.result()
+    assert daemon.model.requests == []
+
+
+@pytest.mark.parametrize(
+    ("manifest", "switched", "budget"),
+    [
+        ("", False, None),
+        ("", True, 10_000),
+        ("[thinking]\nbudget_tokens = 2048\n", False, 2_048),
+        ("[thinking]\nbudget_tokens = 2048\n", True, 2_048),
+        ("[thinking]\nbudget_tokens = 0\n", False, 0),
+        ("[thinking]\nbudget_tokens = 0\n", True, 10_000),
+    ],
+)
+async def test_the_manifest_and_the_switch_set_the_thinking_budget(
+    daemon: RunningDaemon, manifest: str, switched: bool, budget: int | None
+) -> None:
+    agent = await daemon.agent(extra=manifest)
+    known = daemon.daemon.agents.get(agent.id)
+    await daemon.daemon.turns.set_thinking(known.session_id, on=switched)
+    await agent.ask("ponder")
+    assert daemon.model.requests[0].thinking_budget == budget
+
+
+async def test_a_budget_of_the_daemon_survives_a_restart(
+    daemons: Daemons, tmp_path: Any
+) -> None:
+    home, config = tmp_path / "kept", "[budget]\nmax_daily_usd = 0.002\n"
+    first = await daemons.start(home=home, config=config)
+    agent = await first.agent()
+    for _ in range(10):
+        first.model.says("dear", usage=Usage(10, 100))
+        answer = await agent.send("hi")
+    assert answer.status_code == 429
+    await first.daemon.stop()
+    again = await daemons.start(home=home)
+    answer = await again.known_agent(agent.name).send("hi")
+    assert answer.status_code == 429
+    assert "budget.max_daily_usd" in answer.json()["error"]
+
+
+async def test_a_faulty_spare_is_no_reason_to_fail(daemons: Daemons) -> None:
+    host = await with_spare(daemons)
+    spare: Upstream = host.model.spare  # type: ignore[attr-defined]
+    spare.usual = Fails(ProviderFault.BAD_REQUEST)
+    agent = await host.agent(extra='[[fallback_models]]\nprovider = "nobody"\n' + SPARE)
+    assert await agent.ask("hi") == "You said: hi"
