@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from ..chat import ChatRequest, Message, Role, Text, ToolOutput, ToolUse
 from ..errors import AgentHostError, ProviderError, ProviderFault
-from ..history import estimate_tokens, safe_cut
+from ..history import estimate_tokens, repaired, safe_cut
 from ..model_port import Answered, Payer, Target
 from ..sessions import Session, compact
 from ..usage import record
@@ -66,7 +66,7 @@ class Compaction:
         if not outcome.compacted:
             return session, history
         session = await self._daemon.sessions.get(session.id)
-        return session, await self._daemon.sessions.history(session)
+        return session, repaired(await self._daemon.sessions.history(session))
 
     async def by_count(self, session: Session, target: Target, payer: Payer) -> Outcome:
         """Compact when there are more messages than the threshold."""

@@ -13,6 +13,7 @@ from uuid import uuid4
 from ..chat import Message, Role, Text, Usage
 from ..context import AgentView, Context, Principal, PrincipalKind
 from ..errors import AgentHostError, Conflict, InvalidInput, TooLarge, Unavailable
+from ..history import repaired
 from ..model_port import Payer, Pool, Target
 from ..sessions import Session
 from . import journal
@@ -211,7 +212,7 @@ class Turns:
                 return None
         session, history = warm or await self._read(turn.session_id)
         if turn.options.history is not None:
-            history = [*turn.options.history]
+            history = repaired(turn.options.history)
         else:
             session, history = await self._compaction.before_turn(
                 session, history, self._target(turn), turn.payer
@@ -223,7 +224,7 @@ class Turns:
     async def _read(self, session_id: str) -> Warm:
         sessions = self._daemon.sessions
         session = await sessions.get(session_id)
-        return session, await sessions.history(session)
+        return session, repaired(await sessions.history(session))
 
     async def _end(
         self,

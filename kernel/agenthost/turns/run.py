@@ -26,7 +26,6 @@ from ..chat import (
 )
 from ..context import AgentView
 from ..errors import AgentHostError
-from ..history import repaired
 from ..model_port import Answered, Target
 from ..sessions import Entry, Session, append
 from ..usage import Spent, record
@@ -75,7 +74,7 @@ class Run:
 
     async def begin(self, history: Sequence[Message], *, resumed: bool) -> None:
         """Take up the conversation; the user message is on its way to disk."""
-        self._history = repaired(history)
+        self._history = list(history)
         if resumed:
             while self._history and _is_answer(self._history[-1]):
                 self._history.pop()
