@@ -1,6 +1,6 @@
 """What capability files cost: resolving a thousand of them, and one decision.
 
-Run ``python benchmarks/desktop_shell.py``; it prints one figure a line.
+Run ``python -m benchmarks.desktop_shell``; it prints one figure a line.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 from agenthost_desktop_shell.decide import Caller
@@ -18,6 +20,8 @@ from agenthost_desktop_shell.folders import Folders
 from agenthost_desktop_shell.policy import Policy, read_report
 from agenthost_desktop_shell.shell import ShellCall
 from agenthost_desktop_shell.tables import Tables
+
+from tests.plugins.desktop_shell.test_hostile import HOSTILE, judge
 
 FILES = 1000
 PERMISSIONS = 50
@@ -84,6 +88,12 @@ def first_sight(policy: Policy) -> Iterator[tuple[str, float]]:
     yield "an origin", spent(origins) / 50
 
 
+def hostile() -> Iterator[tuple[str, float]]:
+    """Seconds that each hostile file of the tests takes to be refused."""
+    for what, content, name, _ in HOSTILE:
+        yield what, spent(partial(judge, content, name))
+
+
 def main() -> None:
     tables = Tables.builtin()
     with tempfile.TemporaryDirectory() as name:
@@ -102,6 +112,8 @@ def main() -> None:
         print(f"decide, {what}: {seconds * 1e6:.1f} us")
     for what, seconds in first_sight(policy):
         print(f"first sight of {what} among {FILES} patterns: {seconds * 1e6:.0f} us")
+    what, seconds = max(hostile(), key=itemgetter(1))
+    print(f"slowest hostile input, {what}: {seconds:.2f} s (at most 1)")
 
 
 if __name__ == "__main__":
