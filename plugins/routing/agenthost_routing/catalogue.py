@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -26,6 +26,18 @@ LOCAL_FIRST = "ollama"
 DEFAULT_DIALECT = "openai-chat"
 
 
+def _index(
+    providers: Iterable[ProviderSpec],
+) -> dict[str, tuple[ProviderSpec, ModelFacts]]:
+    """Find models by id, by alias and by the retired ids they replace, in any case."""
+    rows = [(spec, model) for spec in providers for model in spec.facts.models]
+    index = {model.id.lower(): (spec, model) for spec, model in rows}
+    for spec, model in rows:
+        for name in (*model.aliases, *model.replaces):
+            index.setdefault(name.lower(), (spec, model))
+    return index
+
+
 class Catalogue:
     """The providers of the plugins and of the configuration, and their models."""
 
@@ -33,11 +45,7 @@ class Catalogue:
         self._config = daemon.config
         self._keys = keys
         self._providers = dict(_with_configured(daemon))
-        self._index = {
-            model.id.lower(): (spec, model)
-            for spec in self._providers.values()
-            for model in spec.facts.models
-        }
+        self._index = _index(self._providers.values())
         self._local_answers = False
 
     @property
@@ -129,6 +137,10 @@ class Catalogue:
         wanted = {named.lower(), f"{spec.facts.slug}/{named}".lower()}
         for model in models:
             if model.id.lower() in wanted or model.upstream_id.lower() in wanted:
+                return model
+        for model in models:
+            others = {name.lower() for name in (*model.aliases, *model.replaces)}
+            if not wanted.isdisjoint(others):
                 return model
         return None
 
