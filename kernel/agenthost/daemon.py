@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 DATABASE = "agenthost.db"
 RUNNING_FILE = "daemon.json"
 TURN_PATIENCE = 20.0
-WARM_UP_AFTER = 1.0
+WARM_UP_AFTER = 0.25
 
 
 class Daemon:
@@ -243,10 +243,10 @@ class Daemon:
 
     async def _warm_up(self) -> None:
         """Do what the first requests need but the start does not."""
-        await self.models.probe_local()
         # The first answers should not have to share the processor with an import.
         await asyncio.sleep(WARM_UP_AFTER)
         await self.egress.warm_up()
+        await self.models.probe_local()
 
     async def _unlock(self) -> None:
         if self._lock is not None:

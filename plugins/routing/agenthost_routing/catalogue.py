@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 from agenthost import (
+    AgentHostError,
     ConfigError,
     Daemon,
+    EgressPolicy,
     InvalidInput,
     ModelFacts,
     ProviderFacts,
@@ -24,6 +25,9 @@ from .keys import Keys
 OFFLINE = "offline"
 LOCAL_FIRST = "ollama"
 DEFAULT_DIALECT = "openai-chat"
+PROBE = EgressPolicy(
+    "local_models", timeout=0.5, total_timeout=1.0, max_bytes=1024 * 1024
+)
 
 
 def _index(
@@ -46,7 +50,8 @@ class Catalogue:
         self._keys = keys
         self._providers = dict(_with_configured(daemon))
         self._index = _index(self._providers.values())
-        self._local_answers = False
+        self._egress = daemon.egress
+        self._local: Target | None = None
 
     @property
     def providers(self) -> Mapping[str, ProviderSpec]:
@@ -54,31 +59,38 @@ class Catalogue:
         return self._providers
 
     async def probe_local(self) -> None:
-        """Find out whether a local Ollama answers, to prefer it as the default."""
+        """Find out whether a local Ollama answers, to prefer a model it has."""
         spec = self._providers.get(LOCAL_FIRST)
         if spec is None or self._config.default_model.provider:
             return
-        parts = urlsplit(spec.facts.base_url)
+        names = await self._installed(spec)
+        known = (self._listed(spec, name) or _unlisted(spec, name) for name in names)
+        self._local = next((Target(spec, model) for model in known), None)
+
+    async def _installed(self, spec: ProviderSpec) -> list[str]:
+        """Ask an Ollama for the models it has; none when nothing answers like one."""
+        import httpx
+
+        host = urlsplit(spec.facts.base_url).hostname or ""
+        policy = replace(PROBE, allowed_hosts=frozenset({host}))
         try:
-            async with asyncio.timeout(0.5):
-                _, writer = await asyncio.open_connection(parts.hostname, parts.port)
-            writer.close()
-            self._local_answers = bool(spec.facts.models)
-        except (OSError, TimeoutError):
-            self._local_answers = False
+            answer = await self._egress.client(policy).get(
+                spec.facts.base_url.rstrip("/") + "/api/tags"
+            )
+            rows = answer.raise_for_status().json()["models"]
+            return [str(row["name"]) for row in rows]
+        except (AgentHostError, httpx.HTTPError, ValueError, KeyError, TypeError):
+            return []
 
     def default(self) -> Target:
         """The daemon's default model: configured, local, first with a key, offline."""
         chosen = self._config.default_model
         if chosen.provider:
             return self.resolve(chosen.provider, chosen.model)
-        for slug, spec in self._providers.items():
-            usable = (
-                self._local_answers
-                if slug == LOCAL_FIRST
-                else self._keys.has(spec.facts)
-            )
-            if usable and spec.facts.models:
+        if self._local is not None:
+            return self._local
+        for spec in self._providers.values():
+            if self._keys.has(spec.facts) and spec.facts.models:
                 return Target(spec, spec.facts.models[0])
         return self.resolve(OFFLINE, "")
 
