@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +11,7 @@ from .context import AgentView
 from .providers import ModelFacts, ProviderSpec
 
 if TYPE_CHECKING:
+    from .secrets import Secret
     from .usage import Spent
 
 
@@ -69,6 +70,9 @@ class Models(Protocol):
 
     def auth_status(self, slug: str) -> str:
         """How a provider's key stands: configured, missing or no_key_needed."""
+
+    def keys_of(self, slug: str) -> Sequence[Secret]:
+        """Give a provider's keys in force, in the order they are tried."""
 
     def resolve(self, provider: str | None, model: str | None) -> Target:
         """Find the model, else raise InvalidInput; ``default`` is the daemon's."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import aclosing
 from urllib.parse import urlsplit
 
@@ -23,7 +22,6 @@ from agenthost import (
     ProviderSpec,
     Reply,
     Role,
-    Secret,
     Text,
     transport_faults,
 )
@@ -89,13 +87,13 @@ async def _vouched_for(daemon: Daemon, facts: ProviderFacts) -> bool:
     that the configuration puts in its place.
     """
     section = daemon.config.providers.get(facts.slug)
-    key = next(_keys(daemon, facts), None)
+    keys = daemon.models.keys_of(facts.slug)
     probe = facts.probe
-    if probe is None or not probe.proves_key or key is None:
+    if probe is None or not probe.proves_key or not keys:
         return False
     if section is not None and section.base_url is not None:
         return False
-    wire = probe.request(Endpoint(facts.slug, facts.base_url, key))
+    wire = probe.request(Endpoint(facts.slug, facts.base_url, keys[0]))
     host = urlsplit(wire.url).hostname or ""
     policy = EgressPolicy(
         PROBE_POLICY, frozenset({host}) if facts.local else frozenset(), PATIENCE / 3
@@ -121,26 +119,13 @@ async def _chat(daemon: Daemon, slug: str, model: ModelFacts) -> None:
             pass
 
 
-def _keys(daemon: Daemon, facts: ProviderFacts) -> Iterator[Secret]:
-    """Walk the keys that are in force, the first to be used first."""
-    for name in daemon.vault.names():
-        if name.partition("#")[0] == f"provider/{facts.slug}":
-            secret = daemon.vault.get(name)
-            if secret is not None:
-                yield secret
-    for variable in (facts.env_var, *facts.env_var_alternatives):
-        value = daemon.environ.get(variable, "").strip() if variable else ""
-        if value:
-            yield Secret(value)
-
-
 def _status(error: AgentHostError) -> int:
     bad_key = isinstance(error, ProviderError) and error.fault is ProviderFault.AUTH
     return 401 if bad_key else 502
 
 
 def _failed(daemon: Daemon, facts: ProviderFacts, said: str, status: int) -> Reply:
-    for key in _keys(daemon, facts):
+    for key in daemon.models.keys_of(facts.slug):
         said = said.replace(key.reveal(), "***")
     body = {"status": "failed", "provider": facts.slug, "error": said}
     return Reply(body, status)

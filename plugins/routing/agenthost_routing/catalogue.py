@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ from agenthost import (
     ProviderFacts,
     ProviderSection,
     ProviderSpec,
+    Secret,
     Target,
     did_you_mean,
 )
@@ -102,6 +103,10 @@ class Catalogue:
     def lists(self, model: str) -> bool:
         """Tell whether some catalogue lists a model of this name."""
         return model.lower() in self._index
+
+    def keys_of(self, slug: str) -> Sequence[Secret]:
+        """Give a provider's keys in force, in the order they are tried."""
+        return self._keys.of(self._providers[slug].facts)
 
     def auth_status(self, slug: str) -> str:
         """How a provider's key stands: configured, missing or no_key_needed."""

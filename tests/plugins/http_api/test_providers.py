@@ -236,6 +236,19 @@ async def test_a_bad_key_fails_the_test_and_is_not_repeated(
         assert BAD not in text
 
 
+async def test_no_key_of_several_is_repeated(
+    daemons: Daemons, upstream: Guarded
+) -> None:
+    daemon = await daemons.start(
+        config=configured(upstream),
+        environ={"HOUSE_KEY": GOOD, "HOUSE_KEY_2": BAD},
+    )
+    said = f'{{"error": "{GOOD} is not {BAD}"}}'.encode()
+    upstream.play(Reply((said,), 400))
+    error = (await trial(daemon)).json()["error"]
+    assert error == "house: *** is not ***"
+
+
 async def test_no_fallback_passes_the_test_for_a_bad_key(
     daemons: Daemons, upstream: Guarded
 ) -> None:
