@@ -196,12 +196,8 @@ class Vault(Protocol):
         """List the names, sorted."""
         ...
 
-    def set(self, name: str, value: str) -> None:
-        """Keep a secret; it is on disk when this returns."""
-        ...
-
-    def delete(self, name: str) -> bool:
-        """Forget a secret and tell whether there was one."""
+    def change(self, secrets: Mapping[str, str | None]) -> None:
+        """Keep these secrets, forget those that are None: all, on disk, or none."""
         ...
 
 

@@ -46,13 +46,12 @@ async def set_key(call: Call, name: str, body: SetKey) -> Answer:
     """Keep the key of a provider, or several; it holds from the next call on."""
     daemon = call.daemon
     _find(daemon, name)
-    names = []
+    keys = {
+        _secret_name(name, number): value
+        for number, value in enumerate(body.values(), 1)
+    }
     # The vault is used from the event loop's thread alone, as it demands.
-    for number, value in enumerate(body.values(), 1):
-        names.append(_secret_name(name, number))
-        daemon.vault.set(names[-1], value)
-    for surplus in set(_secret_names(daemon, name)) - set(names):
-        daemon.vault.delete(surplus)
+    daemon.vault.change({**dict.fromkeys(_secret_names(daemon, name)), **keys})
     return {"status": "configured", "provider": name}
 
 
@@ -63,8 +62,7 @@ async def delete_key(call: Call, name: str) -> Answer:
     """Forget the keys of a provider; idempotent."""
     daemon = call.daemon
     spec = _find(daemon, name)
-    for secret in _secret_names(daemon, name):
-        daemon.vault.delete(secret)
+    daemon.vault.change(dict.fromkeys(_secret_names(daemon, name)))
     answer: KeyAnswer = {"status": "removed", "provider": name}
     if daemon.models.auth_status(name) == "configured":
         answer["message"] = f"{spec.facts.env_var} still holds a key"

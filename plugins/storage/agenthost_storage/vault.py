@@ -57,30 +57,22 @@ class FileVault:
         """
         return sorted(self._opened())
 
-    def set(self, name: str, value: str) -> None:
-        """Keep a secret; it is on disk when this returns.
+    def change(self, secrets: Mapping[str, str | None]) -> None:
+        """Keep these secrets, forget those that are None: all, on disk, or none.
 
         Raises:
-            InvalidInput: The name or the value is empty.
+            InvalidInput: A name or a value is empty.
             ConfigError: The file was changed, or sealed with another key.
         """
-        if not name:
+        if "" in secrets:
             raise InvalidInput("name", "a secret needs a name")
-        if not value:
+        if "" in secrets.values():
             raise InvalidInput("value", "a secret cannot be empty; delete it instead")
-        self._keep({**self._opened(), name: Secret(value)})
-
-    def delete(self, name: str) -> bool:
-        """Forget a secret and tell whether there was one.
-
-        Raises:
-            ConfigError: The file was changed, or sealed with another key.
-        """
-        rest = dict(self._opened())
-        if rest.pop(name, None) is None:
-            return False
-        self._keep(rest)
-        return True
+        before = self._opened()
+        rest = {name: before[name] for name in before.keys() - secrets.keys()}
+        given = {name: Secret(value) for name, value in secrets.items() if value}
+        if given or len(rest) < len(before):
+            self._keep({**rest, **given})
 
     def _opened(self) -> dict[str, Secret]:
         if self._secrets is None:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
-from agenthost import ModelFacts, Probe, ProviderFacts, ProviderSpec, hookimpl
+from agenthost import (
+    ConfigError,
+    ModelFacts,
+    Probe,
+    ProviderFacts,
+    ProviderSpec,
+    hookimpl,
+)
 from agenthost.testing.daemons import Daemons, RunningDaemon
 from agenthost.testing.simulators import (
     OpenAIChatWire,
@@ -18,6 +26,7 @@ from agenthost.testing.simulators import (
     Turn,
 )
 from agenthost_providers import register_dialect
+from agenthost_storage.vault import FileVault
 
 GOOD = "sk-canary-5f2b91c07d"
 BAD = "sk-wrong-77aa01e3f2"
@@ -150,7 +159,7 @@ async def test_several_keys_are_kept_in_order_and_replaced_as_a_whole(
 ) -> None:
     daemon = await daemons.start(config=configured(upstream))
     vault = daemon.daemon.vault
-    vault.set("provider/housekeeping", "another provider's")
+    vault.change({"provider/housekeeping": "another provider's"})
     await set_key(daemon, api_keys=["one", " two ", "one", "three"])
     names = ["provider/house", "provider/house#2", "provider/house#3"]
     kept = [vault.get(name) for name in names]
@@ -160,6 +169,28 @@ async def test_several_keys_are_kept_in_order_and_replaced_as_a_whole(
     await set_key(daemon, api_keys=["five", "six"])
     await daemon.http.delete("/api/providers/house/key")
     assert vault.names() == ["provider/housekeeping"]
+
+
+async def test_keys_are_replaced_in_one_write_or_not_at_all(
+    daemons: Daemons, upstream: Guarded, tmp_path: Path
+) -> None:
+    daemon = await daemons.start(config=configured(upstream))
+    writes: list[str] = []
+
+    def key() -> bytes:
+        writes.append("a write")
+        if len(writes) == 3:
+            raise ConfigError("the key of the vault is gone")
+        return bytes(32)
+
+    vault = daemon.daemon.vault = FileVault(tmp_path / "vault", key)
+    await set_key(daemon, api_keys=["one", "two", "three"])
+    await set_key(daemon, api_keys=["four", "five"])
+    assert len(writes) == 2
+    refused = await set_key(daemon, api_keys=["six", "seven", "eight"])
+    assert refused.status_code == 500
+    kept = [vault.get(name) for name in vault.names()]
+    assert [key.reveal() for key in kept if key] == ["four", "five"]
 
 
 NO_KEYS: tuple[Any, ...] = (

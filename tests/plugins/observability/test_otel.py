@@ -167,7 +167,7 @@ async def test_content_is_recorded_on_demand_without_secrets(daemons: Daemons) -
     environ = {"AGENTHOST_API_KEY": CANARY}
     daemon = await daemons.start(plugins=[spans.plugin()], environ=environ)
     daemon.http.headers["authorization"] = f"Bearer {CANARY}"
-    daemon.daemon.vault.set("provider/groq", "vaulted-secret")
+    daemon.daemon.vault.change({"provider/groq": "vaulted-secret"})
     agent = await daemon.agent()
     daemon.model.calls("calculate", expression=f"{CANARY}+")
     daemon.model.calls(f"tool-{CANARY}")

@@ -24,8 +24,8 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def vault(path: Path) -> FileVault:
     vault = FileVault(path, lambda: KEY)
-    vault.set("openai", "sk-canary")
-    vault.set("groq", "gsk-ключ")
+    vault.change({"openai": "sk-canary"})
+    vault.change({"groq": "gsk-ключ"})
     return vault
 
 
@@ -43,9 +43,32 @@ def test_secrets_outlive_the_vault_object(vault: FileVault, path: Path) -> None:
 
 
 def test_a_deleted_secret_is_gone(vault: FileVault, path: Path) -> None:
-    assert vault.delete("groq")
-    assert not vault.delete("groq")
+    for _ in range(2):
+        vault.change({"groq": None})
     assert FileVault(path, lambda: KEY).names() == ["openai"]
+
+
+def test_several_secrets_change_in_one_write_or_not_at_all(path: Path) -> None:
+    writes: list[bytes] = []
+
+    def key() -> bytes:
+        # Asked for once a write, before anything is put in place.
+        writes.append(path.read_bytes() if path.exists() else b"")
+        if len(writes) == 3:
+            raise OSError("the machine stops here")
+        return KEY
+
+    vault = FileVault(path, key)
+    vault.change({"a": "1", "b": "2"})
+    vault.change({"a": None, "b": "3", "c": "4", "nobody": None})
+    assert len(writes) == 2
+    with pytest.raises(OSError, match="stops here"):
+        vault.change({"b": None, "c": "5", "d": "6"})
+    for known in (vault, FileVault(path, lambda: KEY)):
+        assert {name: revealed(known, name) for name in known.names()} == {
+            "b": "3",
+            "c": "4",
+        }
 
 
 def test_the_file_is_private_and_shows_nothing(vault: FileVault, path: Path) -> None:
@@ -53,7 +76,7 @@ def test_the_file_is_private_and_shows_nothing(vault: FileVault, path: Path) -> 
     assert path.stat().st_mode & 0o777 == 0o600
     assert b"canary" not in first
     assert b"openai" not in first
-    vault.set("openai", "sk-canary")
+    vault.change({"openai": "sk-canary"})
     assert path.read_bytes()[16:] != first[16:]
     assert [file.name for file in path.parent.iterdir()] == ["vault"]
 
@@ -79,7 +102,7 @@ def test_a_cut_file_is_noticed(vault: FileVault, path: Path, length: int) -> Non
     with pytest.raises(ConfigError, match="cannot be opened"):
         FileVault(path, lambda: KEY).get("openai")
     with pytest.raises(ConfigError, match="cannot be opened"):
-        FileVault(path, lambda: KEY).set("new", "value")
+        FileVault(path, lambda: KEY).change({"new": "value"})
 
 
 def test_another_key_is_refused_with_the_remedy(vault: FileVault, path: Path) -> None:
@@ -95,9 +118,12 @@ def test_a_newer_version_is_named(vault: FileVault, path: Path) -> None:
 
 def test_empty_names_and_values_are_refused(vault: FileVault) -> None:
     with pytest.raises(InvalidInput, match="name"):
-        vault.set("", "x")
+        vault.change({"": "x"})
     with pytest.raises(InvalidInput, match="value"):
-        vault.set("x", "")
+        vault.change({"x": ""})
+    with pytest.raises(InvalidInput, match="value"):
+        vault.change({"good": "x", "empty": ""})
+    assert vault.names() == ["groq", "openai"]
 
 
 @pytest.mark.parametrize(
@@ -155,11 +181,11 @@ def test_the_key_is_asked_for_only_when_needed(tmp_path: Path) -> None:
     path = tmp_path / "vault"
     vault = FileVault(path, partial(vault_key, tmp_path, path, {}))
     assert vault.get("x") is None
-    assert not vault.delete("x")
+    vault.change({"x": None})
     assert not list(tmp_path.iterdir())
-    vault.set("x", "first")
+    vault.change({"x": "first"})
     again = FileVault(path, partial(vault_key, tmp_path, path, {}))
-    again.set("y", "second")
+    again.change({"y": "second"})
     assert vault_names(tmp_path) == ["x", "y"]
 
 
