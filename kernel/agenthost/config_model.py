@@ -110,9 +110,10 @@ def _model_entry(value: object) -> object:
 
 
 class ModelEntry(Table):
-    """A model of ``[providers.<slug>] models``: an id alone, or a table of facts."""
+    """A model of ``[providers.<slug>] models``; in a known one, what is unset stays."""
 
     id: Annotated[str, Field(min_length=1)]
+    aliases: Names = ()
     upstream_id: str | None = None
     display_name: str | None = None
     tier: Literal["frontier", "smart", "balanced", "fast", "local", "custom"] = "custom"

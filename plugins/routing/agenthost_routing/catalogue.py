@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 from agenthost import (
     AgentHostError,
-    ConfigError,
     Daemon,
     EgressPolicy,
     InvalidInput,
     ModelFacts,
-    ProviderFacts,
-    ProviderSection,
     ProviderSpec,
     Secret,
     Target,
     did_you_mean,
 )
 
+from .configured import configured
 from .keys import Keys
 
 OFFLINE = "offline"
 LOCAL_FIRST = "ollama"
-DEFAULT_DIALECT = "openai-chat"
 PROBE = EgressPolicy(
     "local_models", timeout=0.5, total_timeout=1.0, max_bytes=1024 * 1024
 )
@@ -37,9 +34,10 @@ def _index(
     """Find models by id, by alias and by the retired ids they replace, in any case."""
     rows = [(spec, model) for spec in providers for model in spec.facts.models]
     index = {model.id.lower(): (spec, model) for spec, model in rows}
-    for spec, model in rows:
-        for name in (*model.aliases, *model.replaces):
-            index.setdefault(name.lower(), (spec, model))
+    names = [(alias, spec, model) for spec, model in rows for alias in model.aliases]
+    names += [(old, spec, model) for spec, model in rows for old in model.replaces]
+    for name, spec, model in names:
+        index.setdefault(name.lower(), (spec, model))
     return index
 
 
@@ -49,7 +47,7 @@ class Catalogue:
     def __init__(self, daemon: Daemon, keys: Keys) -> None:
         self._config = daemon.config
         self._keys = keys
-        self._providers = dict(_with_configured(daemon))
+        self._providers = configured(daemon)
         self._index = _index(self._providers.values())
         self._egress = daemon.egress
         self._local: Target | None = None
@@ -174,55 +172,3 @@ class Catalogue:
 
 def _unlisted(spec: ProviderSpec, name: str) -> ModelFacts:
     return ModelFacts(name, spec.facts.slug, name, name)
-
-
-def _with_configured(daemon: Daemon) -> Iterator[tuple[str, ProviderSpec]]:
-    registry, config = daemon.registry, daemon.config
-    yield from registry.providers.items()
-    for slug, section in config.providers.items():
-        known = registry.providers.get(slug)
-        if known is None or section.dialect is not None:
-            known = _declared(daemon, slug, section)
-        yield slug, _changed(known, section)
-
-
-def _declared(daemon: Daemon, slug: str, section: ProviderSection) -> ProviderSpec:
-    """A provider that stands in the configuration alone."""
-    registry = daemon.registry
-    name = section.dialect or DEFAULT_DIALECT
-    offer = registry.dialects.get(name)
-    if offer is None:
-        hint = did_you_mean(name, registry.dialects)
-        raise ConfigError(f"providers.{slug}.dialect: unknown dialect {name!r}{hint}")
-    if section.base_url is None:
-        raise ConfigError(
-            f"providers.{slug}.base_url: is needed; no plugin offers {slug!r}"
-        )
-    facts = ProviderFacts(slug, slug, section.base_url, key_required=False)
-    try:
-        return ProviderSpec(facts, offer.make(section.quirks))
-    except InvalidInput as error:
-        raise ConfigError(f"providers.{slug}.quirks.{error.message}") from error
-
-
-def _changed(spec: ProviderSpec, section: ProviderSection) -> ProviderSpec:
-    facts = spec.facts
-    models = tuple(
-        ModelFacts(
-            **{
-                **entry.model_dump(),
-                "provider": facts.slug,
-                "upstream_id": entry.upstream_id or entry.id,
-                "display_name": entry.display_name or entry.id,
-            }
-        )
-        for entry in section.models
-    )
-    changed = replace(
-        facts,
-        base_url=(section.base_url or facts.base_url).rstrip("/"),
-        env_var=section.api_key_env or facts.env_var,
-        key_required=bool(section.api_key_env) or facts.key_required,
-        models=models or facts.models,
-    )
-    return replace(spec, facts=changed)

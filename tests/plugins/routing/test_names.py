@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from agenthost.testing.daemons import RunningDaemon
+from agenthost.testing.daemons import Daemons, RunningDaemon
 
 
 @pytest.mark.parametrize(
@@ -34,3 +36,60 @@ async def test_every_alias_leads_to_its_model(daemon: RunningDaemon) -> None:
     answer = (await daemon.http.get("/api/models/aliases")).json()
     for alias, model in answer["aliases"].items():
         assert daemon.daemon.models.resolve(None, alias).model.id == model, alias
+
+
+HOUSE = """
+[providers.openai]
+models = [{ id = "gpt-5.5-pro", input_cost_per_1m = 0.5 }]
+
+[providers.groq]
+models = ["openai/gpt-oss-120b", { id = "new", aliases = ["newest"] }]
+
+[providers.house]
+base_url = "http://127.0.0.1:9/v1"
+models = [
+  { id = "own", aliases = ["mine", "Sonnet", "newest", "claude-opus-5", "o3"] },
+  { id = "other", aliases = ["MINE", "theirs"] },
+]
+"""
+
+
+async def test_a_model_that_is_known_keeps_what_is_not_written(
+    daemons: Daemons,
+) -> None:
+    plain, changed = await daemons.start(), await daemons.start(config=HOUSE)
+    before = plain.daemon.models.resolve("openai", "gpt-5.5-pro").model
+    target = changed.daemon.models.resolve("openai", "gpt-5.5-pro")
+    assert target.model == replace(before, input_cost_per_1m=0.5)
+    spoken = target.provider.spoken_to(target.model.upstream_id)
+    assert spoken.name == "openai-responses"
+    for name in ("openai/gpt-oss-120b", "groq/openai/gpt-oss-120b"):
+        row = changed.daemon.models.resolve("groq", name).model
+        assert row == plain.daemon.models.resolve("groq", name).model
+    models = changed.daemon.models.providers["groq"].facts.models
+    assert [row.id for row in models] == ["groq/openai/gpt-oss-120b", "new"]
+
+
+async def test_a_model_of_the_configuration_has_aliases(daemons: Daemons) -> None:
+    models = (await daemons.start(config=HOUSE)).daemon.models
+    for name, model in (("mine", "own"), ("THEIRS", "other"), ("newest", "new")):
+        assert models.resolve(None, name).model.id == model
+    # An alias in use goes before the retired id of another model.
+    assert models.resolve(None, "o3").model.id == "own"
+
+
+async def test_an_alias_that_is_taken_is_left_out_and_told(daemons: Daemons) -> None:
+    daemon = await daemons.start(config=HOUSE)
+    assert sorted(daemon.daemon.warnings) == [
+        f"providers.house.models: alias {alias!r} of {model!r} is left out: "
+        f"{holder} has that name; choose another"
+        for alias, model, holder in (
+            ("MINE", "other", "'own' of house"),
+            ("Sonnet", "own", "'claude-sonnet-5-5' of anthropic"),
+            ("claude-opus-5", "own", "'claude-opus-5' of anthropic"),
+            ("newest", "own", "'new' of groq"),
+        )
+    ]
+    listed = (await daemon.http.get("/api/models/aliases")).json()["aliases"]
+    assert (listed["sonnet"], listed["mine"]) == ("claude-sonnet-5-5", "own")
+    assert "claude-opus-5" not in listed

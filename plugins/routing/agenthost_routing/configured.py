@@ -1,0 +1,128 @@
+"""The providers of the plugins, as ``[providers.<slug>]`` changes and adds to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agenthost import (
+    ConfigError,
+    Daemon,
+    InvalidInput,
+    ModelFacts,
+    ProviderFacts,
+    ProviderSection,
+    ProviderSpec,
+    did_you_mean,
+)
+
+DEFAULT_DIALECT = "openai-chat"
+
+Providers = dict[str, ProviderSpec]
+
+
+def configured(daemon: Daemon) -> Providers:
+    """Join the providers of the plugins and those of the configuration.
+
+    An alias that somebody else has is dropped, with a warning of the daemon.
+
+    Raises:
+        ConfigError: A declared provider cannot be used.
+    """
+    providers = dict(daemon.registry.providers)
+    sections = daemon.config.providers
+    for slug, section in sections.items():
+        known = providers.get(slug)
+        if known is None or section.dialect is not None:
+            known = _declared(daemon, slug, section)
+        providers[slug] = _changed(known, section)
+    for warning in _drop_taken_aliases(providers, sections):
+        daemon.warnings.append(warning)
+    return providers
+
+
+def _declared(daemon: Daemon, slug: str, section: ProviderSection) -> ProviderSpec:
+    """A provider that stands in the configuration alone."""
+    registry = daemon.registry
+    name = section.dialect or DEFAULT_DIALECT
+    offer = registry.dialects.get(name)
+    if offer is None:
+        hint = did_you_mean(name, registry.dialects)
+        raise ConfigError(f"providers.{slug}.dialect: unknown dialect {name!r}{hint}")
+    if section.base_url is None:
+        raise ConfigError(
+            f"providers.{slug}.base_url: is needed; no plugin offers {slug!r}"
+        )
+    facts = ProviderFacts(slug, slug, section.base_url, key_required=False)
+    try:
+        return ProviderSpec(facts, offer.make(section.quirks))
+    except InvalidInput as error:
+        raise ConfigError(f"providers.{slug}.quirks.{error.message}") from error
+
+
+def _changed(spec: ProviderSpec, section: ProviderSection) -> ProviderSpec:
+    facts = spec.facts
+    changed = replace(
+        facts,
+        base_url=(section.base_url or facts.base_url).rstrip("/"),
+        env_var=section.api_key_env or facts.env_var,
+        key_required=bool(section.api_key_env) or facts.key_required,
+        models=tuple(
+            _row(facts, entry.model_dump(exclude_unset=True))
+            for entry in section.models
+        )
+        or facts.models,
+    )
+    return replace(spec, facts=changed)
+
+
+def _row(facts: ProviderFacts, written: dict[str, Any]) -> ModelFacts:
+    """The catalogue's row with what is written in its place, or a new one."""
+    name = written["id"]
+    for row in facts.models:
+        if name in {row.id, row.upstream_id} or f"{facts.slug}/{name}" == row.id:
+            return replace(row, **{**written, "id": row.id})
+    unnamed = {"upstream_id": name, "display_name": name}
+    return ModelFacts(**{**unnamed, **written, "provider": facts.slug})
+
+
+def _drop_taken_aliases(
+    providers: Providers, sections: Mapping[str, ProviderSection]
+) -> Iterator[str]:
+    """Keep the written aliases that are free; tell of the others."""
+    writing = [
+        slug
+        for slug, section in sections.items()
+        if any(entry.aliases for entry in section.models)
+    ]
+    taken = _taken(providers, writing)
+    for slug in writing:
+        facts, rows = providers[slug].facts, []
+        for row in facts.models:
+            holders = {a: taken.setdefault(a.lower(), row) for a in row.aliases}
+            free = tuple(a for a, holder in holders.items() if holder is row)
+            rows.append(replace(row, aliases=free))
+            for alias in holders.keys() - set(free):
+                yield _told(alias, row, holders[alias])
+        changed = replace(facts, models=tuple(rows))
+        providers[slug] = replace(providers[slug], facts=changed)
+
+
+def _taken(providers: Providers, writing: list[str]) -> dict[str, ModelFacts]:
+    """Who has which name, in lower case: ids, and the aliases of other providers."""
+    rows = [row for spec in providers.values() for row in spec.facts.models]
+    taken = {
+        alias.lower(): row
+        for row in rows
+        if row.provider not in writing
+        for alias in row.aliases
+    }
+    return {**taken, **{row.id.lower(): row for row in rows}}
+
+
+def _told(alias: str, row: ModelFacts, holder: ModelFacts) -> str:
+    return (
+        f"providers.{row.provider}.models: alias {alias!r} of {row.id!r} is left out: "
+        f"{holder.id!r} of {holder.provider} has that name; choose another"
+    )
