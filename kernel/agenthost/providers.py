@@ -81,6 +81,14 @@ class ModelFacts:
     replaces: tuple[str, ...] = ()
     dialect: str | None = None
 
+    def notice(self, name: str) -> str | None:
+        """What who asked for the model by this name should know."""
+        if name.lower() in map(str.lower, self.replaces):
+            return f"{name} is retired; {self.id} takes its place"
+        if self.status == "active" or self.replaced_by is None:
+            return None
+        return f"{self.id} ends on {self.deprecation_date}; use {self.replaced_by}"
+
 
 @dataclass(frozen=True, slots=True)
 class Probe:

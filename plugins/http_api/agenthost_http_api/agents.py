@@ -136,7 +136,11 @@ async def set_model(call: Call, agent_id: UUID, body: SetModel) -> Answer:
     provider, model = await call.daemon.supervisor.set_model(
         call.principal, agent, body.provider, body.model
     )
-    return {"status": "updated", "model": model, "provider": provider}
+    answer: Status = {"status": "updated", "model": model, "provider": provider}
+    notice = call.daemon.models.resolve(provider, model).model.notice(body.model)
+    if notice:
+        answer["message"] = notice
+    return answer
 
 
 @routes.post("/api/agents/<agent_id>/stop", scope="agents:write", answer=Status)

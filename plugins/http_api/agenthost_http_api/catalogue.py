@@ -52,16 +52,14 @@ async def list_aliases(call: Call) -> Answer:
 @routes.get("/api/models/<path:model_id>", scope="models:read", answer=ModelDetail)
 async def get_model(call: Call, model_id: str) -> Answer:
     """Show a model by id or alias; a retired id leads to its successor."""
-    daemon, wanted = call.daemon, model_id.lower()
+    daemon = call.daemon
     named = _by_name(daemon)
-    if wanted in named:
-        return _item(daemon, named[wanted])
-    for model in _models(daemon):
-        if wanted in map(str.lower, model.replaces):
-            warning = f"{model_id} is retired; {model.id} takes its place"
-            return {**_item(daemon, model), "warning": warning}
-    hint = did_you_mean(model_id, named)
-    raise NotFound("model", f"{model_id} is not in the catalogue{hint}")
+    model = named.get(model_id.lower())
+    if model is None:
+        hint = did_you_mean(model_id, named)
+        raise NotFound("model", f"{model_id} is not in the catalogue{hint}")
+    item, notice = _item(daemon, model), model.notice(model_id)
+    return {**item, "warning": notice} if notice else item
 
 
 def _models(daemon: Daemon) -> Iterator[ModelFacts]:
@@ -72,9 +70,15 @@ def _models(daemon: Daemon) -> Iterator[ModelFacts]:
 def _by_name(daemon: Daemon) -> dict[str, ModelFacts]:
     """Find models by lower-case name; an id hides another model's other names."""
     models = list(_models(daemon))
+    retired = {old.lower(): model for model in models for old in model.replaces}
     aliases = {alias.lower(): model for model in models for alias in model.aliases}
     qualified = {f"{model.provider}/{model.id}".lower(): model for model in models}
-    return {**aliases, **qualified, **{model.id.lower(): model for model in models}}
+    return {
+        **retired,
+        **aliases,
+        **qualified,
+        **{model.id.lower(): model for model in models},
+    }
 
 
 def _item(daemon: Daemon, model: ModelFacts) -> ModelItem:

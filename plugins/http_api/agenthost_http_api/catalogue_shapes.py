@@ -88,7 +88,7 @@ class ModelItem(TypedDict):
 
 
 class ModelDetail(ModelItem):
-    """``GET /api/models/{id}``; ``warning`` tells of a retired id."""
+    """``GET /api/models/{id}``; ``warning`` tells of an id that ends or has ended."""
 
     warning: NotRequired[str]
 

@@ -44,13 +44,14 @@ def read_model(row: Mapping[str, Any]) -> ModelFacts:
     known = {item.name for item in fields(ModelFacts)} - {"long_context"}
     told = {k: value for k, value in row.items() if k in known and value is not None}
     long = row.get("long_context")
-    names = _names()
+    names, id_ = _names(), row["id"]
+    told.setdefault("replaced_by", _tables()["successors"].get(id_))
     return ModelFacts(
         **told,
         long_context=LongContext(**long) if long else None,
         dialect=APIS.get(row.get("api", "")),
-        aliases=tuple(names["aliases"].get(row["id"], ())),
-        replaces=tuple(names["retired_redirects"].get(row["id"], ())),
+        aliases=tuple(names["aliases"].get(id_, ())),
+        replaces=tuple(names["retired_redirects"].get(id_, ())),
     )
 
 
@@ -78,12 +79,18 @@ def _models() -> list[dict[str, Any]]:
 
 
 @cache
+def _tables() -> dict[str, dict[str, str]]:
+    """Read what names lead to, and what follows a model that ends."""
+    tables: dict[str, dict[str, str]] = json.loads(_read("aliases.json"))
+    return tables
+
+
+@cache
 def _names() -> dict[str, dict[str, list[str]]]:
     """Turn the two tables of names around: from a model's id to what leads to it."""
-    tables = json.loads(_read("aliases.json"))
     turned: dict[str, dict[str, list[str]]] = {"aliases": {}, "retired_redirects": {}}
     for kind, leads in turned.items():
-        for name, target in tables[kind].items():
+        for name, target in _tables()[kind].items():
             leads.setdefault(target, []).append(name)
     return turned
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
@@ -20,6 +21,8 @@ from agenthost import (
 
 from .configured import configured
 from .keys import Keys
+
+log = logging.getLogger(__name__)
 
 OFFLINE = "offline"
 LOCAL_FIRST = "ollama"
@@ -51,6 +54,7 @@ class Catalogue:
         self._index = _index(self._providers.values())
         self._egress = daemon.egress
         self._local: Target | None = None
+        self._noticed: set[str] = set()
 
     @property
     def providers(self) -> Mapping[str, ProviderSpec]:
@@ -116,7 +120,8 @@ class Catalogue:
     def resolve(self, provider: str | None, model: str | None) -> Target:
         """Find the model; ``default`` or nothing means the daemon's default.
 
-        A model that the provider's catalogue does not list is passed on as it is.
+        A model that the provider's catalogue does not list is passed on as it is. A
+        retired id leads to what took its place, which the log tells once.
 
         Raises:
             InvalidInput: The provider is unknown, or has no model to choose.
@@ -124,6 +129,14 @@ class Catalogue:
         named = (model or "").strip()
         if named.lower() == "default":
             named = ""
+        target = self._found(provider, named)
+        notice = target.model.notice(named)
+        if notice is not None and notice.lower() not in self._noticed:
+            self._noticed.add(notice.lower())
+            log.warning("%s", notice)
+        return target
+
+    def _found(self, provider: str | None, named: str) -> Target:
         if not provider or provider == "default":
             return self._by_model(named) if named else self.default()
         spec = self._provider(provider)

@@ -161,6 +161,20 @@ def test_names_lead_to_rows() -> None:
     assert not set(retired) & {row.id for row in rows}
 
 
+def test_what_ends_or_has_ended_leads_to_an_active_model_both_ways() -> None:
+    tables = read("aliases.json")
+    rows = {row.id: row for slug in TWENTY for row in load_facts(slug).models}
+    for old, new in tables["retired_redirects"].items():
+        assert rows[new].status == "active", old
+        assert old in rows[new].replaces
+    ending = {row.id for row in rows.values() if row.status != "active"}
+    assert ending == set(tables["successors"])
+    for old in ending:
+        successor = rows[rows[old].replaced_by or ""]
+        assert (successor.status, successor.provider) == ("active", rows[old].provider)
+        assert rows[old].deprecation_date
+
+
 def test_importing_a_provider_loads_no_sdk_and_no_http() -> None:
     names = ", ".join(f"agenthost_providers.{slug}" for slug in SLUGS)
     heavy = ("openai", "anthropic", "httpx", "boto3", "google.genai", "click")

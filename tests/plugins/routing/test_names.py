@@ -24,7 +24,10 @@ async def test_an_agent_takes_a_model_by_another_name(
     answer = await daemon.http.put(
         f"/api/agents/{agent.id}/model", json={"model": name}
     )
-    assert answer.json() == {"status": "updated", "model": model, "provider": provider}
+    body = answer.json()
+    notice = body.pop("message", None)
+    assert body == {"status": "updated", "model": model, "provider": provider}
+    assert (notice is not None) is (name == "deepseek-chat")
 
 
 async def test_an_alias_is_known_within_its_provider(daemon: RunningDaemon) -> None:
@@ -36,6 +39,41 @@ async def test_every_alias_leads_to_its_model(daemon: RunningDaemon) -> None:
     answer = (await daemon.http.get("/api/models/aliases")).json()
     for alias, model in answer["aliases"].items():
         assert daemon.daemon.models.resolve(None, alias).model.id == model, alias
+
+
+async def test_every_retired_id_leads_to_an_active_model(
+    daemon: RunningDaemon, caplog: pytest.LogCaptureFixture
+) -> None:
+    models = daemon.daemon.models
+    rows = [row for spec in models.providers.values() for row in spec.facts.models]
+    retired = {old: row for row in rows for old in row.replaces}
+    assert len(retired) > 30
+    for old, row in retired.items():
+        for provider in (None, row.provider):
+            model = models.resolve(provider, old.upper()).model
+            assert (model.id, model.status) == (row.id, "active"), old
+        shown = (await daemon.http.get(f"/api/models/{old}")).json()
+        assert shown["id"] == row.id
+        assert shown["warning"] == f"{old} is retired; {row.id} takes its place"
+    # The log tells of each, and once.
+    told = [r.getMessage() for r in caplog.records if "retired" in r.getMessage()]
+    assert len(told) == len(retired)
+
+
+async def test_whoever_chooses_a_model_that_ends_is_told(
+    daemon: RunningDaemon,
+) -> None:
+    agent = await daemon.agent()
+    for name, model, told in (
+        ("o3", "gpt-5.5", "o3 is retired; gpt-5.5 takes its place"),
+        ("gpt-5", "gpt-5", "gpt-5 ends on 2026-12-11; use gpt-5.5"),
+    ):
+        url = f"/api/agents/{agent.id}/model"
+        answer = (await daemon.http.put(url, json={"model": name})).json()
+        assert (answer["model"], answer["message"]) == (model, told)
+    shown = (await daemon.http.get("/api/models/gpt-5")).json()
+    assert (shown["id"], shown["replaced_by"]) == ("gpt-5", "gpt-5.5")
+    assert "2026-12-11" in shown["warning"]
 
 
 HOUSE = """
