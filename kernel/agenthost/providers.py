@@ -121,8 +121,10 @@ class ProviderFacts:
     """What is known of a provider, from its data file.
 
     ``env_var`` names the variable that holds the key, ``env_var_alternatives`` others
-    that are tried after it; ``local`` providers live on this machine or network, so
-    their configured host may be a private address.
+    that are tried after it: ``A:B:C?`` joins the values of three with colons, the last
+    one if there is one. A region in ``region_vars`` replaces ``region`` in the
+    addresses. ``local`` providers live on this machine or network, so their configured
+    host may be a private address.
     """
 
     slug: str
@@ -135,6 +137,8 @@ class ProviderFacts:
     models: tuple[ModelFacts, ...] = ()
     quirks: Mapping[str, Any] = field(default_factory=dict)
     probe: Probe | None = None
+    region: str | None = None
+    region_vars: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

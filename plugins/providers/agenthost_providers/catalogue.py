@@ -23,6 +23,7 @@ def load_facts(slug: str) -> ProviderFacts:
     """
     table = tomllib.loads(_read(f"{slug}.toml"))
     alternatives = tuple(table.pop("env_var_alternatives", ()))
+    regions = tuple(table.pop("region_vars", ()))
     probe = table.pop("probe", None)
     factor = table.pop("cache_write_factor", None)
     own = table.pop("models", [])
@@ -33,6 +34,7 @@ def load_facts(slug: str) -> ProviderFacts:
     return ProviderFacts(
         slug=slug,
         env_var_alternatives=alternatives,
+        region_vars=regions,
         models=tuple(rows),
         probe=Probe(**probe) if probe else None,
         **table,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from agenthost import (
 )
 
 DEFAULT_DIALECT = "openai-chat"
+REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-[0-9]{1,2}")
 
 Providers = dict[str, ProviderSpec]
 
@@ -30,7 +32,8 @@ def configured(daemon: Daemon) -> Providers:
     Raises:
         ConfigError: A declared provider cannot be used.
     """
-    providers = dict(daemon.registry.providers)
+    offered = daemon.registry.providers
+    providers = {slug: _placed(daemon, spec) for slug, spec in offered.items()}
     sections = daemon.config.providers
     for slug, section in sections.items():
         known = providers.get(slug)
@@ -40,6 +43,23 @@ def configured(daemon: Daemon) -> Providers:
     for warning in _drop_taken_aliases(providers, sections):
         daemon.warnings.append(warning)
     return providers
+
+
+def _placed(daemon: Daemon, spec: ProviderSpec) -> ProviderSpec:
+    """Move a provider to the region that the environment names."""
+    facts = spec.facts
+    named = (daemon.environ.get(name, "").strip() for name in facts.region_vars)
+    region = next(filter(None, named), None)
+    if region is None or facts.region is None:
+        return spec
+    if not REGION.fullmatch(region):
+        daemon.warnings.append(f"{facts.region_vars[0]}: {region!r} is no region")
+        return spec
+    probe = facts.probe
+    if probe is not None:
+        probe = replace(probe, url=probe.url.replace(facts.region, region))
+    url = facts.base_url.replace(facts.region, region)
+    return replace(spec, facts=replace(facts, base_url=url, probe=probe))
 
 
 def _declared(daemon: Daemon, slug: str, section: ProviderSection) -> ProviderSpec:

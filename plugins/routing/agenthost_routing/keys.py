@@ -23,7 +23,8 @@ class Keys:
         """Give the provider's keys in the order to try them.
 
         In the vault they are ``provider/<slug>``, ``provider/<slug>#2`` and so on; in
-        the environment the provider's variable, then the same with ``_2`` and so on.
+        the environment the provider's variable, then the same with ``_2`` and so on,
+        else an alternative's.
         """
         stored = list(self._stored(f"provider/{facts.slug}"))
         if stored:
@@ -42,6 +43,16 @@ class Keys:
             yield key
 
     def _values(self, name: str) -> Iterator[str]:
-        yield self._environ.get(name, "").strip()
+        yield self._joined(name)
         for number in count(2):
-            yield self._environ.get(f"{name}_{number}", "").strip()
+            yield self._joined(f"{name}_{number}")
+
+    def _joined(self, names: str) -> str:
+        """Join the values of variables; nothing when one is missing that must not."""
+        values = []
+        for name in names.split(":"):
+            value = self._environ.get(name.removesuffix("?"), "").strip()
+            if not value and not name.endswith("?"):
+                return ""
+            values.append(value)
+        return ":".join(filter(None, values))

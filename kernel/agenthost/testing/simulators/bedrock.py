@@ -50,7 +50,7 @@ class BedrockWire:
             body=body,
             model=unquote(model),
             stream=verb == "converse-stream",
-            system="".join(block["text"] for block in body.get("system", ())),
+            system="".join(block.get("text", "") for block in body.get("system", ())),
             said=tuple(
                 b["text"] for role, b in blocks if role == "user" and "text" in b
             ),

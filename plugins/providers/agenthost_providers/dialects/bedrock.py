@@ -39,6 +39,7 @@ LEAST_THINKING = 1024
 # Parts of the world by the beginning of a region's name.
 PARTS = (("us-gov-", "us-gov"), ("us-", "us"), ("eu-", "eu"), ("ap-", "apac"))
 PROFILES = frozenset({"global", "us-gov", "us", "eu", "apac", "jp", "au", "ca"})
+CACHE_POINT = {"cachePoint": {"type": "default"}}
 # A conversation must open with the user; one cut by compaction may not.
 OPENING = "(The conversation goes on.)"
 
@@ -51,6 +52,8 @@ class BedrockQuirks:
         temperature: Whether the model takes one.
         thinking: How a thinking budget is written: not at all, in tokens, or as
             adaptive thinking with an effort (both as Anthropic's models take it).
+        cache: Whether the end of the system prompt is marked for the prompt cache. The
+            tools stand before it, so that they are kept as well.
         profile: Whether the model is reached through an inference profile: of none,
             of the whole world, or of the region's part of it.
     """
@@ -58,6 +61,7 @@ class BedrockQuirks:
     temperature: bool = True
     thinking: Literal["none", "budget", "adaptive"] = "none"
     profile: Literal["none", "global", "region"] = "none"
+    cache: bool = False
 
 
 PLAIN = Quirks(BedrockQuirks())
@@ -93,7 +97,8 @@ class Bedrock:
         quirks = self.quirks.of(request.model)
         body: dict[str, Any] = {"messages": _messages(request.messages)}
         if request.system:
-            body["system"] = [{"text": request.system}]
+            marks = [CACHE_POINT] if quirks.cache else []
+            body["system"] = [{"text": request.system}, *marks]
         tools = _tools(request)
         if tools:
             body["toolConfig"] = {"tools": tools}

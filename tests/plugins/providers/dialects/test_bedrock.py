@@ -18,6 +18,7 @@ from agenthost import (
     Usage,
 )
 from agenthost.testing.simulators.bedrock import frame
+from agenthost_providers.catalogue import load_facts
 from agenthost_providers.dialects.aws_signature import read_keys, region_of
 from agenthost_providers.dialects.bedrock import Bedrock
 
@@ -137,6 +138,33 @@ def test_tools_of_the_conversation_are_named_though_none_is_offered(
     assert tool["toolSpec"]["name"] == "look"
     bare = replace(conversation, tools=(), messages=conversation.messages[:1])
     assert "toolConfig" not in body_of(PLAIN, bare)
+
+
+def test_the_prompt_is_marked_for_the_cache_where_the_model_has_one(
+    conversation: ChatRequest,
+) -> None:
+    facts = load_facts("bedrock")
+    dialect = Bedrock.from_quirks(facts.quirks)
+    marked = {
+        row.id
+        for row in facts.models
+        if {"cachePoint": {"type": "default"}}
+        in body_of(dialect, replace(conversation, model=row.upstream_id))["system"]
+    }
+    assert marked == {
+        "bedrock/anthropic.claude-opus-5-5",
+        "bedrock/anthropic.claude-sonnet-5-5",
+        "bedrock/anthropic.claude-haiku-5-5",
+        "bedrock/anthropic.claude-haiku-4-5-20251001-v1:0",
+        "bedrock/amazon.nova-premier-v1:0",
+        "bedrock/amazon.nova-pro-v1:0",
+        "bedrock/amazon.nova-lite-v1:0",
+        "bedrock/amazon.nova-micro-v1:0",
+    }
+    # Who marks is billed for what is kept: the catalogue has to know the price.
+    assert all(row.cached_input_cost_per_1m for row in facts.models if row.id in marked)
+    silent = body_of(dialect, replace(conversation, system=""))
+    assert "system" not in silent
 
 
 @pytest.mark.parametrize(

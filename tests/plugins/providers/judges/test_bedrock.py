@@ -67,7 +67,7 @@ def params() -> dict[str, Any]:
     }
     return {
         "modelId": MODEL,
-        "system": [{"text": "Be brief."}],
+        "system": [{"text": "Be brief."}, {"cachePoint": {"type": "default"}}],
         "messages": [
             {"role": "user", "content": [{"text": "hello"}]},
             {"role": "assistant", "content": [{"text": "hi"}]},
