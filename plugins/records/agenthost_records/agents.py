@@ -16,6 +16,7 @@ from .tables import agents as table
 from .tables import sessions
 
 _ALL = select(table).order_by(table.c.created_at, table.c.id)
+_ADD = insert(table)
 _SESSIONS_OF = select(sessions.c.id).where(sessions.c.agent_id == bindparam("agent"))
 
 
@@ -88,7 +89,7 @@ def _agent(row: Row) -> Agent:
 
 
 def _add(connection: Connection, agent: Agent) -> None:
-    connection.execute(insert(table), _row(agent))
+    connection.execute(_ADD, _row(agent))
     open_session(connection, agent.session_id, agent.id, agent.created_at)
 
 
