@@ -195,8 +195,8 @@ class Sessions(Protocol):
 class Journal(Protocol):
     """Turns: what was intended, what began, what is known of its end."""
 
-    def keep(self, step: Step) -> asyncio.Future[None]:
-        """Write a step; it starts at once, awaited or not.
+    def keep(self, *steps: Step) -> asyncio.Future[None]:
+        """Write steps in one piece; it starts at once, awaited or not.
 
         It fails with NotFound when the session has been deleted. Two writers of one
         session collide on the number, so that neither overwrites the other.

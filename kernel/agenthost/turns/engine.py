@@ -216,7 +216,7 @@ class Turns:
                 session, history, self._target(turn), turn.payer
             )
         run = Run(self._daemon, turn, session)
-        await run.begin(history, resumed=known is not None)
+        run.begin(history, resumed=known is not None)
         return run
 
     async def _read(self, session_id: str) -> Warm:

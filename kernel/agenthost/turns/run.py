@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..chat import (
     ChatRequest,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..daemon import Daemon
 
 THINKING_BUDGET = 10_000
+TOGETHER = 0.05
 
 
 class TurnFailed(AgentHostError):
@@ -65,10 +66,16 @@ class Run:
         self.progress = Progress()
         self._history: list[Message] = []
         self._seq = session.next_seq
-        self._commit: asyncio.Future[None] | None = None
+        self._steps: list[Step] = []
+        self._commits: list[asyncio.Future[None]] = []
+        self._latest: asyncio.TimerHandle | None = None
 
-    async def begin(self, history: Sequence[Message], *, resumed: bool) -> None:
-        """Take up the conversation; the user message is on its way to disk."""
+    def begin(self, history: Sequence[Message], *, resumed: bool) -> None:
+        """Take up the conversation.
+
+        The user message is on its way to disk now, or within ``TOGETHER`` seconds: when
+        nobody watches, a quick answer goes with it in one commit.
+        """
         self._history = list(history)
         if resumed:
             while self._history and _is_answer(self._history[-1]):
@@ -76,7 +83,12 @@ class Run:
             self._write(reopened=True)
             return
         self._history.append(self.turn.message)
-        self._write(self.turn.message, opened=self.session.agent_id)
+        self._note(self.turn.message, opened=self.session.agent_id)
+        if self.turn.watched:
+            self._flush()
+        else:
+            loop = asyncio.get_running_loop()
+            self._latest = loop.call_later(TOGETHER, self._flush)
 
     async def converse(self, target: Target) -> TurnResult:
         """Ask the model and run its tools until it answers.
@@ -139,7 +151,7 @@ class Run:
         stream = self.daemon.models.stream(target, request, self.turn.payer)
         async with aclosing(stream) as deltas:
             async for delta in deltas:
-                if self._commit is not None:
+                if self.turn.watched and (self._steps or self._commits):
                     await self._settled()
                 if isinstance(delta, TextChunk):
                     self.progress.said += delta.text
@@ -208,32 +220,41 @@ class Run:
         self,
         message: Message | None = None,
         *,
-        opened: str | None = None,
         reopened: bool = False,
         spent: Spent | None = None,
         closed: TurnRecord | None = None,
     ) -> None:
         """Hand a step to the journal; it commits while the model is asked."""
+        self._note(message, reopened=reopened, spent=spent, closed=closed)
+        self._flush()
+
+    def _note(self, message: Message | None = None, **facts: Any) -> None:
         step = Step(
             session_id=self.session.id,
             turn_id=self.turn.id,
             at=self.daemon.clock.time(),
             seq=self._seq,
             message=message,
-            opened=opened,
-            reopened=reopened,
-            spent=spent,
-            closed=closed,
+            **facts,
         )
         if message is not None:
             self._seq += 1
-        self._commit = self.daemon.journal.keep(step)
+        self._steps.append(step)
+
+    def _flush(self) -> None:
+        """Write what was noted, in one commit."""
+        if self._latest is not None:
+            self._latest.cancel()
+            self._latest = None
+        if self._steps:
+            steps, self._steps = self._steps, []
+            self._commits.append(self.daemon.journal.keep(*steps))
 
     async def _settled(self) -> None:
-        """Wait until what was written is on disk."""
-        commit, self._commit = self._commit, None
-        if commit is not None:
-            await asyncio.shield(commit)
+        """Wait until what was noted is on disk."""
+        self._flush()
+        while self._commits:
+            await asyncio.shield(self._commits.pop(0))
 
 
 def _is_answer(message: Message) -> bool:

@@ -81,9 +81,9 @@ class TurnJournal:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def keep(self, step: Step) -> asyncio.Future[None]:
-        """Write a step; it starts at once, awaited or not."""
-        return self._store.write(partial(_keep, step=step))
+    def keep(self, *steps: Step) -> asyncio.Future[None]:
+        """Write steps in one piece; it starts at once, awaited or not."""
+        return self._store.write(partial(_keep_all, steps=steps))
 
     def start_call(self, turn_id: str, call_id: str) -> asyncio.Future[None]:
         """Write that an effect is about to begin."""
@@ -105,6 +105,11 @@ class TurnJournal:
     async def interrupt_all(self) -> int:
         """At boot: mark what the last process left running; count the turns."""
         return await self._store.write(_interrupt_all)
+
+
+def _keep_all(connection: Connection, steps: tuple[Step, ...]) -> None:
+    for step in steps:
+        _keep(connection, step)
 
 
 def _keep(connection: Connection, step: Step) -> None:
