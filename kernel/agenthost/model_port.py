@@ -11,8 +11,8 @@ from .context import AgentView
 from .providers import ModelFacts, ProviderSpec
 
 if TYPE_CHECKING:
+    from .record_port import Spent
     from .secrets import Secret
-    from .usage import Spent
 
 
 @dataclass(frozen=True, slots=True)
