@@ -54,7 +54,7 @@ from .errors import (
     UpstreamUnreachable,
 )
 from .job_port import Job, JobHandler, Jobs, JobState, RunningJob
-from .model_port import Answered, Models, Payer, Pool, Target
+from .model_port import Answered, Attempt, Models, Payer, Pool, Target
 from .observe import Activity, Observer
 from .plugins.guards import (
     ALLOW,
@@ -224,6 +224,7 @@ __all__ = [
     "Allow",
     "Answer",
     "Answered",
+    "Attempt",
     "BackendSpec",
     "Blocked",
     "Call",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from .chat import ChatRequest, Completion, Delta
@@ -33,12 +33,25 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """A try that gave no answer: of what, why, and what was booked for it."""
+
+    target: Target
+    outcome: str
+    spent: Spent | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Payer:
-    """Whose budgets and fallbacks a call uses, and the row it is booked on."""
+    """Whose budgets and fallbacks a call uses, and the row it is booked on.
+
+    The router adds to ``failed`` what it tried in vain.
+    """
 
     agent: AgentView
     turn_id: str
     pools: tuple[Pool, ...] = ()
+    failed: list[Attempt] = field(default_factory=list, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from .chat import ChatRequest, Completion, Message, ToolOutput, ToolUse
 
 if TYPE_CHECKING:
     from .context import Context
-    from .model_port import Target
+    from .model_port import Attempt, Target
+    from .record_port import Spent
     from .turns.events import TurnResult
 
 T = TypeVar("T")
@@ -25,8 +26,9 @@ class Activity:
     """A turn, a model call or a tool call, as its ``subject`` tells.
 
     ``parent`` is the id of what caused it, None at the root; ``context`` names the
-    agent and its caller. What follows ``target`` is known at the end. Subject, result
-    and an error's message are content: not to be kept unless the operator asks for it.
+    agent and its caller. What follows ``target`` is known at the end: ``spent`` names
+    the model that answered, ``failed`` those that did not. Subject, result and an
+    error's message are content: not to be kept unless the operator asks for it.
     """
 
     id: str
@@ -35,7 +37,8 @@ class Activity:
     subject: Subject
     target: Target | None = None
     seconds: float = 0.0
-    cost_micro_usd: int = 0
+    spent: Spent | None = None
+    failed: Sequence[Attempt] = ()
     result: TurnResult | Completion | ToolOutput | None = None
     error: BaseException | None = None
 
@@ -65,7 +68,11 @@ class Observers:
         return next((o for _, o in self._offers if isinstance(o, kind)), None)
 
     def watch(
-        self, context: Context, subject: Subject, target: Target | None = None
+        self,
+        context: Context,
+        subject: Subject,
+        target: Target | None = None,
+        failed: Sequence[Attempt] = (),
     ) -> AbstractContextManager[Activity | None]:
         """Tell of what the block does; None where nobody observes."""
         if not self._offers:
@@ -73,7 +80,8 @@ class Observers:
         id_, parent = context.turn_id or "", context.cause
         if not isinstance(subject, Message):
             id_, parent = f"{id_}/{next(self._count)}", context.turn_id
-        return self._watched(Activity(id_, parent, context, subject, target))
+        activity = Activity(id_, parent, context, subject, target, failed=failed)
+        return self._watched(activity)
 
     @contextmanager
     def _watched(self, activity: Activity) -> Iterator[Activity]:

@@ -85,7 +85,9 @@ async def test_register_observer_hears_of_turns_model_calls_and_tool_calls(
     assert isinstance(first.result, Completion)
     assert first.target is not None
     assert first.target.provider.facts.slug == "scripted"
-    assert first.cost_micro_usd == 20
+    assert first.spent is not None
+    assert first.spent.cost_micro_usd == 20
+    assert first.failed == []
     assert isinstance(tool.result, ToolOutput)
     assert tool.result.text == "2"
     assert turn.context.caller is not None

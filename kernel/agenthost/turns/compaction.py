@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..chat import ChatRequest, Message, Role, Text, ToolOutput, ToolUse
+from ..context import Context
 from ..errors import AgentHostError, ProviderError, ProviderFault
 from ..history import estimate_tokens, repaired, safe_cut
 from ..model_port import Answered, Payer, Target
@@ -39,7 +40,7 @@ class Compaction:
         self._daemon = daemon
 
     async def before_turn(
-        self, session: Session, history: list[Message], target: Target, payer: Payer
+        self, session: Session, history: list[Message], target: Target, context: Context
     ) -> tuple[Session, list[Message]]:
         """Compact when the message count or the model's window asks for it.
 
@@ -56,7 +57,7 @@ class Compaction:
         ):
             return session, history
         try:
-            outcome = await self._compact(session, target, payer)
+            outcome = await self._compact(session, target, context)
         except AgentHostError as error:
             log.warning("session %s not compacted: %s", session.id, error.message)
             return session, history
@@ -65,22 +66,32 @@ class Compaction:
         session = await self._daemon.sessions.get(session.id)
         return session, repaired(await self._daemon.sessions.history(session))
 
-    async def by_count(self, session: Session, target: Target, payer: Payer) -> Outcome:
+    async def by_count(
+        self, session: Session, target: Target, context: Context
+    ) -> Outcome:
         """Compact when there are more messages than the threshold."""
         count = session.next_seq - session.first_seq
         if count <= self._daemon.config.compaction.threshold_messages:
             return Outcome(compacted=False, summarised=0, kept=count)
-        return await self._compact(session, target, payer)
+        return await self._compact(session, target, context)
 
-    async def _compact(self, session: Session, target: Target, payer: Payer) -> Outcome:
+    async def _compact(
+        self, session: Session, target: Target, context: Context
+    ) -> Outcome:
         history = await self._daemon.sessions.history(session)
         summaries = 1 if session.summary else 0
         said = history[summaries:]
         cut = safe_cut(said, self._daemon.config.compaction.keep_recent)
         if cut == 0:
             return Outcome(compacted=False, summarised=0, kept=len(said))
-        payer = replace(payer, turn_id=f"compaction:{session.id}")
-        answer = await self._summary(target, history[: summaries + cut], payer)
+        assert context.agent is not None  # noqa: S101 - it is the agent's session
+        payer = Payer(context.agent, f"compaction:{session.id}", context.pools)
+        request = _request(target, history[: summaries + cut])
+        watch = self._daemon.observers.watch(context, request, target, payer.failed)
+        with watch as seen:
+            answer = await self._ask(target, request, payer)
+            if seen is not None:
+                seen.result, seen.spent = answer.completion, answer.spent
         text = SUMMARY_PREFIX + answer.completion.message.text
         summary = Message(Role.USER, (Text(text),))
         await self._daemon.sessions.compact(
@@ -88,18 +99,9 @@ class Compaction:
         )
         return Outcome(compacted=True, summarised=cut, kept=len(said) - cut)
 
-    async def _summary(
-        self, target: Target, older: list[Message], payer: Payer
+    async def _ask(
+        self, target: Target, request: ChatRequest, payer: Payer
     ) -> Answered:
-        characters = target.model.context_window * 2
-        transcript = "\n".join(map(_line, older))[-characters:]
-        request = ChatRequest(
-            model=target.model.upstream_id,
-            system=COMPACTION_SYSTEM,
-            messages=(Message(Role.USER, (Text(COMPACTION_REQUEST + transcript),)),),
-            max_tokens=SUMMARY_TOKENS,
-            temperature=0.3,
-        )
         stream = self._daemon.models.stream(target, request, payer)
         async with aclosing(stream) as deltas:
             async for delta in deltas:
@@ -112,6 +114,17 @@ class Compaction:
             target.provider.facts.slug,
             "the summary came back empty",
         )
+
+
+def _request(target: Target, older: list[Message]) -> ChatRequest:
+    transcript = "\n".join(map(_line, older))[-target.model.context_window * 2 :]
+    return ChatRequest(
+        model=target.model.upstream_id,
+        system=COMPACTION_SYSTEM,
+        messages=(Message(Role.USER, (Text(COMPACTION_REQUEST + transcript),)),),
+        max_tokens=SUMMARY_TOKENS,
+        temperature=0.3,
+    )
 
 
 def _line(message: Message) -> str:

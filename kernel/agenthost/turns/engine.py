@@ -10,16 +10,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from ..chat import Message, Role, Text
-from ..context import AgentView, Context, Principal, PrincipalKind
+from ..chat import Message, Role, Text, Usage
+from ..context import OPERATOR, AgentView, Context, Principal, PrincipalKind
 from ..errors import AgentHostError, Conflict, InvalidInput, TooLarge, Unavailable
 from ..history import repaired
-from ..model_port import Payer, Pool, Target
+from ..model_port import Pool, Target
 from ..record_port import Session, TurnRecord, TurnState
 from .compaction import Compaction, Outcome
 from .events import NOTHING
 from .mailbox import Mailboxes
-from .run import Run, TurnFailed
+from .run import Progress, Run, TurnFailed
 from .turn import NO_OPTIONS, Turn, TurnOptions
 from .warm import WarmSessions
 
@@ -146,7 +146,8 @@ class Turns:
             target = self._daemon.supervisor.target_of(agent)
             self._warm.forget(session.id)
             view = AgentView(agent.id, agent.name, agent.manifest, session.id)
-            return await self._compaction.by_count(session, target, Payer(view, ""))
+            context = Context(self._daemon, OPERATOR, agent=view)
+            return await self._compaction.by_count(session, target, context)
 
     async def set_thinking(self, session_id: str, *, on: bool) -> None:
         """Switch extended thinking, from the session's next turn on."""
@@ -213,11 +214,21 @@ class Turns:
             history = repaired(turn.options.history)
         else:
             session, history = await self._compaction.before_turn(
-                session, history, self._target(turn), turn.payer
+                session, history, self._target(turn), turn.context
             )
         run = Run(self._daemon, turn, session)
+        if known is not None:
+            await self._recall(turn, run.progress)
         run.begin(history, resumed=known is not None)
         return run
+
+    async def _recall(self, turn: Turn, progress: Progress) -> None:
+        """Count what a resumed turn took before, also against its own limit."""
+        before = await self._daemon.usage.of_turn(turn.id)
+        progress.usage = Usage(before.input_tokens, before.output_tokens)
+        progress.cost = before.cost_micro_usd
+        if turn.options.max_cost_micro_usd is not None:
+            turn.context.pools[-1].used += before.cost_micro_usd
 
     async def _read(self, session_id: str) -> Warm:
         sessions = self._daemon.sessions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..chat import (
     ChatRequest,
     Completion,
+    Delta,
     Finish,
     Message,
     Role,
@@ -23,7 +24,7 @@ from ..chat import (
 )
 from ..context import AgentView
 from ..errors import AgentHostError
-from ..model_port import Answered, Target
+from ..model_port import Answered, Payer, Target
 from ..record_port import Session, Spent, Step, TurnRecord, TurnState
 from .events import TextDelta, Thinking, ToolEnd, ToolStart, TurnResult
 from .prompt import system_prompt
@@ -50,6 +51,12 @@ class Progress:
     cost: int = 0
     iterations: int = 0
     said: str = ""
+
+    def add(self, spent: Spent | None) -> None:
+        """Count what a call has taken."""
+        if spent is not None:
+            self.usage += spent.usage
+            self.cost += spent.cost_micro_usd
 
     def result(self, text: str) -> TurnResult:
         """The result with this answer."""
@@ -115,14 +122,14 @@ class Run:
                 temperature=self._temperature(),
                 thinking_budget=self._thinking(agent),
             )
-            context = self.turn.context
-            with self.daemon.observers.watch(context, request, target) as seen:
-                answered = await self._ask(target, request)
+            context, payer = self.turn.context, self.turn.payer
+            watch = self.daemon.observers.watch(context, request, target, payer.failed)
+            with watch as seen:
+                answered = await self._ask(target, request, payer)
                 completion, spent = answered.completion, answered.spent
                 if seen is not None:
-                    seen.result, seen.cost_micro_usd = completion, spent.cost_micro_usd
-            self.progress.usage += spent.usage
-            self.progress.cost += spent.cost_micro_usd
+                    seen.result, seen.spent = completion, spent
+            self.progress.add(spent)
             calls = completion.message.tool_uses
             if completion.finish is not Finish.TOOL_USE or not calls:
                 return await self._answer(completion, spent)
@@ -146,9 +153,17 @@ class Run:
         self._write(message, closed=closed)
         await self._settled()
 
-    async def _ask(self, target: Target, request: ChatRequest) -> Answered:
+    async def _ask(
+        self, target: Target, request: ChatRequest, payer: Payer
+    ) -> Answered:
         self.progress.iterations += 1
-        stream = self.daemon.models.stream(target, request, self.turn.payer)
+        try:
+            return await self._hear(self.daemon.models.stream(target, request, payer))
+        finally:
+            for attempt in payer.failed:
+                self.progress.add(attempt.spent)
+
+    async def _hear(self, stream: AsyncGenerator[Delta | Answered, None]) -> Answered:
         async with aclosing(stream) as deltas:
             async for delta in deltas:
                 if self.turn.watched and (self._steps or self._commits):

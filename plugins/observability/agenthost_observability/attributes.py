@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from agenthost import (
     Activity,
     AgentView,
+    Attempt,
     ChatRequest,
     Completion,
     Denied,
@@ -154,14 +155,24 @@ def _ending(activity: Activity) -> Iterator[Pair]:
         case Completion() as completion:
             yield "gen_ai.response.finish_reasons", (FINISHES[completion.finish],)
             yield from _usage(completion.usage)
-            yield "agenthost.cost.micro_usd", activity.cost_micro_usd
         case TurnResult() as result:
             yield from _usage(result.usage)
             yield "agenthost.cost.micro_usd", result.cost_micro_usd
             yield "agenthost.model_calls", result.iterations
+    if activity.spent is not None:
+        yield "agenthost.cost.micro_usd", activity.spent.cost_micro_usd
+        yield "gen_ai.response.model", activity.spent.model
+        yield "agenthost.response.provider", provider(activity.spent.provider)
+    if activity.failed:
+        yield "agenthost.failed_attempts", tuple(map(_attempt, activity.failed))
     if isinstance(activity.subject, ToolUse):
         denied = isinstance(activity.error, Denied)
         yield "agenthost.policy.decision", "deny" if denied else "allow"
+
+
+def _attempt(attempt: Attempt) -> str:
+    target = attempt.target
+    return f"{target.provider.facts.slug}/{target.model.id}: {attempt.outcome}"
 
 
 def _usage(usage: Usage) -> Iterator[Pair]:

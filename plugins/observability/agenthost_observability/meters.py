@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from agenthost import (
     Activity,
     ChatRequest,
-    Completion,
     Context,
     NotFound,
     Observer,
+    Spent,
     ToolUse,
     Usage,
 )
@@ -24,6 +24,7 @@ MOST_MODELS = 200
 OTHER = "other"
 
 Model = tuple[str, str]
+OTHERS: Model = (OTHER, OTHER)
 
 
 class Meters(Observer):
@@ -53,19 +54,23 @@ class Meters(Observer):
                 self.turn_buckets[bisect_left(BUCKETS, activity.seconds)] += 1
 
     def _model_call(self, activity: Activity) -> None:
-        provider, model = self._listed(activity)
-        self.model_calls[provider, model, word_of(activity)] += 1
-        self.cost[provider, model] += activity.cost_micro_usd
-        if isinstance(activity.result, Completion):
-            for kind, tokens in _tokens(activity.result.usage):
-                self.tokens[provider, model, kind] += tokens
-
-    def _listed(self, activity: Activity) -> Model:
-        """The labels of a model; an agent may name any, so the list has an end."""
         target = activity.target
-        if target is None:
-            return OTHER, OTHER
-        named = (target.provider.facts.slug, target.model.id)
+        asked = (target.provider.facts.slug, target.model.id) if target else OTHERS
+        provider, model = self._listed(asked)
+        self.model_calls[provider, model, word_of(activity)] += 1
+        for spent in (activity.spent, *(each.spent for each in activity.failed)):
+            if spent is not None:
+                self._count(spent)
+
+    def _count(self, spent: Spent) -> None:
+        """Count what was booked, on the model that took it."""
+        provider, model = self._listed((spent.provider, spent.model))
+        self.cost[provider, model] += spent.cost_micro_usd
+        for kind, tokens in _tokens(spent.usage):
+            self.tokens[provider, model, kind] += tokens
+
+    def _listed(self, named: Model) -> Model:
+        """The labels of a model; an agent may name any, so the list has an end."""
         if named not in self._models:
             if len(self._models) >= MOST_MODELS:
                 return named[0], OTHER

@@ -46,6 +46,7 @@ _TOTAL: tuple[ColumnElement[Any], ...] = (
     func.coalesce(func.sum(ledger.c.cost_micro_usd), 0).label("cost_micro_usd"),
 )
 _OF_AGENT = select(*_TOTAL).where(ledger.c.agent_id == bindparam("agent"))
+_OF_TURN = select(*_TOTAL).where(ledger.c.turn_id == bindparam("turn"))
 _PERIOD = select(
     *_TOTAL,
     # A call that no agent asked for, such as a provider's test, has an empty id.
@@ -97,6 +98,11 @@ class UsageLedger:
     async def of_agent(self, agent_id: str) -> Total:
         """Sum everything an agent has used."""
         (row,) = await self._store.read(_OF_AGENT, {"agent": agent_id})
+        return Total(*row)
+
+    async def of_turn(self, turn_id: str) -> Total:
+        """Sum what a turn's own model calls took."""
+        (row,) = await self._store.read(_OF_TURN, {"turn": turn_id})
         return Total(*row)
 
     async def since(self, moment: float, width: float, agent: str = "") -> list[Slot]:

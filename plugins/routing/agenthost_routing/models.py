@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from agenthost import (
     Answered,
+    Attempt,
     ChatRequest,
     Completion,
     Daemon,
@@ -68,6 +69,7 @@ class _Call:
     delivered: bool = False
     unknown: bool = False
     settled: bool = False
+    outcome: str = ""
 
     def hears(self, delta: TextChunk | ReasoningChunk) -> None:
         """Note what is handed on."""
@@ -166,10 +168,12 @@ class RoutedModels(Catalogue):
             call.breaks_off()
         except ProviderError as error:
             call.unknown = error.fault is ProviderFault.TIMEOUT
+            call.outcome = error.fault.value
             self._breakers.failed(known, error, clock.monotonic())
             raise
         except BaseException as error:
             call.unknown = isinstance(error, asyncio.CancelledError | GeneratorExit)
+            call.outcome = "cancelled" if call.unknown else "error"
             self._breakers.abandoned(known, clock.monotonic())
             raise
         finally:
@@ -187,7 +191,8 @@ class RoutedModels(Catalogue):
         self._settle(call, spent)
         silent = not message.text
         if completion.finish is Finish.CONTENT_BLOCKED and silent:
-            self._daemon.usage.book(spent)
+            call.outcome = ProviderFault.CONTENT_BLOCKED.value
+            self._lost(call, spent)
             raise call.fault(
                 ProviderFault.CONTENT_BLOCKED,
                 "the answer was blocked by the provider's content rules",
@@ -200,13 +205,20 @@ class RoutedModels(Catalogue):
         """Book what an unfinished call has cost: what it said, and its prompt."""
         if call.settled:
             return
-        if not call.heard and not call.unknown:
-            self._settle(call, None)
-            return
-        usage = measured(Usage(), call.hold.request, call.heard)
-        spent = self._spent(call, usage)
+        spent = None
+        if call.heard or call.unknown:
+            usage = measured(Usage(), call.hold.request, call.heard)
+            spent = self._spent(call, usage)
         self._settle(call, spent)
-        self._daemon.usage.book(spent)
+        self._lost(call, spent)
+
+    def _lost(self, call: _Call, spent: Spent | None) -> None:
+        """Book an attempt that gave no answer, and tell who pays."""
+        if spent is not None:
+            self._daemon.usage.book(spent)
+        if call.payer is not None:
+            attempt = Attempt(call.candidate.target, call.outcome, spent)
+            call.payer.failed.append(attempt)
 
     def _settle(self, call: _Call, spent: Spent | None) -> None:
         call.settled = True

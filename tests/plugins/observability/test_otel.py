@@ -98,6 +98,41 @@ async def test_a_failure_is_recorded_by_its_kind(daemons: Daemons) -> None:
         assert span.events == ()
 
 
+async def test_a_chat_names_who_answered_and_who_did_not(daemons: Daemons) -> None:
+    spans = Spans()
+    config = '[[fallback_providers]]\nprovider = "offline"\n'
+    daemon = await daemons.start(plugins=[spans.plugin()], config=config)
+    agent = await daemon.agent(tools=[])
+    daemon.model.fails(ProviderFault.SERVER, "half")
+    assert (await agent.send("hi")).status_code == 500
+    daemon.model.fails(ProviderFault.BILLING)
+    await agent.ask("hi")
+    failed, chat = (
+        facts(span) for span in spans.all() if span.name == "chat scripted-model"
+    )
+    why = "agenthost.failed_attempts"
+    assert failed[why] == ("scripted/scripted-model: server_error",)
+    assert "gen_ai.response.model" not in failed
+    assert chat[why] == ("scripted/scripted-model: billing",)
+    assert chat["gen_ai.request.model"] == "scripted-model"
+    assert chat["gen_ai.response.model"] == "offline"
+    assert chat["agenthost.response.provider"] == "offline"
+
+
+async def test_a_compaction_is_part_of_its_turn(daemons: Daemons) -> None:
+    spans = Spans()
+    config = "[compaction]\nthreshold_messages = 3\nkeep_recent = 1\n"
+    daemon = await daemons.start(plugins=[spans.plugin()], config=config)
+    agent = await daemon.agent(tools=[])
+    for word in ("one", "two", "three"):
+        await agent.ask(word)
+    turn = f"invoke_agent {agent.name}"
+    chat = "  chat scripted-model"
+    assert spans.tree() == [turn, chat, turn, chat, turn, chat, chat]
+    url = f"/api/agents/{agent.id}/session/compact"
+    assert (await daemon.http.post(url)).status_code == 200
+
+
 async def test_a_stop_ends_every_span_and_is_no_error(daemons: Daemons) -> None:
     spans = Spans()
     daemon = await daemons.start(plugins=[spans.plugin()])
@@ -142,6 +177,7 @@ async def test_names_are_those_of_the_conventions(daemons: Daemons) -> None:
         "agenthost.policy.decision",
         "agenthost.prompt.hash",
         "agenthost.request.id",
+        "agenthost.response.provider",
         "agenthost.tool.effect",
         "agenthost.turn.id",
     }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,13 +13,16 @@ from agenthost import (
     ProviderError,
     ProviderFault,
     QuotaExceeded,
+    Spent,
     TextDelta,
+    Turn,
     TurnOptions,
     Usage,
     user_message,
 )
 from agenthost.context import OPERATOR
 from agenthost.testing.daemons import Daemons, RunningDaemon
+from agenthost.testing.scripted import Pause, ScriptedModel
 
 from .upstream import Fails, Upstream
 
@@ -157,3 +162,81 @@ async def test_a_faulty_spare_is_no_reason_to_fail(daemons: Daemons) -> None:
     spare.usual = Fails(ProviderFault.BAD_REQUEST)
     agent = await host.agent(extra='[[fallback_models]]\nprovider = "nobody"\n' + SPARE)
     assert await agent.ask("hi") == "You said: hi"
+
+
+SCENES: dict[str, Callable[[ScriptedModel], None]] = {
+    "answers": lambda model: model.says("words", usage=Usage(100, 50, 20)),
+    "calls": lambda model: model.calls("kv_set", key="self.n", value="1"),
+    "refuses": lambda model: model.fails(ProviderFault.AUTH),
+    "stalls": lambda model: model.fails(ProviderFault.TIMEOUT),
+    "breaks off": lambda model: model.fails(ProviderFault.SERVER, "half of it"),
+    "is blocked": lambda model: model.fails(ProviderFault.CONTENT_BLOCKED),
+}
+
+
+@pytest.mark.parametrize("first", SCENES)
+@pytest.mark.parametrize("second", SCENES)
+async def test_a_turn_tells_what_the_ledger_tells(
+    daemons: Daemons, first: str, second: str
+) -> None:
+    host = await with_spare(daemons)
+    agent = await host.agent(extra=SPARE)
+    SCENES[first](host.model)
+    SCENES[second](host.model)
+    for _ in range(2):
+        turn = agent.start("hi").turn
+        with suppress(ProviderError):
+            await turn.result()
+        await asyncio.wait({turn.task} if turn.task else set())
+        assert await told(host, turn.id) == await booked(host, turn.id)
+
+
+async def test_a_stopped_turn_tells_what_the_ledger_tells(
+    daemon: RunningDaemon,
+) -> None:
+    agent, pause = await daemon.agent(), Pause()
+    daemon.model.says("half of it", pause)
+    turn = agent.start("hi").turn
+    await pause.reached.wait()
+    turn.cancel("enough")
+    await asyncio.wait({turn.task} if turn.task else set())
+    assert await told(daemon, turn.id) == await booked(daemon, turn.id) != (0, 0, 0)
+
+
+async def test_a_resumed_turn_goes_on_with_what_it_had_spent(
+    daemon: RunningDaemon,
+) -> None:
+    agent, host = await daemon.agent(), daemon.daemon
+
+    def start(limit: int) -> Turn:
+        return host.turns.start(
+            Context(host, OPERATOR),
+            host.agents.get(agent.id),
+            user_message("go"),
+            TurnOptions(turn_id="once", max_cost_micro_usd=limit),
+        )
+
+    daemon.model.fails(ProviderFault.SERVER, "half of it")
+    with pytest.raises(ProviderError):
+        await start(10_000).result()
+    before = await host.usage.of_turn("once")
+    assert before.cost_micro_usd > 0
+    lost = Spent(0.0, agent.id, "", "once", "scripted", "m", Usage(7, 8), 5_000)
+    await host.usage.book(lost)
+    with pytest.raises(QuotaExceeded, match=r"\$0.005"):
+        await start(5_500).result()
+    result = await start(10_000).result()
+    assert result.cost_micro_usd == before.cost_micro_usd + 5_000 + 20
+    assert await told(daemon, "once") == await booked(daemon, "once")
+
+
+async def told(host: RunningDaemon, turn_id: str) -> tuple[int, int, int]:
+    known = await host.daemon.journal.find(turn_id)
+    assert known is not None
+    used, cost = known.result.usage, known.result.cost_micro_usd
+    return used.input_tokens, used.output_tokens, cost
+
+
+async def booked(host: RunningDaemon, turn_id: str) -> tuple[int, int, int]:
+    total = await host.daemon.usage.of_turn(turn_id)
+    return total.input_tokens, total.output_tokens, total.cost_micro_usd
