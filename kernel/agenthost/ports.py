@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from quart import Quart
     from sqlalchemy import Connection, Select
 
+    from .history import Conversation
+    from .model_port import Payer, Target
+    from .record_port import Session
     from .routes import RouteGroup
 
 T = TypeVar("T")
@@ -43,6 +46,7 @@ class Port(StrEnum):
     EGRESS ``open(guards)``: the one HTTP client.
     RECORDS ``open(store, clock)``: what is kept of agents and turns (``record_port``).
     JOBS ``open(store, clock)``: durable work that happens once.
+    COMPACTION ``open(daemon)``: what condenses long conversations.
     MODELS ``open(daemon)``: which model a call goes to (``model_port``).
     FRONT ``open(daemon)``: what listens and serves the routes.
     """
@@ -53,6 +57,7 @@ class Port(StrEnum):
     EGRESS = "egress"
     RECORDS = "records"
     JOBS = "jobs"
+    COMPACTION = "compaction"
     MODELS = "models"
     FRONT = "front"
 
@@ -244,6 +249,30 @@ class Egress(Protocol):
 
     async def close(self) -> None:
         """Close all connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed:
+    """What a compaction did: how many messages it summarised and kept."""
+
+    summarised: int
+    kept: int
+
+
+class Compaction(Protocol):
+    """What keeps a conversation within its model's window, inside its mailbox."""
+
+    async def before_turn(
+        self, conversation: Conversation, target: Target, payer: Payer
+    ) -> bool:
+        """Condense what is too long; tell whether the session is to be read anew."""
+        ...
+
+    async def by_count(
+        self, session: Session, target: Target, payer: Payer
+    ) -> Condensed:
+        """Condense a session of more messages than the configured threshold."""
         ...
 
 
