@@ -116,7 +116,8 @@ def check_cut(stage: Stage, seen: Outcome, words: str) -> None:
     assert len(seen.partial) == 1
 
 
-@pytest.mark.parametrize("spoken", everyone(thorough=True))
+@pytest.mark.faults
+@pytest.mark.parametrize("spoken", everyone())
 async def test_an_answer_whole_when_the_line_falls_counts_once_or_is_asked_again(
     daemons: Daemons, spoken: Spoken
 ) -> None:

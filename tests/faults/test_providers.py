@@ -179,7 +179,7 @@ async def test_an_answer_that_drips_is_the_same_answer(
         assert (len(seen.heard), seen.waited) == (1, 0)
 
 
-@pytest.mark.parametrize("spoken", everyone(tools=True))
+@pytest.mark.parametrize("spoken", everyone(tools=True, thorough=True))
 async def test_calls_of_equal_ids_are_each_made_once(
     daemons: Daemons, spoken: Spoken
 ) -> None:
@@ -205,6 +205,7 @@ HEARTBEATS = {
 }
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_drip_that_never_ends_is_a_time_out(
     daemons: Daemons, monkeypatch: pytest.MonkeyPatch, dialect: str
