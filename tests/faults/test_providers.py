@@ -78,13 +78,18 @@ BEFORE_WORDS = (
         "time-out",
         lambda wire: streamed(wire, stall=True),
         frozenset({ProviderFault.TIMEOUT}),
-        silence=0.2,
+        silence=0.3,
     ),
     Kind("reset", lambda wire: streamed(wire, reset=True), BROKEN),
     Kind("malformed event", lambda wire: streamed(wire, [wire.garbage()]), MALFORMED),
     Kind("wrong JSON", lambda _: Reply((b'{"a": [1]}',), headers=JSON), MALFORMED),
     Kind("empty body", streamed, MALFORMED),
     Kind("giant line", giant_line, MALFORMED),
+)
+LATER = Kind(
+    "429 for an hour",
+    refused(429, Retry_After="3600"),
+    frozenset({ProviderFault.RATE_LIMITED}),
 )
 AFTER_WORDS = (
     Kind("half-closed", lambda wire: streamed(wire, begun(wire)), MALFORMED),
@@ -103,7 +108,7 @@ AFTER_WORDS = (
         "silence in mid-answer",
         lambda wire: streamed(wire, begun(wire), stall=True),
         frozenset({ProviderFault.TIMEOUT}),
-        silence=0.2,
+        silence=0.3,
     ),
 )
 
@@ -128,6 +133,8 @@ async def test_a_fault_before_the_first_word_is_tried_again_and_then_named(
             be_patient(monkeypatch, kind)
             await lasting(stage, kind)
             await passing(stage, kind)
+        be_patient(monkeypatch, LATER)
+        await hopeless(stage)
 
 
 async def lasting(stage: Stage, kind: Kind) -> None:
@@ -138,6 +145,15 @@ async def lasting(stage: Stage, kind: Kind) -> None:
     assert len(seen.heard) == ROUNDS, kind.name
     assert kind.waits * (ROUNDS - 1) <= seen.waited <= PATIENCE, kind.name
     assert not seen.partial, kind.name
+    seen.check_failed("")
+
+
+async def hopeless(stage: Stage) -> None:
+    """A wait beyond the deadline is neither cut short nor sat out."""
+    seen = await stage.turn(await stage.agent(), LATER.reply(stage.wire), HEALTHY)
+    assert fault_of(seen.error) in LATER.faults
+    assert len(seen.heard) == 1
+    assert seen.waited <= PATIENCE
     seen.check_failed("")
 
 
