@@ -115,6 +115,25 @@ from .providers import (
     read_error_body,
     transport_faults,
 )
+from .record_port import (
+    AgentRows,
+    Journal,
+    Ledger,
+    Memory,
+    ModelTotal,
+    PeriodTotal,
+    Records,
+    Session,
+    SessionItem,
+    Sessions,
+    Slot,
+    Spent,
+    Step,
+    Total,
+    TurnRecord,
+    TurnState,
+    namespace_of,
+)
 from .routes import (
     Answer,
     Call,
@@ -131,15 +150,14 @@ from .suggest import did_you_mean
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .agents import Agent, AgentMode
+    from .agents import Agent, AgentMode, AgentState
     from .config import load_config
     from .config_model import ProviderSection
     from .daemon import Daemon
     from .history import estimate_tokens
-    from .kv import namespace_of
     from .main import home_folder, run
+    from .manifest import Manifest
     from .plugins.loader import Plugins
-    from .tables import usage as usage_table
     from .turns.engine import user_message
     from .turns.events import (
         Done,
@@ -153,20 +171,19 @@ if TYPE_CHECKING:
         TurnResult,
     )
     from .turns.turn import Turn, TurnOptions
-    from .usage import Spent
 
 _LATER = {
     "Agent": "agents",
     "AgentMode": "agents",
+    "AgentState": "agents",
     "load_config": "config",
     "ProviderSection": "config_model",
     "Daemon": "daemon",
     "estimate_tokens": "history",
-    "namespace_of": "kv",
     "home_folder": "main",
     "run": "main",
+    "Manifest": "manifest",
     "Plugins": "plugins.loader",
-    "usage_table": "tables:usage",
     "user_message": "turns.engine",
     "Done": "turns.events",
     "Failed": "turns.events",
@@ -179,16 +196,14 @@ _LATER = {
     "TurnResult": "turns.events",
     "Turn": "turns.turn",
     "TurnOptions": "turns.turn",
-    "Spent": "usage",
 }
 
 
 def __getattr__(name: str) -> Any:
-    place = _LATER.get(name)
-    if place is None:
+    module = _LATER.get(name)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, _, inner = place.partition(":")
-    value = getattr(import_module(f"{__name__}.{module}"), inner or name)
+    value = getattr(import_module(f"{__name__}.{module}"), name)
     globals()[name] = value
     return value
 
@@ -203,6 +218,8 @@ __all__ = [
     "Agent",
     "AgentHostError",
     "AgentMode",
+    "AgentRows",
+    "AgentState",
     "AgentView",
     "Allow",
     "Answer",
@@ -247,13 +264,18 @@ __all__ = [
     "JobHandler",
     "JobState",
     "Jobs",
+    "Journal",
     "Json",
+    "Ledger",
     "LongContext",
+    "Manifest",
     "ManifestCase",
+    "Memory",
     "Message",
     "Missed",
     "ModelCall",
     "ModelFacts",
+    "ModelTotal",
     "Models",
     "NotFound",
     "NotSent",
@@ -262,6 +284,7 @@ __all__ = [
     "Part",
     "PathCase",
     "Payer",
+    "PeriodTotal",
     "PluginError",
     "Plugins",
     "Pool",
@@ -278,6 +301,7 @@ __all__ = [
     "RateLimited",
     "Reasoning",
     "ReasoningChunk",
+    "Records",
     "Replace",
     "Reply",
     "RequestCase",
@@ -290,11 +314,16 @@ __all__ = [
     "Secret",
     "SecuritySystem",
     "ServiceSpec",
+    "Session",
+    "SessionItem",
+    "Sessions",
+    "Slot",
     "Socket",
     "SocketClosed",
     "SocketRoute",
     "SpawnCase",
     "Spent",
+    "Step",
     "StorageFull",
     "Store",
     "Superseded",
@@ -314,10 +343,13 @@ __all__ = [
     "ToolSpec",
     "ToolStart",
     "ToolUse",
+    "Total",
     "Turn",
     "TurnEvent",
     "TurnOptions",
+    "TurnRecord",
     "TurnResult",
+    "TurnState",
     "Unauthenticated",
     "Unavailable",
     "UpstreamUnreachable",
@@ -339,6 +371,5 @@ __all__ = [
     "run",
     "timestamp",
     "transport_faults",
-    "usage_table",
     "user_message",
 ]

@@ -41,6 +41,7 @@ class Port(StrEnum):
     FILES ``open(root, guards)``: the agents' workspaces below a folder.
     VAULT ``open(home, environ)``: secrets at rest.
     EGRESS ``open(guards)``: the one HTTP client.
+    RECORDS ``open(store, clock)``: what is kept of agents and turns (``record_port``).
     JOBS ``open(store, clock)``: durable work that happens once.
     MODELS ``open(daemon)``: which model a call goes to (``model_port``).
     FRONT ``open(daemon)``: what listens and serves the routes.
@@ -50,6 +51,7 @@ class Port(StrEnum):
     FILES = "files"
     VAULT = "vault"
     EGRESS = "egress"
+    RECORDS = "records"
     JOBS = "jobs"
     MODELS = "models"
     FRONT = "front"

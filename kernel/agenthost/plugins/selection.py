@@ -30,6 +30,7 @@ SETS: Mapping[str, PluginSet] = MappingProxyType(
                 "plugin:http_api",
                 "plugin:cli",
                 "plugin:jobs",
+                "plugin:records",
                 "plugin:routing",
                 "plugin:storage",
                 "tool:*",

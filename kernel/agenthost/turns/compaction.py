@@ -7,14 +7,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection
-
 from ..chat import ChatRequest, Message, Role, Text, ToolOutput, ToolUse
 from ..errors import AgentHostError, ProviderError, ProviderFault
 from ..history import estimate_tokens, repaired, safe_cut
 from ..model_port import Answered, Payer, Target
-from ..sessions import Session, compact
-from ..usage import record
+from ..record_port import Session
 from .prompt import COMPACTION_REQUEST, COMPACTION_SYSTEM, SUMMARY_PREFIX
 
 if TYPE_CHECKING:
@@ -76,23 +73,19 @@ class Compaction:
         return await self._compact(session, target, payer)
 
     async def _compact(self, session: Session, target: Target, payer: Payer) -> Outcome:
-        numbered = await self._daemon.sessions.numbered(session)
-        said = [message for _, message in numbered]
+        history = await self._daemon.sessions.history(session)
+        summaries = 1 if session.summary else 0
+        said = history[summaries:]
         cut = safe_cut(said, self._daemon.config.compaction.keep_recent)
         if cut == 0:
             return Outcome(compacted=False, summarised=0, kept=len(said))
-        older = [session.summary] if session.summary else []
         payer = replace(payer, turn_id=f"compaction:{session.id}")
-        answer = await self._summary(target, [*older, *said[:cut]], payer)
-        now = self._daemon.clock.time()
+        answer = await self._summary(target, history[: summaries + cut], payer)
         text = SUMMARY_PREFIX + answer.completion.message.text
         summary = Message(Role.USER, (Text(text),))
-
-        def write(connection: Connection) -> None:
-            record(connection, answer.spent)
-            compact(connection, session.id, numbered[cut][0], summary, now)
-
-        await self._daemon.store.write(write)
+        await self._daemon.sessions.compact(
+            session.id, session.first_seq + cut, summary, answer.spent
+        )
         return Outcome(compacted=True, summarised=cut, kept=len(said) - cut)
 
     async def _summary(

@@ -10,15 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from ..chat import Message, Role, Text, Usage
+from ..chat import Message, Role, Text
 from ..context import AgentView, Context, Principal, PrincipalKind
 from ..errors import AgentHostError, Conflict, InvalidInput, TooLarge, Unavailable
 from ..history import repaired
 from ..model_port import Payer, Pool, Target
-from ..sessions import Session
-from . import journal
+from ..record_port import Session, TurnRecord, TurnState
 from .compaction import Compaction, Outcome
-from .events import NOTHING, TurnResult
+from .events import NOTHING
 from .mailbox import Mailboxes
 from .run import Run, TurnFailed
 from .turn import NO_OPTIONS, Turn, TurnOptions
@@ -27,7 +26,6 @@ from .warm import WarmSessions
 if TYPE_CHECKING:
     from ..agents import Agent
     from ..daemon import Daemon
-    from ..ports import Row
 
 log = logging.getLogger(__name__)
 
@@ -190,13 +188,13 @@ class Turns:
                 finally:
                     self._warm.give_back(turn.session_id, left)
         except asyncio.CancelledError:
-            await self._end(turn, run, turn.stopped(), journal.TurnState.CANCELLED)
+            await self._end(turn, run, turn.stopped(), TurnState.CANCELLED)
         except AgentHostError as error:
-            await self._end(turn, run, error, journal.TurnState.FAILED)
+            await self._end(turn, run, error, TurnState.FAILED)
         except Exception:
             log.exception("turn %s failed", turn.id)
             ours = TurnFailed("the turn failed for an internal reason; see the log")
-            await self._end(turn, run, ours, journal.TurnState.FAILED)
+            await self._end(turn, run, ours, TurnState.FAILED)
 
     def _ended(self, turn: Turn) -> None:
         """Close what a task that was cancelled before its first step left open."""
@@ -205,10 +203,10 @@ class Turns:
 
     async def _prepare(self, turn: Turn, warm: Warm | None) -> Run | None:
         """Load the session and begin; None when the turn had already ended."""
-        row = None
+        known = None
         if turn.options.turn_id is not None:
-            row = await self._daemon.store.first(journal.BY_ID, {"id": turn.id})
-            if row is not None and _replayed(turn, row):
+            known = await self._daemon.journal.find(turn.id)
+            if known is not None and _replayed(turn, known):
                 return None
         session, history = warm or await self._read(turn.session_id)
         if turn.options.history is not None:
@@ -218,7 +216,7 @@ class Turns:
                 session, history, self._target(turn), turn.payer
             )
         run = Run(self._daemon, turn, session)
-        await run.begin(history, resumed=row is not None)
+        run.begin(history, resumed=known is not None)
         return run
 
     async def _read(self, session_id: str) -> Warm:
@@ -231,15 +229,15 @@ class Turns:
         turn: Turn,
         run: Run | None,
         error: AgentHostError,
-        state: journal.TurnState,
+        state: TurnState,
     ) -> None:
         result = NOTHING
         if run is not None:
             result = run.progress.result(run.progress.said)
-            ending = journal.Ending(state, result, error)
+            closed = TurnRecord(state, result, error)
             # A session that was deleted meanwhile has nothing left to close.
             with suppress(AgentHostError):
-                await run.keep_what_was_said(ending)
+                await run.keep_what_was_said(closed)
         turn.fail(error, result)
 
     def _target(self, turn: Turn) -> Target:
@@ -268,16 +266,12 @@ def _check_chain(context: Context, agent: Agent, session_id: str) -> None:
         raise Conflict(f"agent calls are nested {CALL_DEPTH} deep; answer instead")
 
 
-def _replayed(turn: Turn, row: Row) -> bool:
+def _replayed(turn: Turn, known: TurnRecord) -> bool:
     """Give a turn that ended before its recorded end; False when it must go on."""
-    state = row["state"]
-    if state == journal.TurnState.CANCELLED:
+    if known.state is TurnState.CANCELLED:
         turn.fail(turn.stopped())
         return True
-    if state != journal.TurnState.DONE:
+    if known.state is not TurnState.DONE:
         return False
-    usage = Usage(row["input_tokens"], row["output_tokens"])
-    turn.finish(
-        TurnResult(row["response"], usage, row["iterations"], row["cost_micro_usd"])
-    )
+    turn.finish(known.result)
     return True

@@ -10,7 +10,7 @@ from collections import OrderedDict
 
 from ..chat import Message
 from ..history import estimate_tokens
-from ..sessions import Session
+from ..record_port import Session
 
 SESSIONS = 256
 TOKENS_PER_SESSION = 50_000

@@ -59,6 +59,7 @@ def enabled(plugins: Plugins) -> set[str]:
 EVERY_KIND = (
     "plugin:http_api",
     "plugin:jobs",
+    "plugin:records",
     "plugin:storage",
     "plugin:web_ui",
     "plugin:cli",
