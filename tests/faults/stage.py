@@ -12,11 +12,9 @@ import pytest
 from _pytest.mark import ParameterSet
 from agenthost import Context, Effect, ToolResult, ToolSpec, hookimpl
 from agenthost.chat import Message, Role
-from agenthost.codec import load_message
 from agenthost.context import OPERATOR
 from agenthost.errors import AgentHostError
 from agenthost.ports import Row
-from agenthost.tables import messages, tool_calls, turns
 from agenthost.testing import Daemons, ManualClock
 from agenthost.testing.daemons import RunningAgent, RunningDaemon
 from agenthost.testing.providers import WIRES, provider_of
@@ -31,6 +29,8 @@ from agenthost.testing.simulators import (
 )
 from agenthost.turns.engine import user_message
 from agenthost.turns.turn import TurnOptions
+from agenthost_records.codec import load_message
+from agenthost_records.tables import messages, tool_calls, turns
 from pydantic import BaseModel, Field
 from sqlalchemy import bindparam, select
 
