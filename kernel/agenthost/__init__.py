@@ -88,6 +88,8 @@ from .ports import (
     CHECK_HOST,
     FINAL_URL,
     BackendSpec,
+    Compaction,
+    Condensed,
     Egress,
     EgressPolicy,
     Files,
@@ -154,7 +156,7 @@ if TYPE_CHECKING:
     from .config import load_config
     from .config_model import ProviderSection
     from .daemon import Daemon
-    from .history import estimate_tokens
+    from .history import Conversation, estimate_tokens
     from .main import home_folder, run
     from .manifest import Manifest
     from .plugins.loader import Plugins
@@ -179,6 +181,7 @@ _LATER = {
     "load_config": "config",
     "ProviderSection": "config_model",
     "Daemon": "daemon",
+    "Conversation": "history",
     "estimate_tokens": "history",
     "home_folder": "main",
     "run": "main",
@@ -232,10 +235,13 @@ __all__ = [
     "ChatRequest",
     "Clock",
     "CommandSpec",
+    "Compaction",
     "Completion",
+    "Condensed",
     "ConfigError",
     "Conflict",
     "Context",
+    "Conversation",
     "Daemon",
     "Decoder",
     "Delta",

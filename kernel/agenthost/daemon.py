@@ -23,7 +23,7 @@ from .observe import Observers
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import Registry, compile_registry
-from .ports import Backends, Egress, Files, Front, Port, Store, Vault
+from .ports import Backends, Compaction, Egress, Files, Front, Port, Store, Vault
 from .record_port import Journal, Ledger, Memory, Records, Sessions
 from .supervisor import Supervisor
 from .turns.engine import Turns
@@ -67,6 +67,7 @@ class Daemon:
     sessions: Sessions
     journal: Journal
     models: Models
+    compaction: Compaction
     observers: Observers
     usage: Ledger
     toolbox: Toolbox
@@ -182,6 +183,7 @@ class Daemon:
         self.usage, self.kv = records.usage, records.memory
         self.observers = Observers(self.registry.observers, self.plugins.fail)
         self.models = backend(Port.MODELS).open(self)
+        self.compaction = backend(Port.COMPACTION).open(self)
         self.toolbox = Toolbox(self.registry, self.guards, self.observers)
         self.supervisor = Supervisor(self)
         self.turns = Turns(self)

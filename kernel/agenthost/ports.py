@@ -13,7 +13,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from .context import Principal
+from .context import Context, Principal
 from .errors import ConfigError
 from .secrets import Secret
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from quart import Quart
     from sqlalchemy import Connection, Select
 
+    from .history import Conversation
+    from .model_port import Target
+    from .record_port import Session
     from .routes import RouteGroup
 
 T = TypeVar("T")
@@ -43,6 +46,7 @@ class Port(StrEnum):
     EGRESS ``open(guards)``: the one HTTP client.
     RECORDS ``open(store, clock)``: what is kept of agents and turns (``record_port``).
     JOBS ``open(store, clock)``: durable work that happens once.
+    COMPACTION ``open(daemon)``: what condenses long conversations.
     MODELS ``open(daemon)``: which model a call goes to (``model_port``).
     FRONT ``open(daemon)``: what listens and serves the routes.
     """
@@ -53,6 +57,7 @@ class Port(StrEnum):
     EGRESS = "egress"
     RECORDS = "records"
     JOBS = "jobs"
+    COMPACTION = "compaction"
     MODELS = "models"
     FRONT = "front"
 
@@ -240,6 +245,30 @@ class Egress(Protocol):
 
     async def close(self) -> None:
         """Close all connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed:
+    """What a compaction did: how many messages it summarised and kept."""
+
+    summarised: int
+    kept: int
+
+
+class Compaction(Protocol):
+    """What keeps a conversation within its model's window, inside its mailbox."""
+
+    async def before_turn(
+        self, conversation: Conversation, target: Target, context: Context
+    ) -> bool:
+        """Condense what is too long; tell whether the session is to be read anew."""
+        ...
+
+    async def by_count(
+        self, session: Session, target: Target, context: Context
+    ) -> Condensed:
+        """Condense a session of more messages than the configured threshold."""
         ...
 
 

@@ -25,6 +25,7 @@ SETS: Mapping[str, PluginSet] = MappingProxyType(
         "default": PluginSet(),
         "minimal": PluginSet(
             (
+                "plugin:compaction",
                 "plugin:egress",
                 "plugin:front",
                 "plugin:http_api",

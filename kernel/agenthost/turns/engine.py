@@ -13,10 +13,9 @@ from uuid import uuid4
 from ..chat import Message, Role, Text, Usage
 from ..context import OPERATOR, AgentView, Context, Principal, PrincipalKind
 from ..errors import AgentHostError, Conflict, InvalidInput, TooLarge, Unavailable
-from ..history import repaired
+from ..history import Conversation, repaired
 from ..model_port import Pool, Target
-from ..record_port import Session, TurnRecord, TurnState
-from .compaction import Compaction, Outcome
+from ..record_port import TurnRecord, TurnState
 from .events import NOTHING
 from .mailbox import Mailboxes
 from .run import Progress, Run, TurnFailed
@@ -26,10 +25,10 @@ from .warm import WarmSessions
 if TYPE_CHECKING:
     from ..agents import Agent
     from ..daemon import Daemon
+    from ..ports import Condensed
 
 log = logging.getLogger(__name__)
 
-Warm = tuple[Session, list[Message]]
 MESSAGE_BYTES = 64 * 1024
 CALL_DEPTH = 5
 
@@ -56,7 +55,6 @@ class Turns:
         self._mailboxes = Mailboxes()
         self._live: dict[str, Turn] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._compaction = Compaction(daemon)
         self._warm = WarmSessions()
         self._draining = False
 
@@ -139,7 +137,7 @@ class Turns:
         """Tell whether the agent has a turn running or waiting."""
         return any(_agent_id(turn) == agent_id for turn in self._live.values())
 
-    async def compact(self, agent: Agent) -> Outcome:
+    async def compact(self, agent: Agent) -> Condensed:
         """Compact the agent's session inside its mailbox, when it is long enough."""
         async with self._mailboxes.hold(agent.session_id):
             session = await self._daemon.sessions.get(agent.session_id)
@@ -147,7 +145,7 @@ class Turns:
             self._warm.forget(session.id)
             view = AgentView(agent.id, agent.name, agent.manifest, session.id)
             context = Context(self._daemon, OPERATOR, agent=view)
-            return await self._compaction.by_count(session, target, context)
+            return await self._daemon.compaction.by_count(session, target, context)
 
     async def set_thinking(self, session_id: str, *, on: bool) -> None:
         """Switch extended thinking, from the session's next turn on."""
@@ -202,24 +200,24 @@ class Turns:
         self._live.pop(turn.id, None)
         turn.fail(turn.stopped())
 
-    async def _prepare(self, turn: Turn, warm: Warm | None) -> Run | None:
+    async def _prepare(self, turn: Turn, warm: Conversation | None) -> Run | None:
         """Load the session and begin; None when the turn had already ended."""
         known = None
         if turn.options.turn_id is not None:
             known = await self._daemon.journal.find(turn.id)
             if known is not None and _replayed(turn, known):
                 return None
-        session, history = warm or await self._read(turn.session_id)
+        said = warm or await self._read(turn.session_id)
         if turn.options.history is not None:
-            history = repaired(turn.options.history)
-        else:
-            session, history = await self._compaction.before_turn(
-                session, history, self._target(turn), turn.context
-            )
-        run = Run(self._daemon, turn, session)
+            said = Conversation(said.session, repaired(turn.options.history))
+        elif await self._daemon.compaction.before_turn(
+            said, self._target(turn), turn.context
+        ):
+            said = await self._read(turn.session_id)
+        run = Run(self._daemon, turn, said)
         if known is not None:
             await self._recall(turn, run.progress)
-        run.begin(history, resumed=known is not None)
+        run.begin(resumed=known is not None)
         return run
 
     async def _recall(self, turn: Turn, progress: Progress) -> None:
@@ -230,10 +228,10 @@ class Turns:
         if turn.options.max_cost_micro_usd is not None:
             turn.context.pools[-1].used += before.cost_micro_usd
 
-    async def _read(self, session_id: str) -> Warm:
+    async def _read(self, session_id: str) -> Conversation:
         sessions = self._daemon.sessions
         session = await sessions.get(session_id)
-        return session, repaired(await sessions.history(session))
+        return Conversation(session, repaired(await sessions.history(session)))
 
     async def _end(
         self,

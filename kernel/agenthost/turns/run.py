@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,9 @@ from ..chat import (
 )
 from ..context import AgentView
 from ..errors import AgentHostError
+from ..history import Conversation
 from ..model_port import Answered, Payer, Target
-from ..record_port import Session, Spent, Step, TurnRecord, TurnState
+from ..record_port import Spent, Step, TurnRecord, TurnState
 from .events import TextDelta, Thinking, ToolEnd, ToolStart, TurnResult
 from .prompt import system_prompt
 from .turn import Turn
@@ -66,30 +67,30 @@ class Progress:
 class Run:
     """The work of one turn, inside its session's mailbox."""
 
-    def __init__(self, daemon: Daemon, turn: Turn, session: Session) -> None:
+    def __init__(self, daemon: Daemon, turn: Turn, said: Conversation) -> None:
         self.daemon = daemon
         self.turn = turn
-        self.session = session
+        self.session = said.session
         self.progress = Progress()
-        self._history: list[Message] = []
-        self._seq = session.next_seq
+        self._said = said
+        self._seq = said.session.next_seq
         self._steps: list[Step] = []
         self._commits: list[asyncio.Future[None]] = []
         self._latest: asyncio.TimerHandle | None = None
 
-    def begin(self, history: Sequence[Message], *, resumed: bool) -> None:
+    def begin(self, *, resumed: bool) -> None:
         """Take up the conversation.
 
         The user message is on its way to disk now, or within ``TOGETHER`` seconds: when
         nobody watches, a quick answer goes with it in one commit.
         """
-        self._history = list(history)
         if resumed:
-            while self._history and _is_answer(self._history[-1]):
-                self._history.pop()
+            said = self._said.messages
+            while said and _is_answer(said[-1]):
+                said.pop()
             self._write(reopened=True)
             return
-        self._history.append(self.turn.message)
+        self._said.add(self.turn.message)
         self._note(self.turn.message, opened=self.session.agent_id)
         if self.turn.watched:
             self._flush()
@@ -115,7 +116,7 @@ class Run:
             request = ChatRequest(
                 model=target.model.upstream_id,
                 system=system,
-                messages=tuple(self._history),
+                messages=tuple(self._said.messages),
                 tools=tools,
                 max_tokens=self.turn.options.max_tokens
                 or agent.manifest.model.max_tokens,
@@ -139,11 +140,12 @@ class Run:
             "request or raise turns.max_iterations"
         )
 
-    def left(self) -> tuple[Session, list[Message]] | None:
+    def left(self) -> Conversation | None:
         """The session as this turn left it; None when its history was given."""
         if self.turn.options.history is not None:
             return None
-        return replace(self.session, next_seq=self._seq), self._history
+        self._said.session = replace(self.session, next_seq=self._seq)
+        return self._said
 
     async def keep_what_was_said(self, closed: TurnRecord) -> None:
         """Close the turn's row; words already delivered stay in the session."""
@@ -182,7 +184,7 @@ class Run:
         result = self.progress.result(text)
         self.turn.seal()
         self.progress.said = ""
-        self._history.append(completion.message)
+        self._said.add(completion.message)
         closed = TurnRecord(TurnState.DONE, result)
         self._write(completion.message, spent=spent, closed=closed)
         await self._settled()
@@ -192,7 +194,7 @@ class Run:
         self, message: Message, calls: tuple[ToolUse, ...], spent: Spent
     ) -> None:
         self.progress.said = ""
-        self._history.append(message)
+        self._said.add(message)
         self._write(message, spent=spent)
         await self._settled()
         inputs = {call.id: call.arguments for call in calls}
@@ -209,7 +211,7 @@ class Run:
 
     def _take(self, outputs: list[ToolOutput]) -> None:
         message = Message(Role.TOOL, tuple(outputs))
-        self._history.append(message)
+        self._said.add(message)
         self._write(message)
 
     async def _before_effect(self, call: ToolUse) -> None:

@@ -3,87 +3,87 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from ..chat import ChatRequest, Message, Role, Text, ToolOutput, ToolUse
-from ..context import Context
-from ..errors import AgentHostError, ProviderError, ProviderFault
-from ..history import estimate_tokens, repaired, safe_cut
-from ..model_port import Answered, Payer, Target
-from ..record_port import Session
-from .prompt import COMPACTION_REQUEST, COMPACTION_SYSTEM, SUMMARY_PREFIX
-
-if TYPE_CHECKING:
-    from ..daemon import Daemon
+from agenthost import (
+    AgentHostError,
+    Answered,
+    ChatRequest,
+    Condensed,
+    Context,
+    Conversation,
+    Daemon,
+    Message,
+    Payer,
+    ProviderError,
+    ProviderFault,
+    Role,
+    Session,
+    Target,
+    Text,
+    ToolOutput,
+    ToolUse,
+)
 
 log = logging.getLogger(__name__)
 
 SUMMARY_TOKENS = 1_024
 PART_CHARACTERS = 2_000
 
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a compaction did: how many messages it summarised and kept."""
-
-    compacted: bool
-    summarised: int
-    kept: int
+SYSTEM = (
+    "You condense conversations. Keep names, decisions, facts, open questions and "
+    "unfinished tasks; leave out pleasantries. Answer with the summary alone."
+)
+REQUEST = "Summarize this conversation:\n\n"
+PREFIX = "Summary of the conversation so far:\n\n"
 
 
-class Compaction:
-    """Decides when a session is too long and condenses it."""
+class SummaryCompaction:
+    """Lets the agent's own model summarise the older messages."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
 
     async def before_turn(
-        self, session: Session, history: list[Message], target: Target, context: Context
-    ) -> tuple[Session, list[Message]]:
-        """Compact when the message count or the model's window asks for it.
+        self, conversation: Conversation, target: Target, context: Context
+    ) -> bool:
+        """Condense when the message count or the model's window asks for it.
 
         A summary that fails leaves the session as it is: the turn goes on and may fail
         at the provider, which is better than losing what was said.
         """
         settings = self._daemon.config.compaction
-        if len(history) <= settings.keep_recent:
-            return session, history
+        count = len(conversation.messages)
         room = settings.threshold_ratio * target.model.context_window
-        if (
-            len(history) <= settings.threshold_messages
-            and estimate_tokens(history) <= room
-        ):
-            return session, history
+        small = count <= settings.threshold_messages and conversation.tokens <= room
+        if count <= settings.keep_recent or small:
+            return False
+        session = conversation.session
         try:
-            outcome = await self._compact(session, target, context)
+            return (await self._condense(session, target, context)).summarised > 0
         except AgentHostError as error:
             log.warning("session %s not compacted: %s", session.id, error.message)
-            return session, history
-        if not outcome.compacted:
-            return session, history
-        session = await self._daemon.sessions.get(session.id)
-        return session, repaired(await self._daemon.sessions.history(session))
+            return False
 
     async def by_count(
         self, session: Session, target: Target, context: Context
-    ) -> Outcome:
+    ) -> Condensed:
         """Compact when there are more messages than the threshold."""
         count = session.next_seq - session.first_seq
         if count <= self._daemon.config.compaction.threshold_messages:
-            return Outcome(compacted=False, summarised=0, kept=count)
-        return await self._compact(session, target, context)
+            return Condensed(summarised=0, kept=count)
+        return await self._condense(session, target, context)
 
-    async def _compact(
+    async def _condense(
         self, session: Session, target: Target, context: Context
-    ) -> Outcome:
+    ) -> Condensed:
         history = await self._daemon.sessions.history(session)
         summaries = 1 if session.summary else 0
         said = history[summaries:]
         cut = safe_cut(said, self._daemon.config.compaction.keep_recent)
         if cut == 0:
-            return Outcome(compacted=False, summarised=0, kept=len(said))
+            return Condensed(summarised=0, kept=len(said))
         assert context.agent is not None  # noqa: S101 - it is the agent's session
         payer = Payer(context.agent, f"compaction:{session.id}", context.pools)
         request = _request(target, history[: summaries + cut])
@@ -92,12 +92,12 @@ class Compaction:
             answer = await self._ask(target, request, payer)
             if seen is not None:
                 seen.result, seen.spent = answer.completion, answer.spent
-        text = SUMMARY_PREFIX + answer.completion.message.text
+        text = PREFIX + answer.completion.message.text
         summary = Message(Role.USER, (Text(text),))
         await self._daemon.sessions.compact(
             session.id, session.first_seq + cut, summary, answer.spent
         )
-        return Outcome(compacted=True, summarised=cut, kept=len(said) - cut)
+        return Condensed(summarised=cut, kept=len(said) - cut)
 
     async def _ask(
         self, target: Target, request: ChatRequest, payer: Payer
@@ -120,8 +120,8 @@ def _request(target: Target, older: list[Message]) -> ChatRequest:
     transcript = "\n".join(map(_line, older))[-target.model.context_window * 2 :]
     return ChatRequest(
         model=target.model.upstream_id,
-        system=COMPACTION_SYSTEM,
-        messages=(Message(Role.USER, (Text(COMPACTION_REQUEST + transcript),)),),
+        system=SYSTEM,
+        messages=(Message(Role.USER, (Text(REQUEST + transcript),)),),
         max_tokens=SUMMARY_TOKENS,
         temperature=0.3,
     )
@@ -138,3 +138,15 @@ def _line(message: Message) -> str:
             case ToolOutput(_, name, text):
                 words.append(f"[{name} answers: {text[:PART_CHARACTERS]}]")
     return f"{message.role.value}: {' '.join(words)}"
+
+
+def safe_cut(history: Sequence[Message], keep: int) -> int:
+    """Return the index from which at most ``keep`` messages stay, at a user message.
+
+    A cut never separates a call from its result: it moves back to the user message
+    that began the exchange.
+    """
+    index = max(len(history) - keep, 0)
+    while 0 < index < len(history) and history[index].role is not Role.USER:
+        index -= 1
+    return index
