@@ -79,7 +79,12 @@ async def test_a_failed_stream_says_error_then_done(daemon: RunningDaemon) -> No
     names = [name for name, _ in events]
     assert names == ["tool_use", "tool_result", "chunk", "error", "done"]
     assert events[-2][1]["code"] == "provider_error"
-    assert events[-1][1]["usage"] == {"input_tokens": 10, "output_tokens": 5}
+    total = await daemon.daemon.usage.of_agent(agent.id)
+    assert (total.requests, events[-1][1]["usage"]) == (
+        2,
+        {"input_tokens": total.input_tokens, "output_tokens": total.output_tokens},
+    )
+    assert total.output_tokens > 5
 
 
 async def test_a_client_that_leaves_a_stream_stops_its_turn(

@@ -7,6 +7,7 @@ from collections import deque
 
 import pytest
 from agenthost import ProviderError, ProviderFault
+from agenthost_routing.attempts import OF_THE_KEY, PASSING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -185,5 +186,66 @@ def test_any_healthy_target_answers(
         said, answered = await bench.passing(bench.hear("a", payer))
         assert said == answered.completion.message.text == "saved"
         assert answered.spent.provider == upstreams[healthy].slug
+
+    asyncio.run(scenario())
+
+
+class Scene:
+    """Three targets with up to three keys each, one of which will do."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.scenes: dict[str, deque[Fails | str]] = {}
+        self.upstreams = [
+            Upstream(slug, key_required=True, by_key=self.scenes) for slug in "abc"
+        ]
+        counts = [draw(st.integers(1, 3)) for _ in self.upstreams]
+        self.names = [
+            f"{upstream.slug}{number}"
+            for upstream, count in zip(self.upstreams, counts, strict=True)
+            for number in range(1, count + 1)
+        ]
+        self.good = draw(st.sampled_from(self.names))
+        self.past = draw(st.integers(0, 3))
+        # Who has seen this key fail often waits longer than a call may last.
+        passing = st.builds(Fails, st.sampled_from(sorted(PASSING)))
+        stumbles = draw(st.lists(passing, max_size=0 if self.past else 2))
+        longest = 1.0 if stumbles else 10_000.0
+        for name in self.names:
+            known = PASSING | OF_THE_KEY if name[0] == self.good[0] else None
+            faults = st.sampled_from(sorted(known)) if known else SICK
+            waits = st.none() | st.floats(0, longest)
+            fails = st.builds(Fails, faults, retry_after=waits)
+            told = draw(st.lists(fails, min_size=1, max_size=4))
+            self.scenes[name] = deque(told)
+        self.recovery: deque[Fails | str] = deque([*stumbles, "saved"])
+
+    def vault(self) -> dict[str, str]:
+        return {
+            f"provider/{name[0]}" + (f"#{name[1]}" if name[1] != "1" else ""): name
+            for name in self.names
+        }
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> Scene:
+    return Scene(draw)
+
+
+@settings(max_examples=150, deadline=None)
+@given(scene=scenes(), wait=st.floats(0, 400))
+def test_any_key_of_any_target_that_will_do_answers(scene: Scene, wait: float) -> None:
+    async def scenario() -> None:
+        bench = Bench(scene.upstreams, vault=scene.vault())
+        payer = bench.payer(FALLBACKS)
+        for _ in range(scene.past):
+            with pytest.raises(ProviderError):
+                await bench.passing(bench.ask("a", payer))
+            await bench.clock.advance(wait)
+        scene.scenes[scene.good] = scene.recovery
+        payer.failed.clear()
+        said, answered = await bench.passing(bench.hear("a", payer))
+        assert said == answered.completion.message.text == "saved"
+        assert answered.spent.provider == scene.good[0]
+        assert all(attempt.outcome for attempt in payer.failed)
 
     asyncio.run(scenario())

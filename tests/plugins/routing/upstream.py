@@ -50,6 +50,7 @@ class Upstream:
     key_required: bool = False
     input_cost: float = 1.0
     output_cost: float = 2.0
+    by_key: dict[str, deque[Fails | str]] = field(default_factory=dict)
     keys: list[str | None] = field(default_factory=list)
     requests: list[ChatRequest] = field(default_factory=list)
 
@@ -83,11 +84,18 @@ class Upstream:
             models=(model,),
         )
 
+    def _scene(self, key: str) -> Fails | str:
+        """The next of the key's scenes, the last one again and again; or of all."""
+        own = self.by_key.get(key)
+        if own:
+            return own.popleft() if len(own) > 1 else own[0]
+        return self.script.popleft() if self.script else self.usual
+
     async def stream(self, call: ModelCall) -> AsyncGenerator[Delta, None]:
         self.requests.append(call.request)
         key = call.endpoint.key
         self.keys.append(key.reveal() if key else None)
-        scene = self.script.popleft() if self.script else self.usual
+        scene = self._scene(self.keys[-1] or "")
         words = scene.after if isinstance(scene, Fails) else scene
         if words:
             yield TextChunk(words)
