@@ -96,13 +96,15 @@ class Probe:
 
     ``url`` is absolute, or a path below the base URL. In ``headers`` the text
     ``{key}`` stands for the key; a header that needs one is left out without.
-    ``proves_key`` is False where a wrong key gets the same answer.
+    ``proves_key`` is False where a wrong key gets the same answer; ``keys`` is a
+    pattern of those it may be sent with.
     """
 
     method: str
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     proves_key: bool = True
+    keys: str = ".*"
 
     def request(self, endpoint: Endpoint) -> HttpRequest:
         """Write the request for the resolved address and key."""

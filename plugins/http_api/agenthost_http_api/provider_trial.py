@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import aclosing
 from urllib.parse import urlsplit
 
@@ -92,6 +93,8 @@ async def _vouched_for(daemon: Daemon, facts: ProviderFacts) -> bool:
     if probe is None or not probe.proves_key or not keys:
         return False
     if section is not None and section.base_url is not None:
+        return False
+    if not re.fullmatch(probe.keys, keys[0].reveal()):
         return False
     wire = probe.request(Endpoint(facts.slug, facts.base_url, keys[0]))
     host = urlsplit(wire.url).hostname or ""

@@ -38,11 +38,13 @@ class Guarded(ProviderSimulator):
     def __init__(self) -> None:
         super().__init__(OpenAIChatWire())
         self.probes = 0
+        self.refused: list[str] = []
 
     def reply(self, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
         """Refuse whoever has not the key; GET is the probe."""
         given = headers.get("authorization", "").removeprefix("Bearer ")
         if given != GOOD:
+            self.refused.append(headers[":method"])
             return self.refuse(401, f"Incorrect API key provided: {given}")
         if headers[":method"] == "GET":
             self.probes += 1
@@ -346,7 +348,7 @@ def probed(upstream: Guarded) -> SimpleNamespace:
         env_var="PROBED_KEY",
         local=True,
         models=(ModelFacts("probed-1", "probed", "p1", "P1"),),
-        probe=Probe("GET", "/models", {"Authorization": "Bearer {key}"}),
+        probe=Probe("GET", "/models", {"Authorization": "Bearer {key}"}, keys="[^:]+"),
     )
 
     @hookimpl
@@ -365,6 +367,16 @@ async def test_a_probe_that_proves_the_key_spends_nothing(
     body = (await trial(daemon, "probed")).json()
     assert (body["status"], body["checked"]) == ("ok", "key")
     assert (upstream.probes, upstream.heard) == (1, [])
+
+
+async def test_a_probe_is_not_sent_a_key_it_is_not_for(
+    daemons: Daemons, upstream: Guarded
+) -> None:
+    daemon = await daemons.start(
+        plugins=[probed(upstream)], environ={"PROBED_KEY": f"{GOOD}:secret"}
+    )
+    assert (await trial(daemon, "probed")).status_code == 401
+    assert (upstream.probes, upstream.refused) == (0, ["POST"])
 
 
 async def test_a_probe_that_refuses_leaves_the_verdict_to_a_chat(
