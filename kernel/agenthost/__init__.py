@@ -68,6 +68,7 @@ from .model_port import Pool as Pool
 from .model_port import Target as Target
 from .observe import Activity as Activity
 from .observe import Observer as Observer
+from .plugins.calls import describe as describe
 from .plugins.guards import ALLOW as ALLOW
 from .plugins.guards import AddressCase as AddressCase
 from .plugins.guards import Allow as Allow
@@ -97,6 +98,7 @@ from .ports import FINAL_URL as FINAL_URL
 from .ports import BackendSpec as BackendSpec
 from .ports import Egress as Egress
 from .ports import EgressPolicy as EgressPolicy
+from .ports import Events as Events
 from .ports import Files as Files
 from .ports import Front as Front
 from .ports import Port as Port

@@ -16,7 +16,6 @@ from .agents import Agents
 from .clock import Clock, SystemClock
 from .config import LoadedConfig, load_config
 from .errors import ConfigError, PluginError
-from .events import EventBus
 from .home_lock import HomeLock, lock_home
 from .job_port import Jobs
 from .kv import KeyValues
@@ -25,7 +24,7 @@ from .observe import Observers
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import Registry, compile_registry
-from .ports import Backends, Egress, Files, Front, Port, Store, Vault
+from .ports import Backends, Egress, Events, Files, Front, Port, Store, Vault
 from .sessions import Sessions
 from .supervisor import Supervisor
 from .turns.engine import Turns
@@ -74,7 +73,7 @@ class Daemon:
     usage: UsageLedger
     toolbox: Toolbox
     turns: Turns
-    events: EventBus
+    events: Events
     jobs: Jobs
     supervisor: Supervisor
     front: Front
@@ -179,7 +178,7 @@ class Daemon:
         workspaces = self.data_dir / "workspaces"
         self.files = backend(Port.FILES).open(workspaces, self.guards)
         self.kv = KeyValues(self.store, self.clock)
-        self.events = EventBus(self.plugins, self.clock)
+        self.events = backend(Port.EVENTS).open(self.plugins, self.clock)
         self._on_stop("events", self.events.stop)
         self.agents = Agents(self.store, self.clock, self.guards)
         self.sessions = Sessions(self.store, self.clock)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from quart import Quart
     from sqlalchemy import Connection, Select
 
+    from .plugins.specs import Event
     from .routes import RouteGroup
 
 T = TypeVar("T")
@@ -42,6 +43,7 @@ class Port(StrEnum):
     VAULT ``open(home, environ)``: secrets at rest.
     EGRESS ``open(guards)``: the one HTTP client.
     JOBS ``open(store, clock)``: durable work that happens once.
+    EVENTS ``open(plugins, clock)``: who is told of what happened.
     MODELS ``open(daemon)``: which model a call goes to (``model_port``).
     FRONT ``open(daemon)``: what listens and serves the routes.
     """
@@ -51,6 +53,7 @@ class Port(StrEnum):
     VAULT = "vault"
     EGRESS = "egress"
     JOBS = "jobs"
+    EVENTS = "events"
     MODELS = "models"
     FRONT = "front"
 
@@ -242,6 +245,26 @@ class Egress(Protocol):
 
     async def close(self) -> None:
         """Close all connections."""
+        ...
+
+
+class Events(Protocol):
+    """The bus: tells this process and plugins' ``on_event`` what happened."""
+
+    def publish(self, event: Event) -> None:
+        """Tell everyone; call it after the cause was committed. Never raises."""
+        ...
+
+    def subscribe(self, subscriber: Callable[[Event], None]) -> Callable[[], None]:
+        """Call the function, in the publisher's thread, for each event from now on.
+
+        Returns:
+            A function that ends it; calling it twice is fine.
+        """
+        ...
+
+    async def stop(self) -> None:
+        """Take no more events and wait, within limits, until plugins heard all."""
         ...
 
 

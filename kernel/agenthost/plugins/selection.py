@@ -26,6 +26,7 @@ SETS: Mapping[str, PluginSet] = MappingProxyType(
         "minimal": PluginSet(
             (
                 "plugin:egress",
+                "plugin:events",
                 "plugin:front",
                 "plugin:http_api",
                 "plugin:cli",
