@@ -8,6 +8,8 @@ import stays cheap.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from agenthost_toml import did_you_mean as did_you_mean
+
 from .authorize import authorize as authorize
 from .chat import ChatRequest as ChatRequest
 from .chat import Completion as Completion
@@ -131,7 +133,6 @@ from .routes import Socket as Socket
 from .routes import SocketClosed as SocketClosed
 from .routes import SocketRoute as SocketRoute
 from .secrets import Secret as Secret
-from .suggest import did_you_mean as did_you_mean
 from .version import __version__ as __version__
 
 if TYPE_CHECKING:

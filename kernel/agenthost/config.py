@@ -8,19 +8,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from .config_env import EnvLayer, read_environment
-from .config_model import Config
-from .errors import ConfigError
-from .key_lines import KeyLines
-from .typed_toml import (
+from agenthost_toml import (
+    KeyLines,
     Problem,
     TomlSyntax,
     parse_toml,
     problems,
     unknown_keys,
 )
+from pydantic import ValidationError
+
+from .config_env import EnvLayer, read_environment
+from .config_model import Config
+from .errors import ConfigError
 
 FILE = "config.toml"
 ALIASES = {"api_listen": "listen_addr"}

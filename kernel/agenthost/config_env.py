@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args, get_origin
 
+from agenthost_toml import KeyPath, did_you_mean, unknown_keys
 from pydantic import BaseModel
 
 from .config_model import Config
-from .suggest import did_you_mean
-from .typed_toml import KeyPath, unknown_keys
 
 PREFIX = "AGENTHOST_"
 OTHERS = frozenset({"AGENTHOST_HOME"})

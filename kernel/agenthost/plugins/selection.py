@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
+from agenthost_toml import did_you_mean
+
 from ..config_model import PluginSelection
-from ..suggest import did_you_mean
 from .discovery import Found
 
 
