@@ -8,7 +8,7 @@ import stays cheap.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agenthost_toml import did_you_mean as did_you_mean
+from agenthost_toml.suggest import did_you_mean as did_you_mean
 
 from .authorize import authorize as authorize
 from .chat import ChatRequest as ChatRequest

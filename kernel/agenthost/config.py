@@ -8,14 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from agenthost_toml import (
-    KeyLines,
-    Problem,
-    TomlSyntax,
-    parse_toml,
-    problems,
-    unknown_keys,
-)
+from agenthost_toml.lines import KeyLines
+from agenthost_toml.parse import TomlSyntax, parse_toml
+from agenthost_toml.problems import Problem, problems, unknown_keys
 from pydantic import ValidationError
 
 from .config_env import EnvLayer, read_environment

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from agenthost_toml import Blankable, Names, Table
+from agenthost_toml.problems import Blankable, Names, Table
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from .secrets import Secret

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, Self
 
-from agenthost_toml import Names, Table
+from agenthost_toml.problems import Names, Table
 from pydantic import (
     AfterValidator,
     AliasChoices,

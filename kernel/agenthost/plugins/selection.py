@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
-from agenthost_toml import did_you_mean
+from agenthost_toml.suggest import did_you_mean
 
 from ..config_model import PluginSelection
 from .discovery import Found

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 import pluggy
-from agenthost_toml import did_you_mean
+from agenthost_toml.suggest import did_you_mean
 
 from ..errors import PluginError
 from ..observe import Observer

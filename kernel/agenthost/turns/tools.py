@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from agenthost_toml import did_you_mean
+from agenthost_toml.suggest import did_you_mean
 from pydantic import BaseModel, ValidationError
 
 from ..authorize import authorize

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from agenthost_toml import dotted
+from agenthost_toml.problems import dotted
 
 from .findings import Finding, Json, Path, shorten
 from .globs import check_glob, is_literal

@@ -8,7 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from agenthost_toml import TomlSyntax, parse_toml, problems
+from agenthost_toml.parse import TomlSyntax, parse_toml
+from agenthost_toml.problems import problems
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from .findings import CapabilityError, Finding

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
-from agenthost_toml import TomlSyntax, dotted, parse_toml
+from agenthost_toml.parse import TomlSyntax, parse_toml
+from agenthost_toml.problems import dotted
 
 from .findings import CapabilityError, Finding, Json, Path, shorten
 from .positions import MAX_DEPTH, duplicate_key

@@ -6,7 +6,7 @@ import tomllib
 from typing import Any
 
 import tomlkit
-from agenthost_toml import KeyLines
+from agenthost_toml.lines import KeyLines
 from hypothesis import given
 from hypothesis import strategies as st
 

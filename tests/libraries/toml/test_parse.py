@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from agenthost_toml import TomlSyntax, parse_toml
+from agenthost_toml.parse import TomlSyntax, parse_toml
 
 DEEP = "nested deeper than 64 levels"
 
