@@ -144,8 +144,6 @@ if TYPE_CHECKING:
     from .daemon import Daemon as Daemon
     from .history import estimate_tokens as estimate_tokens
     from .kv import namespace_of as namespace_of
-    from .main import home_folder as home_folder
-    from .main import run as run
     from .plugins.loader import Plugins as Plugins
     from .turns.engine import user_message as user_message
     from .turns.events import Done as Done
@@ -170,7 +168,6 @@ _LATER = {
     "daemon": ("Daemon",),
     "history": ("estimate_tokens",),
     "kv": ("namespace_of",),
-    "main": ("home_folder", "run"),
     "plugins.loader": ("Plugins",),
     "tables": ("usage_table",),
     "turns.engine": ("user_message",),
