@@ -30,6 +30,7 @@ check: $(VENV)/.installed-dev ## format, lint, types, borders, sizes, hook docs,
 
 bench: $(VENV)/.installed-dev ## measure every row beside its yardstick
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.dialects
 	$(BIN)/python -m benchmarks.desktop_shell
 
 faults: $(VENV)/.installed-dev ## slow fault injection

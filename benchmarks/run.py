@@ -11,19 +11,29 @@ from pathlib import Path
 from .rows import Row, all_rows
 
 RESULTS = Path(__file__).parent / "results.jsonl"
-COLUMNS = "{:<32} {:>12} {:>12} {:>9} {:>10}  {}"
+COLUMNS = "{:<40} {:>12} {:>12} {:>9} {:>10}  {}"
 
 
 def main() -> int:
     """Measure everything; 1 when a target is missed."""
-    run = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    print(COLUMNS.format("what", "ours", "yardstick", "ratio", "target", "met"))
+    run = begin()
     rows = []
     for row in all_rows():
-        print(line(row), flush=True)
-        keep(run, row)
+        tell(run, row)
         rows.append(row)
     return 0 if all(row.met for row in rows) else 1
+
+
+def begin() -> str:
+    """Print the head of the table; return the moment that names the run."""
+    print(COLUMNS.format("what", "ours", "yardstick", "ratio", "target", "met"))
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def tell(run: str, row: Row) -> None:
+    """Print a row and keep its figures."""
+    print(line(row), flush=True)
+    keep(run, row)
 
 
 def line(row: Row) -> str:

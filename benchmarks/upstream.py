@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Iterable
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 50, "total_tokens": 60}
 
@@ -32,10 +33,14 @@ def streamed(chunks: int) -> bytes:
     frames = [frame({"role": "assistant", "content": "word "})]
     frames += [frame({"content": "word "})] * (chunks - 1)
     frames += [frame({}, "stop"), b"data: [DONE]\n\n"]
+    return in_chunks(frames, "text/event-stream")
+
+
+def in_chunks(frames: Iterable[bytes], media_type: str) -> bytes:
+    """Write an answer of one HTTP chunk a frame."""
     head = (
-        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
-        b"transfer-encoding: chunked\r\n\r\n"
-    )
+        b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ntransfer-encoding: chunked\r\n\r\n"
+    ) % media_type.encode()
     body = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in frames)
     return head + body + b"0\r\n\r\n"
 
@@ -56,7 +61,11 @@ def whole(chunks: int) -> bytes:
 
 def reply(status: int, answer: object) -> bytes:
     """Write a JSON answer."""
-    body = json.dumps(answer).encode()
+    return in_one_piece(status, json.dumps(answer).encode())
+
+
+def in_one_piece(status: int, body: bytes) -> bytes:
+    """Write an answer whose body is JSON already."""
     return (
         b"HTTP/1.1 %d -\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
         % (status, len(body))

@@ -98,6 +98,8 @@ from .plugins.specs import ToolSpec as ToolSpec
 from .ports import CHECK_HOST as CHECK_HOST
 from .ports import FINAL_URL as FINAL_URL
 from .ports import BackendSpec as BackendSpec
+from .ports import Compaction as Compaction
+from .ports import Condensed as Condensed
 from .ports import Egress as Egress
 from .ports import EgressPolicy as EgressPolicy
 from .ports import Events as Events
@@ -123,6 +125,23 @@ from .providers import ProviderSpec as ProviderSpec
 from .providers import open_stream as open_stream
 from .providers import read_error_body as read_error_body
 from .providers import transport_faults as transport_faults
+from .record_port import AgentRows as AgentRows
+from .record_port import Journal as Journal
+from .record_port import Ledger as Ledger
+from .record_port import Memory as Memory
+from .record_port import ModelTotal as ModelTotal
+from .record_port import PeriodTotal as PeriodTotal
+from .record_port import Records as Records
+from .record_port import Session as Session
+from .record_port import SessionItem as SessionItem
+from .record_port import Sessions as Sessions
+from .record_port import Slot as Slot
+from .record_port import Spent as Spent
+from .record_port import Step as Step
+from .record_port import Total as Total
+from .record_port import TurnRecord as TurnRecord
+from .record_port import TurnState as TurnState
+from .record_port import namespace_of as namespace_of
 from .routes import Answer as Answer
 from .routes import Call as Call
 from .routes import EventStream as EventStream
@@ -136,14 +155,15 @@ from .secrets import Secret as Secret
 from .version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from . import tables
     from .agents import Agent as Agent
     from .agents import AgentMode as AgentMode
+    from .agents import AgentState as AgentState
     from .config import load_config as load_config
     from .config_model import ProviderSection as ProviderSection
     from .daemon import Daemon as Daemon
+    from .history import Conversation as Conversation
     from .history import estimate_tokens as estimate_tokens
-    from .kv import namespace_of as namespace_of
+    from .manifest import Manifest as Manifest
     from .plugins.loader import Plugins as Plugins
     from .turns.engine import user_message as user_message
     from .turns.events import Done as Done
@@ -157,19 +177,22 @@ if TYPE_CHECKING:
     from .turns.events import TurnResult as TurnResult
     from .turns.turn import Turn as Turn
     from .turns.turn import TurnOptions as TurnOptions
-    from .usage import Spent as Spent
-
-    usage_table = tables.usage
 
 _LATER = {
-    "agents": ("Agent", "AgentMode"),
+    "agents": (
+        "Agent",
+        "AgentMode",
+        "AgentState",
+    ),
     "config": ("load_config",),
     "config_model": ("ProviderSection",),
     "daemon": ("Daemon",),
-    "history": ("estimate_tokens",),
-    "kv": ("namespace_of",),
+    "history": (
+        "Conversation",
+        "estimate_tokens",
+    ),
+    "manifest": ("Manifest",),
     "plugins.loader": ("Plugins",),
-    "tables": ("usage_table",),
     "turns.engine": ("user_message",),
     "turns.events": (
         "Done",
@@ -182,16 +205,16 @@ _LATER = {
         "TurnEvent",
         "TurnResult",
     ),
-    "turns.turn": ("Turn", "TurnOptions"),
-    "usage": ("Spent",),
+    "turns.turn": (
+        "Turn",
+        "TurnOptions",
+    ),
 }
-_INNER_NAMES = {"usage_table": "usage"}
 
 
 def __getattr__(name: str) -> Any:
     for module, names in _LATER.items():
         if name in names:
-            inner = _INNER_NAMES.get(name, name)
-            globals()[name] = getattr(import_module(f"{__name__}.{module}"), inner)
+            globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
             return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

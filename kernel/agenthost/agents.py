@@ -1,34 +1,18 @@
-"""Agents: who exists, in which state, with which manifest; the table is the truth."""
+"""Agents: who exists, in which state, with which manifest; the rows are the truth."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 from uuid import UUID, uuid4
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
-from sqlalchemy.exc import IntegrityError
-
-from . import sessions
 from .clock import Clock
-from .codec import dump_json
 from .context import Principal
 from .errors import Conflict, InvalidInput, NotFound
-from .kv import erase_namespace
 from .manifest import Manifest
 from .plugins.guards import Guard, Guards, SpawnCase
-from .ports import Row, Store
-from .tables import agents as table
-from .tables import sessions as session_table
-
-_ALL = select(table).order_by(table.c.created_at, table.c.id)
-_SESSIONS_OF = select(session_table.c.id).where(
-    session_table.c.agent_id == bindparam("agent")
-)
+from .record_port import AgentRows
 
 
 class AgentState(StrEnum):
@@ -75,8 +59,8 @@ class Agent:
 class Agents:
     """The agents of one daemon."""
 
-    def __init__(self, store: Store, clock: Clock, guards: Guards) -> None:
-        self._store = store
+    def __init__(self, rows: AgentRows, clock: Clock, guards: Guards) -> None:
+        self._rows = rows
         self._clock = clock
         self._guards = guards
         self._by_id: dict[str, Agent] = {}
@@ -84,8 +68,8 @@ class Agents:
 
     async def load(self) -> None:
         """Read all agents, oldest first."""
-        for row in await self._store.read(_ALL):
-            self._keep(_agent(row))
+        for agent in await self._rows.load():
+            self._keep(agent)
 
     def list(self) -> list[Agent]:
         """All agents, oldest first."""
@@ -140,10 +124,7 @@ class Agents:
             created_at=now,
             updated_at=now,
         )
-        try:
-            await self._store.write(partial(_insert, agent=agent))
-        except IntegrityError:
-            raise Conflict(f"an agent named {agent.name!r} exists already") from None
+        await self._rows.add(agent)
         self._keep(agent)
         return agent
 
@@ -172,88 +153,22 @@ class Agents:
     async def new_session(self, agent: Agent) -> Agent:
         """Give the agent an empty session and delete its old one."""
         fresh = replace(agent, session_id=str(uuid4()), updated_at=self._clock.time())
-        await self._store.write(
-            partial(_switch_session, agent=fresh, old=agent.session_id)
-        )
+        await self._rows.switch_session(fresh, agent.session_id)
         self._keep(fresh)
         return fresh
 
     async def delete(self, agent: Agent) -> None:
         """Remove the agent with its sessions and its memory; its usage stays."""
-        rows = await self._store.read(_SESSIONS_OF, {"agent": agent.id})
-        await self._store.write(
-            partial(_delete, agent_id=agent.id, session_ids=[row["id"] for row in rows])
-        )
+        await self._rows.delete(agent.id)
         self._by_id.pop(agent.id, None)
         self._by_name.pop(agent.name, None)
 
     async def _save(self, agent: Agent) -> Agent:
         agent = replace(agent, updated_at=self._clock.time())
-        row = _row(agent)
-        row.pop("id")
-        statement = update(table).where(table.c.id == agent.id).values(**row)
-        await self._store.write(
-            lambda connection: connection.execute(statement).rowcount
-        )
+        await self._rows.save(agent)
         self._keep(agent)
         return agent
 
     def _keep(self, agent: Agent) -> None:
         self._by_id[agent.id] = agent
         self._by_name[agent.name] = agent
-
-
-def _row(agent: Agent) -> dict[str, object]:
-    return {
-        "id": agent.id,
-        "name": agent.name,
-        "state": agent.state.value,
-        "mode": agent.mode.value,
-        "session_id": agent.session_id,
-        "manifest": agent.manifest.model_json(),
-        "pinned_model": dump_json(agent.pinned_model) if agent.pinned_model else None,
-        "created_at": agent.created_at,
-        "updated_at": agent.updated_at,
-    }
-
-
-def _agent(row: Row) -> Agent:
-    pinned = json.loads(row["pinned_model"]) if row["pinned_model"] else None
-    return Agent(
-        id=row["id"],
-        name=row["name"],
-        state=AgentState(row["state"]),
-        mode=AgentMode(row["mode"]),
-        session_id=row["session_id"],
-        manifest=Manifest.from_json(row["manifest"]),
-        pinned_model=(pinned[0], pinned[1]) if pinned else None,
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
-
-
-def _insert(connection: Connection, agent: Agent) -> None:
-    connection.execute(insert(table), _row(agent))
-    _open_session(connection, agent, agent.created_at)
-
-
-def _open_session(connection: Connection, agent: Agent, now: float) -> None:
-    row = sessions.new_row(agent.session_id, agent.id, now, ephemeral=False)
-    connection.execute(insert(session_table), row)
-
-
-def _switch_session(connection: Connection, agent: Agent, old: str) -> None:
-    sessions.erase(connection, old)
-    _open_session(connection, agent, agent.updated_at)
-    connection.execute(
-        update(table)
-        .where(table.c.id == agent.id)
-        .values(session_id=agent.session_id, updated_at=agent.updated_at)
-    )
-
-
-def _delete(connection: Connection, agent_id: str, session_ids: Iterable[str]) -> None:
-    for session_id in session_ids:
-        sessions.erase(connection, session_id)
-    erase_namespace(connection, agent_id)
-    connection.execute(delete(table).where(table.c.id == agent_id))

@@ -11,26 +11,32 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import kv, tables
 from .agents import Agents
 from .clock import Clock, SystemClock
 from .config import LoadedConfig, load_config
 from .errors import ConfigError, PluginError
 from .home_lock import HomeLock, lock_home
 from .job_port import Jobs
-from .kv import KeyValues
 from .model_port import Models
 from .observe import Observers
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import Registry, compile_registry
-from .ports import Backends, Egress, Events, Files, Front, Port, Store, Vault
-from .sessions import Sessions
+from .ports import (
+    Backends,
+    Compaction,
+    Egress,
+    Events,
+    Files,
+    Front,
+    Port,
+    Store,
+    Vault,
+)
+from .record_port import Journal, Ledger, Memory, Records, Sessions
 from .supervisor import Supervisor
 from .turns.engine import Turns
-from .turns.journal import interrupt_all
 from .turns.tools import Toolbox
-from .usage import UsageLedger
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -63,14 +69,16 @@ class Daemon:
     registry: Registry
     store: Store
     vault: Vault
-    kv: KeyValues
+    kv: Memory
     files: Files
     egress: Egress
     agents: Agents
     sessions: Sessions
+    journal: Journal
     models: Models
+    compaction: Compaction
     observers: Observers
-    usage: UsageLedger
+    usage: Ledger
     toolbox: Toolbox
     turns: Turns
     events: Events
@@ -151,8 +159,7 @@ class Daemon:
         self.warnings.extend(await self.plugins.load(self.config))
         self.registry = await compile_registry(self.plugins, self._open_front)
         self.guards = self.registry.security.guards
-        schemas = (tables.SCHEMA, kv.SCHEMA, *self.registry.schemas)
-        self.store = await self._open_store(schemas)
+        self.store = await self._open_store(self.registry.schemas)
         self._on_stop("store", self.store.close)
 
     def _open_front(self, backends: Backends) -> Quart:
@@ -177,20 +184,21 @@ class Daemon:
         self._on_stop("egress", self.egress.close)
         workspaces = self.data_dir / "workspaces"
         self.files = backend(Port.FILES).open(workspaces, self.guards)
-        self.kv = KeyValues(self.store, self.clock)
         self.events = backend(Port.EVENTS).open(self.plugins, self.clock)
         self._on_stop("events", self.events.stop)
-        self.agents = Agents(self.store, self.clock, self.guards)
-        self.sessions = Sessions(self.store, self.clock)
-        self.usage = UsageLedger(self.store)
+        records: Records = backend(Port.RECORDS).open(self.store, self.clock)
+        self.agents = Agents(records.agents, self.clock, self.guards)
+        self.sessions, self.journal = records.sessions, records.journal
+        self.usage, self.kv = records.usage, records.memory
         self.observers = Observers(self.registry.observers, self.plugins.fail)
         self.models = backend(Port.MODELS).open(self)
+        self.compaction = backend(Port.COMPACTION).open(self)
         self.toolbox = Toolbox(self.registry, self.guards, self.observers)
         self.supervisor = Supervisor(self)
         self.turns = Turns(self)
         self.jobs = backend(Port.JOBS).open(self.store, self.clock)
         await self.agents.load()
-        interrupted = await self.store.write(interrupt_all)
+        interrupted = await self.journal.interrupt_all()
         if interrupted:
             log.warning("the last end interrupted %d turns", interrupted)
         await self.jobs.start()

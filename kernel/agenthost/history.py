@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from .chat import Image, Message, Reasoning, Role, Text, ToolOutput, ToolUse
+
+if TYPE_CHECKING:
+    from .record_port import Session
 
 UNKNOWN = (
     "No result is known: the call was interrupted. It may or may not have taken "
@@ -64,16 +68,20 @@ def _close_calls(fixed: list[Message]) -> None:
     fixed.append(Message(Role.TOOL, (*results, *missing)))
 
 
-def safe_cut(history: Sequence[Message], keep: int) -> int:
-    """Return the index from which at most ``keep`` messages stay, at a user message.
+class Conversation:
+    """A session and what is said in it; ``tokens`` estimates its size."""
 
-    A cut never separates a call from its result: it moves back to the user message
-    that began the exchange.
-    """
-    index = max(len(history) - keep, 0)
-    while 0 < index < len(history) and history[index].role is not Role.USER:
-        index -= 1
-    return index
+    __slots__ = ("messages", "session", "tokens")
+
+    def __init__(self, session: Session, messages: list[Message]) -> None:
+        self.session = session
+        self.messages = messages
+        self.tokens = estimate_tokens(messages)
+
+    def add(self, message: Message) -> None:
+        """Go on with a message, the session's next."""
+        self.messages.append(message)
+        self.tokens += estimate_tokens((message,))
 
 
 def estimate_tokens(history: Iterable[Message]) -> int:

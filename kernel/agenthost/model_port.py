@@ -11,7 +11,7 @@ from .context import AgentView
 from .providers import ModelFacts, ProviderSpec
 
 if TYPE_CHECKING:
-    from .usage import Spent
+    from .record_port import Spent
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from quart import Quart
     from sqlalchemy import Connection, Select
 
+    from .history import Conversation
+    from .model_port import Payer, Target
     from .plugins.specs import Event
+    from .record_port import Session
     from .routes import RouteGroup
 
 T = TypeVar("T")
@@ -42,8 +45,10 @@ class Port(StrEnum):
     FILES ``open(root, guards)``: the agents' workspaces below a folder.
     VAULT ``open(home, environ)``: secrets at rest.
     EGRESS ``open(guards)``: the one HTTP client.
+    RECORDS ``open(store, clock)``: what is kept of agents and turns (``record_port``).
     JOBS ``open(store, clock)``: durable work that happens once.
     EVENTS ``open(plugins, clock)``: who is told of what happened.
+    COMPACTION ``open(daemon)``: what condenses long conversations.
     MODELS ``open(daemon)``: which model a call goes to (``model_port``).
     FRONT ``open(daemon)``: what listens and serves the routes.
     """
@@ -52,8 +57,10 @@ class Port(StrEnum):
     FILES = "files"
     VAULT = "vault"
     EGRESS = "egress"
+    RECORDS = "records"
     JOBS = "jobs"
     EVENTS = "events"
+    COMPACTION = "compaction"
     MODELS = "models"
     FRONT = "front"
 
@@ -265,6 +272,30 @@ class Events(Protocol):
 
     async def stop(self) -> None:
         """Take no more events and wait, within limits, until plugins heard all."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed:
+    """What a compaction did: how many messages it summarised and kept."""
+
+    summarised: int
+    kept: int
+
+
+class Compaction(Protocol):
+    """What keeps a conversation within its model's window, inside its mailbox."""
+
+    async def before_turn(
+        self, conversation: Conversation, target: Target, payer: Payer
+    ) -> bool:
+        """Condense what is too long; tell whether the session is to be read anew."""
+        ...
+
+    async def by_count(
+        self, session: Session, target: Target, payer: Payer
+    ) -> Condensed:
+        """Condense a session of more messages than the configured threshold."""
         ...
 
 

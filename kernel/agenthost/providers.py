@@ -10,9 +10,10 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from .chat import ChatRequest, Completion, Delta
+from .chat import ChatRequest, Completion, Delta, TextChunk
 from .errors import (
     AgentHostError,
     NotSent,
@@ -275,12 +276,24 @@ async def stream_dialect(
                 if whole:
                     # Before the last delta, since who has it asks for no more.
                     await _drain(chunks)
-                for delta in deltas:
+                for delta in joined(deltas):
                     yield delta
                 if whole:
                     return
-        for delta in decoder.close():
+        for delta in joined(decoder.close()):
             yield delta
+
+
+def joined(deltas: list[Delta]) -> list[Delta]:
+    """Join words that arrived together: each delta costs every layer above."""
+    runs: list[Delta] = []
+    for kind, run in groupby(deltas, type):
+        if kind is Completion:
+            runs += run
+        else:
+            words = "".join(d.text for d in run if not isinstance(d, Completion))
+            runs.append(cast("type[TextChunk]", kind)(words))
+    return runs
 
 
 @asynccontextmanager

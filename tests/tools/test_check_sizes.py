@@ -53,12 +53,12 @@ def test_self_is_no_parameter_but_keyword_only_ones_are(tmp_path: Path) -> None:
 
 def test_the_kernel_stays_under_its_limit_without_its_harness(tmp_path: Path) -> None:
     limit = KERNEL_LINES
-    whole_files, rest = divmod(limit - 1, 500)
-    for number in range(whole_files):
+    plant(tmp_path, "kernel/k/first.py", "x = 1\n" * (limit % 500))
+    for number in range(limit // 500 - 1):
         plant(tmp_path, f"kernel/k/m{number}.py", "x = 1\n" * 500)
     for number in range(3):
         plant(tmp_path, f"kernel/k/testing/m{number}.py", "x = 1\n" * 500)
-    assert plant(tmp_path, "kernel/k/last.py", "x = 1\n" * rest) == []
-    assert plant(tmp_path, "kernel/k/last.py", "x = 1\n" * (rest + 1)) == [
+    assert plant(tmp_path, "kernel/k/last.py", "x = 1\n" * 499) == []
+    assert plant(tmp_path, "kernel/k/last.py", "x = 1\n" * 500) == [
         f"kernel: {limit} lines; it stays under {limit}"
     ]

@@ -190,14 +190,15 @@ class Hooks:
         return ()
 
     @hookspec
-    def register_schema(self) -> SchemaSpec | None:
+    def register_schema(self) -> SchemaSpec | tuple[SchemaSpec, ...] | None:
         """Offer the plugin's own tables.
 
         Called once at boot before the store opens for others. A step that fails stops
         the boot, leaving the database as it was. A disabled plugin's tables stay.
 
         Returns:
-            The tables and the steps that lead to them, or None.
+            The tables and the steps that lead to them; a tuple of several, each with
+            a version of its own; or None.
 
         Example:
             ::

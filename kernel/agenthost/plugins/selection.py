@@ -26,12 +26,14 @@ SETS: Mapping[str, PluginSet] = MappingProxyType(
         "default": PluginSet(),
         "minimal": PluginSet(
             (
+                "plugin:compaction",
                 "plugin:egress",
                 "plugin:events",
                 "plugin:front",
                 "plugin:http_api",
                 "plugin:cli",
                 "plugin:jobs",
+                "plugin:records",
                 "plugin:routing",
                 "plugin:storage",
                 "tool:*",

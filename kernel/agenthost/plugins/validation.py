@@ -30,11 +30,10 @@ MANY: Mapping[str, type] = {
     "register_service": ServiceSpec,
     "register_observer": Observer,
     "register_command": CommandSpec,
-}
-ONE: Mapping[str, type] = {
-    "security_system": SecuritySystem,
     "register_schema": SchemaSpec,
 }
+ONE: Mapping[str, type] = {"security_system": SecuritySystem}
+ONE_OR_MORE = frozenset({"register_schema"})
 
 Implementation = Callable[..., Any]
 
@@ -105,8 +104,9 @@ def items_of(hook: str, answer: object) -> list[Any]:
         answer.close()
         raise PluginError(f"{hook} returned a coroutine; hooks are plain functions")
     if hook in ONE:
-        items = [] if answer is None else [answer]
-        return _typed(hook, items, ONE[hook])
+        return _typed(hook, [] if answer is None else [answer], ONE[hook])
+    if hook in ONE_OR_MORE and not isinstance(answer, tuple):
+        answer = () if answer is None else (answer,)
     if not isinstance(answer, Iterable) or isinstance(answer, str | bytes | Mapping):
         raise PluginError(
             f"{hook} returned {type(answer).__name__}; it must return an iterable of "

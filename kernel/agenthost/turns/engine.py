@@ -10,15 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from ..chat import Message, Role, Text, Usage
+from ..chat import Message, Role, Text
 from ..context import AgentView, Context, Principal, PrincipalKind
 from ..errors import AgentHostError, Conflict, InvalidInput, TooLarge, Unavailable
-from ..history import repaired
+from ..history import Conversation, repaired
 from ..model_port import Payer, Pool, Target
-from ..sessions import Session
-from . import journal
-from .compaction import Compaction, Outcome
-from .events import NOTHING, TurnResult
+from ..record_port import TurnRecord, TurnState
+from .events import NOTHING
 from .mailbox import Mailboxes
 from .run import Run, TurnFailed
 from .turn import NO_OPTIONS, Turn, TurnOptions
@@ -27,11 +25,10 @@ from .warm import WarmSessions
 if TYPE_CHECKING:
     from ..agents import Agent
     from ..daemon import Daemon
-    from ..ports import Row
+    from ..ports import Condensed
 
 log = logging.getLogger(__name__)
 
-Warm = tuple[Session, list[Message]]
 MESSAGE_BYTES = 64 * 1024
 CALL_DEPTH = 5
 
@@ -58,7 +55,6 @@ class Turns:
         self._mailboxes = Mailboxes()
         self._live: dict[str, Turn] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._compaction = Compaction(daemon)
         self._warm = WarmSessions()
         self._draining = False
 
@@ -141,14 +137,16 @@ class Turns:
         """Tell whether the agent has a turn running or waiting."""
         return any(_agent_id(turn) == agent_id for turn in self._live.values())
 
-    async def compact(self, agent: Agent) -> Outcome:
+    async def compact(self, agent: Agent) -> Condensed:
         """Compact the agent's session inside its mailbox, when it is long enough."""
         async with self._mailboxes.hold(agent.session_id):
             session = await self._daemon.sessions.get(agent.session_id)
             target = self._daemon.supervisor.target_of(agent)
             self._warm.forget(session.id)
             view = AgentView(agent.id, agent.name, agent.manifest, session.id)
-            return await self._compaction.by_count(session, target, Payer(view, ""))
+            return await self._daemon.compaction.by_count(
+                session, target, Payer(view, "")
+            )
 
     async def set_thinking(self, session_id: str, *, on: bool) -> None:
         """Switch extended thinking, from the session's next turn on."""
@@ -190,56 +188,56 @@ class Turns:
                 finally:
                     self._warm.give_back(turn.session_id, left)
         except asyncio.CancelledError:
-            await self._end(turn, run, turn.stopped(), journal.TurnState.CANCELLED)
+            await self._end(turn, run, turn.stopped(), TurnState.CANCELLED)
         except AgentHostError as error:
-            await self._end(turn, run, error, journal.TurnState.FAILED)
+            await self._end(turn, run, error, TurnState.FAILED)
         except Exception:
             log.exception("turn %s failed", turn.id)
             ours = TurnFailed("the turn failed for an internal reason; see the log")
-            await self._end(turn, run, ours, journal.TurnState.FAILED)
+            await self._end(turn, run, ours, TurnState.FAILED)
 
     def _ended(self, turn: Turn) -> None:
         """Close what a task that was cancelled before its first step left open."""
         self._live.pop(turn.id, None)
         turn.fail(turn.stopped())
 
-    async def _prepare(self, turn: Turn, warm: Warm | None) -> Run | None:
+    async def _prepare(self, turn: Turn, warm: Conversation | None) -> Run | None:
         """Load the session and begin; None when the turn had already ended."""
-        row = None
+        known = None
         if turn.options.turn_id is not None:
-            row = await self._daemon.store.first(journal.BY_ID, {"id": turn.id})
-            if row is not None and _replayed(turn, row):
+            known = await self._daemon.journal.find(turn.id)
+            if known is not None and _replayed(turn, known):
                 return None
-        session, history = warm or await self._read(turn.session_id)
+        said = warm or await self._read(turn.session_id)
         if turn.options.history is not None:
-            history = repaired(turn.options.history)
-        else:
-            session, history = await self._compaction.before_turn(
-                session, history, self._target(turn), turn.payer
-            )
-        run = Run(self._daemon, turn, session)
-        await run.begin(history, resumed=row is not None)
+            said = Conversation(said.session, repaired(turn.options.history))
+        elif await self._daemon.compaction.before_turn(
+            said, self._target(turn), turn.payer
+        ):
+            said = await self._read(turn.session_id)
+        run = Run(self._daemon, turn, said)
+        run.begin(resumed=known is not None)
         return run
 
-    async def _read(self, session_id: str) -> Warm:
+    async def _read(self, session_id: str) -> Conversation:
         sessions = self._daemon.sessions
         session = await sessions.get(session_id)
-        return session, repaired(await sessions.history(session))
+        return Conversation(session, repaired(await sessions.history(session)))
 
     async def _end(
         self,
         turn: Turn,
         run: Run | None,
         error: AgentHostError,
-        state: journal.TurnState,
+        state: TurnState,
     ) -> None:
         result = NOTHING
         if run is not None:
             result = run.progress.result(run.progress.said)
-            ending = journal.Ending(state, result, error)
+            closed = TurnRecord(state, result, error)
             # A session that was deleted meanwhile has nothing left to close.
             with suppress(AgentHostError):
-                await run.keep_what_was_said(ending)
+                await run.keep_what_was_said(closed)
         turn.fail(error, result)
 
     def _target(self, turn: Turn) -> Target:
@@ -268,16 +266,12 @@ def _check_chain(context: Context, agent: Agent, session_id: str) -> None:
         raise Conflict(f"agent calls are nested {CALL_DEPTH} deep; answer instead")
 
 
-def _replayed(turn: Turn, row: Row) -> bool:
+def _replayed(turn: Turn, known: TurnRecord) -> bool:
     """Give a turn that ended before its recorded end; False when it must go on."""
-    state = row["state"]
-    if state == journal.TurnState.CANCELLED:
+    if known.state is TurnState.CANCELLED:
         turn.fail(turn.stopped())
         return True
-    if state != journal.TurnState.DONE:
+    if known.state is not TurnState.DONE:
         return False
-    usage = Usage(row["input_tokens"], row["output_tokens"])
-    turn.finish(
-        TurnResult(row["response"], usage, row["iterations"], row["cost_micro_usd"])
-    )
+    turn.finish(known.result)
     return True

@@ -7,13 +7,6 @@ from ..context import AgentView
 
 DEFAULT_SYSTEM = "You are a helpful assistant."
 
-COMPACTION_SYSTEM = (
-    "You condense conversations. Keep names, decisions, facts, open questions and "
-    "unfinished tasks; leave out pleasantries. Answer with the summary alone."
-)
-COMPACTION_REQUEST = "Summarize this conversation:\n\n"
-SUMMARY_PREFIX = "Summary of the conversation so far:\n\n"
-
 
 def system_prompt(agent: AgentView, tools: tuple[ToolDefinition, ...]) -> str:
     """Write the system prompt; nothing in it changes from turn to turn."""

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING
-
-from sqlalchemy import Connection
+from typing import TYPE_CHECKING, Any
 
 from ..chat import (
     ChatRequest,
@@ -26,10 +22,9 @@ from ..chat import (
 )
 from ..context import AgentView
 from ..errors import AgentHostError
+from ..history import Conversation
 from ..model_port import Answered, Target
-from ..sessions import Entry, Session, append
-from ..usage import Spent, record
-from . import journal
+from ..record_port import Spent, Step, TurnRecord, TurnState
 from .events import TextDelta, Thinking, ToolEnd, ToolStart, TurnResult
 from .prompt import system_prompt
 from .turn import Turn
@@ -38,6 +33,7 @@ if TYPE_CHECKING:
     from ..daemon import Daemon
 
 THINKING_BUDGET = 10_000
+TOGETHER = 0.05
 
 
 class TurnFailed(AgentHostError):
@@ -63,34 +59,36 @@ class Progress:
 class Run:
     """The work of one turn, inside its session's mailbox."""
 
-    def __init__(self, daemon: Daemon, turn: Turn, session: Session) -> None:
+    def __init__(self, daemon: Daemon, turn: Turn, said: Conversation) -> None:
         self.daemon = daemon
         self.turn = turn
-        self.session = session
+        self.session = said.session
         self.progress = Progress()
-        self._history: list[Message] = []
-        self._seq = session.next_seq
-        self._commit: asyncio.Future[None] | None = None
+        self._said = said
+        self._seq = said.session.next_seq
+        self._steps: list[Step] = []
+        self._commits: list[asyncio.Future[None]] = []
+        self._latest: asyncio.TimerHandle | None = None
 
-    async def begin(self, history: Sequence[Message], *, resumed: bool) -> None:
-        """Take up the conversation; the user message is on its way to disk."""
-        self._history = list(history)
+    def begin(self, *, resumed: bool) -> None:
+        """Take up the conversation.
+
+        The user message is on its way to disk now, or within ``TOGETHER`` seconds: when
+        nobody watches, a quick answer goes with it in one commit.
+        """
         if resumed:
-            while self._history and _is_answer(self._history[-1]):
-                self._history.pop()
-            self._write(partial(journal.reopen_turn, turn_id=self.turn.id))
+            said = self._said.messages
+            while said and _is_answer(said[-1]):
+                said.pop()
+            self._write(reopened=True)
             return
-        now = self.daemon.clock.time()
-        entry = Entry(self.turn.message, self.turn.id)
-        self._history.append(self.turn.message)
-        opened = partial(
-            journal.open_turn,
-            turn_id=self.turn.id,
-            session_id=self.session.id,
-            agent_id=self.session.agent_id,
-            now=now,
-        )
-        self._append([entry], opened)
+        self._said.add(self.turn.message)
+        self._note(self.turn.message, opened=self.session.agent_id)
+        if self.turn.watched:
+            self._flush()
+        else:
+            loop = asyncio.get_running_loop()
+            self._latest = loop.call_later(TOGETHER, self._flush)
 
     async def converse(self, target: Target) -> TurnResult:
         """Ask the model and run its tools until it answers.
@@ -110,7 +108,7 @@ class Run:
             request = ChatRequest(
                 model=target.model.upstream_id,
                 system=system,
-                messages=tuple(self._history),
+                messages=tuple(self._said.messages),
                 tools=tools,
                 max_tokens=self.turn.options.max_tokens
                 or agent.manifest.model.max_tokens,
@@ -134,27 +132,19 @@ class Run:
             "request or raise turns.max_iterations"
         )
 
-    def left(self) -> tuple[Session, list[Message]] | None:
+    def left(self) -> Conversation | None:
         """The session as this turn left it; None when its history was given."""
         if self.turn.options.history is not None:
             return None
-        return replace(self.session, next_seq=self._seq), self._history
+        self._said.session = replace(self.session, next_seq=self._seq)
+        return self._said
 
-    async def keep_what_was_said(self, ending: journal.Ending) -> None:
+    async def keep_what_was_said(self, closed: TurnRecord) -> None:
         """Close the turn's row; words already delivered stay in the session."""
         await self._settled()
-        now = self.daemon.clock.time()
-
-        def close(connection: Connection) -> None:
-            journal.abandon_calls(connection, self.turn.id)
-            journal.close_turn(connection, self.turn.id, ending, now)
-
         said = self.progress.said
-        if said:
-            message = Message(Role.ASSISTANT, (Text(said),))
-            self._append([Entry(message, self.turn.id, partial=True)], close)
-        else:
-            self._write(close)
+        message = Message(Role.ASSISTANT, (Text(said),)) if said else None
+        self._write(message, closed=closed)
         await self._settled()
 
     async def _ask(self, target: Target, request: ChatRequest) -> Answered:
@@ -162,7 +152,7 @@ class Run:
         stream = self.daemon.models.stream(target, request, self.turn.payer)
         async with aclosing(stream) as deltas:
             async for delta in deltas:
-                if self._commit is not None:
+                if self.turn.watched and (self._steps or self._commits):
                     await self._settled()
                 if isinstance(delta, TextChunk):
                     self.progress.said += delta.text
@@ -176,31 +166,20 @@ class Run:
         if not text and not completion.message.parts:
             completion = _with_text(completion, text)
         result = self.progress.result(text)
-        ending = journal.Ending(journal.TurnState.DONE, result)
-
-        def close(connection: Connection) -> None:
-            record(connection, spent)
-            journal.close_turn(connection, self.turn.id, ending, spent.at)
-
         self.turn.seal()
         self.progress.said = ""
-        self._history.append(completion.message)
-        self._append([Entry(completion.message, self.turn.id)], close)
+        self._said.add(completion.message)
+        closed = TurnRecord(TurnState.DONE, result)
+        self._write(completion.message, spent=spent, closed=closed)
         await self._settled()
         return result
 
     async def _run_tools(
         self, message: Message, calls: tuple[ToolUse, ...], spent: Spent
     ) -> None:
-        turn = (self.turn.id, self.session.id)
-
-        def intend(connection: Connection) -> None:
-            record(connection, spent)
-            journal.intend(connection, turn, calls, spent.at)
-
         self.progress.said = ""
-        self._history.append(message)
-        self._append([Entry(message, self.turn.id)], intend)
+        self._said.add(message)
+        self._write(message, spent=spent)
         await self._settled()
         inputs = {call.id: call.arguments for call in calls}
         for call in calls:
@@ -216,19 +195,11 @@ class Run:
 
     def _take(self, outputs: list[ToolOutput]) -> None:
         message = Message(Role.TOOL, tuple(outputs))
-        self._history.append(message)
-        ended = partial(
-            journal.end_calls,
-            turn_id=self.turn.id,
-            outputs=outputs,
-            now=self.daemon.clock.time(),
-        )
-        self._append([Entry(message, self.turn.id)], ended)
+        self._said.add(message)
+        self._write(message)
 
     async def _before_effect(self, call: ToolUse) -> None:
-        await self.daemon.store.write(
-            partial(journal.start_call, turn_id=self.turn.id, call_id=call.id)
-        )
+        await self.daemon.journal.start_call(self.turn.id, call.id)
 
     def _tools(self, agent: AgentView, target: Target) -> tuple[ToolDefinition, ...]:
         if not target.model.supports_tools:
@@ -246,31 +217,45 @@ class Run:
             return asked
         return agent.manifest.model.temperature
 
-    def _append(self, entries: list[Entry], also: _Write) -> None:
-        first, self._seq = self._seq, self._seq + len(entries)
-        now = self.daemon.clock.time()
+    def _write(
+        self,
+        message: Message | None = None,
+        *,
+        reopened: bool = False,
+        spent: Spent | None = None,
+        closed: TurnRecord | None = None,
+    ) -> None:
+        """Hand a step to the journal; it commits while the model is asked."""
+        self._note(message, reopened=reopened, spent=spent, closed=closed)
+        self._flush()
 
-        def write(connection: Connection) -> None:
-            append(connection, self.session.id, first, entries, now)
-            also(connection)
+    def _note(self, message: Message | None = None, **facts: Any) -> None:
+        step = Step(
+            session_id=self.session.id,
+            turn_id=self.turn.id,
+            at=self.daemon.clock.time(),
+            seq=self._seq,
+            message=message,
+            **facts,
+        )
+        if message is not None:
+            self._seq += 1
+        self._steps.append(step)
 
-        self._write(write)
-
-    def _write(self, write: _Write) -> None:
-        """Hand a write to the store; it commits while the model is asked."""
-        self._commit = self.daemon.store.write(write)
+    def _flush(self) -> None:
+        """Write what was noted, in one commit."""
+        if self._latest is not None:
+            self._latest.cancel()
+            self._latest = None
+        if self._steps:
+            steps, self._steps = self._steps, []
+            self._commits.append(self.daemon.journal.keep(*steps))
 
     async def _settled(self) -> None:
-        """Wait until what was written is on disk."""
-        commit, self._commit = self._commit, None
-        if commit is not None:
-            await asyncio.shield(commit)
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    _Write = Callable[[Connection], None]
+        """Wait until what was noted is on disk."""
+        self._flush()
+        while self._commits:
+            await asyncio.shield(self._commits.pop(0))
 
 
 def _is_answer(message: Message) -> bool:

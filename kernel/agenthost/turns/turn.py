@@ -130,6 +130,11 @@ class Turn:
         """Whether it has a result or an error."""
         return self._result.done()
 
+    @property
+    def watched(self) -> bool:
+        """Whether anyone is told of its events now."""
+        return bool(self._watchers)
+
     def events(self) -> AsyncIterator[TurnEvent]:
         """Watch from now on; the last event is Done or Failed."""
         watcher = Watcher()

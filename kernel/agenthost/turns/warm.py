@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from ..chat import Message
-from ..history import estimate_tokens
-from ..sessions import Session
+from ..history import Conversation
 
 SESSIONS = 256
 TOKENS_PER_SESSION = 50_000
@@ -20,20 +18,18 @@ class WarmSessions:
     """The most recently used conversations, bounded in number and size."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[Session, list[Message]]] = OrderedDict()
+        self._kept: OrderedDict[str, Conversation] = OrderedDict()
         self._taken: dict[str, bool] = {}
 
-    def take(self, session_id: str) -> tuple[Session, list[Message]] | None:
+    def take(self, session_id: str) -> Conversation | None:
         """Hand a conversation to the turn that holds its mailbox."""
         self._taken[session_id] = True
         return self._kept.pop(session_id, None)
 
-    def give_back(
-        self, session_id: str, known: tuple[Session, list[Message]] | None
-    ) -> None:
+    def give_back(self, session_id: str, known: Conversation | None) -> None:
         """Keep it as the turn left it; None when the turn cannot tell."""
         fresh = self._taken.pop(session_id, False)
-        if known is None or not fresh or estimate_tokens(known[1]) > TOKENS_PER_SESSION:
+        if known is None or not fresh or known.tokens > TOKENS_PER_SESSION:
             return
         self._kept[session_id] = known
         if len(self._kept) > SESSIONS:

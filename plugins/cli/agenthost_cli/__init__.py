@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+
 
 def main() -> int:
     """Run the command line; 0 done, 1 refused or failed, 130 interrupted."""
+    # A start makes objects that stay: looking for garbage among them is for nothing.
+    gc.disable()
     from .commands import run
 
     return run()

@@ -62,14 +62,13 @@ def _import_wire() -> None:
 
 def _client(policy: EgressPolicy, guards: Guards) -> httpx.AsyncClient:
     # A boot need not wait for httpx.
-    import httpx
-
     from .cookies import NoCookies
     from .decode import ACCEPTED
+    from .direct import DirectClient
     from .transport import EgressTransport
 
-    return httpx.AsyncClient(
-        transport=EgressTransport(policy, guards),
+    return DirectClient(
+        EgressTransport(policy, guards),
         timeout=policy.timeout,
         headers={"Accept-Encoding": ACCEPTED, "User-Agent": "agenthost"},
         cookies=NoCookies(),

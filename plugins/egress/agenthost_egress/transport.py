@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import httpx
@@ -109,7 +110,7 @@ class EgressTransport(httpx.AsyncBaseTransport):
             async with asyncio.timeout(_sending_time(request)):
                 answer = await session.request(
                     request.method,
-                    _same_place(request.url, target),
+                    _same_place(str(request.url), target),
                     headers=_headers(request),
                     data=_body(request),
                     allow_redirects=False,
@@ -225,7 +226,8 @@ def _wire_errors() -> tuple[type[Exception], ...]:
     return (aiohttp.ClientError, *_WIRE_ERRORS)
 
 
-def _same_place(url: httpx.URL, target: Target) -> yarl.URL:
+@lru_cache(maxsize=256)
+def _same_place(url: str, target: Target) -> yarl.URL:
     """Hand the URL on byte for byte, once the second parser sees the same place.
 
     Raises:
@@ -233,7 +235,7 @@ def _same_place(url: httpx.URL, target: Target) -> yarl.URL:
     """
     import yarl
 
-    read = yarl.URL(str(url).partition("#")[0], encoded=True)
+    read = yarl.URL(url.partition("#")[0], encoded=True)
     host = (read.raw_host or "").lower().rstrip(".")
     if (read.scheme, host, read.port) != (target.scheme, target.host, target.port):
         raise InvalidInput("url", "it can be read in more than one way")

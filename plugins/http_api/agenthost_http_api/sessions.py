@@ -101,7 +101,7 @@ async def compact_session(call: Call, agent_id: UUID) -> Answer:
     """Let a summary stand for the older messages, when there are enough of them."""
     agent = call.daemon.agents.get(str(agent_id))
     outcome = await call.daemon.turns.compact(agent)
-    if outcome.compacted:
+    if outcome.summarised:
         return {
             "status": "compacted",
             "message": f"{outcome.summarised} messages summarized, {outcome.kept} kept",

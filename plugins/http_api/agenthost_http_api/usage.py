@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
-from agenthost import Answer, Call, RouteGroup, Row, timestamp, usage_table
-from sqlalchemy import bindparam, func, select
+from agenthost import Answer, Call, RouteGroup, timestamp
 
 from .shapes import UsageByModel, UsagePeriod, UsageReport, UsageSummary
 
@@ -16,45 +14,21 @@ HOUR = 3_600.0
 PERIODS = {"hour": HOUR, "day": 24 * HOUR, "week": 168 * HOUR, "month": 720 * HOUR}
 MICROS = 1_000_000
 
-_rows = usage_table.c
-
-
-def _sum(name: str) -> Any:
-    return func.coalesce(func.sum(_rows[name]), 0).label(name)
-
-
-_SUMS = (
-    func.count().label("requests"),
-    _sum("input_tokens"),
-    _sum("output_tokens"),
-    _sum("cost_micro_usd"),
-)
-_SINCE = select(
-    *_SUMS,
-    # A call that no agent asked for, such as a provider's test, has an empty id.
-    func.count(func.nullif(_rows.agent_id, "").distinct()).label("agents"),
-    func.min(_rows.at).label("oldest"),
-).where(_rows.at >= bindparam("since"))
-_BY_MODEL = (
-    select(_rows.provider, _rows.model, *_SUMS)
-    .group_by(_rows.provider, _rows.model)
-    .order_by(func.sum(_rows.cost_micro_usd).desc(), _rows.provider, _rows.model)
-)
-
 
 @routes.get(
     "/api/usage", scope="usage:read", cost=3, query=UsagePeriod, answer=UsageReport
 )
 async def report(call: Call, query: UsagePeriod) -> Answer:
     """Sum what all agents used in the period that ends now."""
-    row = await _since(call, call.daemon.clock.time() - PERIODS[query.period])
+    since = call.daemon.clock.time() - PERIODS[query.period]
+    total = await call.daemon.usage.period(since)
     return {
         "period": query.period,
-        "total_input_tokens": row["input_tokens"],
-        "total_output_tokens": row["output_tokens"],
-        "total_cost_usd": row["cost_micro_usd"] / MICROS,
-        "request_count": row["requests"],
-        "active_agents": row["agents"],
+        "total_input_tokens": total.input_tokens,
+        "total_output_tokens": total.output_tokens,
+        "total_cost_usd": total.cost_micro_usd / MICROS,
+        "request_count": total.requests,
+        "active_agents": total.agents,
     }
 
 
@@ -65,22 +39,23 @@ async def summary(call: Call) -> Answer:
     midnight = datetime.fromtimestamp(now, UTC).replace(
         hour=0, minute=0, second=0, microsecond=0
     )
-    today = await _since(call, midnight.timestamp())
-    hour = await _since(call, now - HOUR)
-    oldest = hour["oldest"]
+    today = await call.daemon.usage.period(midnight.timestamp())
+    hour = await call.daemon.usage.period(now - HOUR)
     return {
         "today": {
-            "input_tokens": today["input_tokens"],
-            "output_tokens": today["output_tokens"],
-            "cost_usd": today["cost_micro_usd"] / MICROS,
-            "requests": today["requests"],
+            "input_tokens": today.input_tokens,
+            "output_tokens": today.output_tokens,
+            "cost_usd": today.cost_micro_usd / MICROS,
+            "requests": today.requests,
         },
         "quota": {
             "hourly_token_limit": (
                 call.daemon.config.budget.default_max_llm_tokens_per_hour
             ),
-            "hourly_tokens_used": hour["input_tokens"] + hour["output_tokens"],
-            "hourly_reset_at": timestamp(now if oldest is None else oldest + HOUR),
+            "hourly_tokens_used": hour.input_tokens + hour.output_tokens,
+            "hourly_reset_at": timestamp(
+                now if hour.oldest is None else hour.oldest + HOUR
+            ),
         },
     }
 
@@ -88,22 +63,16 @@ async def summary(call: Call) -> Answer:
 @routes.get("/api/usage/by-model", scope="usage:read", cost=3, answer=UsageByModel)
 async def by_model(call: Call) -> Answer:
     """Sum all that was ever used by model, the most expensive first."""
-    rows = await call.daemon.store.read(_BY_MODEL)
     return {
         "models": [
             {
-                "model": row["model"],
-                "provider": row["provider"],
-                "input_tokens": row["input_tokens"],
-                "output_tokens": row["output_tokens"],
-                "cost_usd": row["cost_micro_usd"] / MICROS,
-                "request_count": row["requests"],
+                "model": total.model,
+                "provider": total.provider,
+                "input_tokens": total.input_tokens,
+                "output_tokens": total.output_tokens,
+                "cost_usd": total.cost_micro_usd / MICROS,
+                "request_count": total.requests,
             }
-            for row in rows
+            for total in await call.daemon.usage.by_model()
         ]
     }
-
-
-async def _since(call: Call, since: float) -> Row:
-    # A sum without GROUP BY always has its one row.
-    return (await call.daemon.store.read(_SINCE, {"since": since}))[0]

@@ -162,12 +162,11 @@ class Budgets:
         return [await self._read(Meter(subject, limit), agent_id) for limit in limits]
 
     async def _read(self, meter: Meter, agent_id: str) -> Meter:
-        window, column = meter.window, "cost_micro_usd"
-        if meter.limit.tokens:
-            column = "tokens"
+        window = meter.window
         since = self._daemon.clock.time() - window.span
-        for row in await self._daemon.usage.since(since, window.width, agent_id):
-            window.add_slot(row["slot"], row[column])
+        for slot in await self._daemon.usage.since(since, window.width, agent_id):
+            used = slot.tokens if meter.limit.tokens else slot.cost_micro_usd
+            window.add_slot(slot.number, used)
         return meter
 
 

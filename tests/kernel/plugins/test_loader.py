@@ -60,6 +60,7 @@ EVERY_KIND = (
     "plugin:http_api",
     "plugin:events",
     "plugin:jobs",
+    "plugin:records",
     "plugin:storage",
     "plugin:web_ui",
     "plugin:cli",

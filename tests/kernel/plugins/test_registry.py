@@ -174,6 +174,20 @@ async def test_schemas_and_services_are_collected() -> None:
     assert [(key, s.name) for key, s in registry.services] == [("plugin:a", "watch")]
 
 
+async def test_a_plugin_may_have_several_schemas_in_a_tuple() -> None:
+    notes, tags = SchemaSpec("notes", MetaData()), SchemaSpec("tags", MetaData())
+    plugins, registry = await compiled(
+        entry("plugin:a", module(register_schema=lambda: (notes, tags))),
+        entry("plugin:b", module(register_schema=lambda: ())),
+        entry("plugin:c", module(register_schema=lambda: None)),
+        entry("plugin:d", module(register_schema=lambda: (SchemaSpec, "x"))),
+    )
+    assert registry.schemas == (notes, tags)
+    assert failures(plugins) == {
+        "plugin:d": "register_schema offers type; it must offer SchemaSpec"
+    }
+
+
 def system(
     name: str, test: Callable[[], Any], guard: Callable[[Any], Any] = lambda _: ALLOW
 ) -> Any:

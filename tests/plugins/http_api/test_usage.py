@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agenthost import Usage, usage_table
+from agenthost import Spent, Usage
 from agenthost.testing import ManualClock
 from agenthost.testing.daemons import Daemons, RunningDaemon
-from agenthost.usage import Spent, record
+from agenthost_records.tables import usage
+from agenthost_records.usage import record
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, delete
@@ -42,7 +43,7 @@ async def get(daemon: RunningDaemon, path: str) -> dict[str, Any]:
 
 
 def replace_ledger(connection: Connection, rows: Sequence[Spent]) -> None:
-    connection.execute(delete(usage_table))
+    connection.execute(delete(usage))
     for row in rows:
         record(connection, row)
 

@@ -10,7 +10,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
-from agenthost import AgentView, Answered, Event, Payer, Secret, Spent, TextChunk
+from agenthost import AgentView, Answered, Event, Payer, Secret, Slot, Spent, TextChunk
 from agenthost.config_model import Config
 from agenthost.manifest import parse_manifest
 from agenthost.testing import ManualClock
@@ -31,17 +31,15 @@ class Ledger:
     def book(self, spent: Spent) -> None:
         self.rows.append(spent)
 
-    async def since(
-        self, moment: float, width: float, agent: str = ""
-    ) -> list[Mapping[str, int]]:
+    async def since(self, moment: float, width: float, agent: str = "") -> list[Slot]:
         self.reads += 1
         await asyncio.sleep(0)
         return [
-            {
-                "slot": int(row.at / width),
-                "tokens": row.usage.input_tokens + row.usage.output_tokens,
-                "cost_micro_usd": row.cost_micro_usd,
-            }
+            Slot(
+                number=int(row.at / width),
+                tokens=row.usage.input_tokens + row.usage.output_tokens,
+                cost_micro_usd=row.cost_micro_usd,
+            )
             for row in self.rows
             if row.at > moment and agent in {"", row.agent_id}
         ]

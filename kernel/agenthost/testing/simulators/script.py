@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -37,15 +37,17 @@ class Turn:
 class Reply:
     """An answer byte by byte.
 
-    ``drop`` cuts the connection instead of ending the answer, ``stall`` leaves it
-    unfinished until the client goes away.
+    ``drop`` cuts the connection instead of ending the answer, ``reset`` cuts it with
+    a TCP reset, which may take unread bytes with it, and ``stall`` leaves it
+    unfinished until the client goes away. ``chunks`` may be endless.
     """
 
-    chunks: tuple[bytes, ...] = ()
+    chunks: Iterable[bytes] = ()
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     drop: bool = False
     stall: bool = False
+    reset: bool = False
 
 
 @dataclass(frozen=True, slots=True)

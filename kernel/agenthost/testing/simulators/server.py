@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections import deque
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -41,6 +43,10 @@ class ProviderSimulator:
         """Answer the coming requests with these, in order."""
         self._scenes.extend(scenes)
 
+    def forget(self) -> None:
+        """Drop the scenes that nobody asked for."""
+        self._scenes.clear()
+
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self._port = self._server.sockets[0].getsockname()[1]
@@ -64,7 +70,9 @@ class ProviderSimulator:
             while request := await _read_request(reader):
                 reply = self.reply(*request)
                 await self._answer(writer, reply)
-                if reply.drop:
+                if reply.reset:
+                    _reset(writer)
+                if reply.drop or reply.reset:
                     return
                 if reply.stall:
                     await reader.read()
@@ -107,12 +115,27 @@ class ProviderSimulator:
         for chunk in filter(None, reply.chunks):
             writer.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
             await writer.drain()
-        if not reply.drop and not reply.stall:
+            await _let_the_client_read()
+        if not (reply.drop or reply.stall or reply.reset):
             writer.write(b"0\r\n\r\n")
             await writer.drain()
 
 
 JSON = {"Content-Type": "application/json"}
+AT_ONCE = struct.pack("ii", 1, 0)
+
+
+async def _let_the_client_read() -> None:
+    """Give a client on the same loop the time to see each chunk apart."""
+    for _ in range(4):
+        await asyncio.sleep(0)
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    """Let closing send a reset: lingering is on and lasts no time."""
+    raw = writer.get_extra_info("socket")
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+    writer.transport.abort()
 
 
 Request = tuple[str, dict[str, str], bytes]

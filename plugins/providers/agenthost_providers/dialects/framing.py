@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agenthost import ProviderError, ProviderFault
+from pydantic_core import from_json
 
 MAX_LINE = 8 * 1024 * 1024
 MAX_BODY = 64 * 1024 * 1024
@@ -27,12 +28,20 @@ def read_object(provider: str, text: bytes | str) -> dict[str, Any]:
         ProviderError: MALFORMED, the text is no JSON or no object.
     """
     try:
-        value = json.loads(text)
+        value = _parsed(text)
     except (ValueError, RecursionError) as error:
         raise malformed(provider, "an event is not JSON") from error
     if not isinstance(value, dict):
         raise malformed(provider, "an event is not a JSON object")
     return value
+
+
+def _parsed(text: bytes | str) -> Any:
+    try:
+        return from_json(text)
+    except ValueError:
+        # Half a surrogate pair is an error there; models do send them.
+        return json.loads(text)
 
 
 class Lines:
@@ -59,8 +68,12 @@ class Lines:
         for piece in chunk.splitlines(keepends=True):
             if len(self._rest) + len(piece) > self._limit:
                 raise malformed(self._provider, "a line is longer than 8 MiB")
+            ended = piece.endswith((b"\n", b"\r"))
+            if ended and not self._rest:
+                yield piece.rstrip(b"\r\n")
+                continue
             self._rest += piece
-            if piece.endswith((b"\n", b"\r")):
+            if ended:
                 yield self.rest()
 
     def rest(self) -> bytes:

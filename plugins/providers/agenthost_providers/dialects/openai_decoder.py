@@ -73,7 +73,7 @@ class OpenAIDecoder:
     def _take(self, event: bytes) -> Iterable[Delta]:
         if self._done:
             return ()
-        if event.strip() == b"[DONE]":
+        if not event.startswith(b"{") and event.strip() == b"[DONE]":
             return self._finish()
         return self._payload(read_object(self._endpoint.provider, event))
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.pool import NullPool
 
+from .compiled import QuickConnection, driver
+
 BUSY_TIMEOUT = 5.0
 PRAGMAS = (
     "PRAGMA journal_mode = WAL",
@@ -39,7 +41,7 @@ def connect(path: Path) -> Connection:
     """
     engine = create_engine("sqlite://", creator=lambda: raw(path), poolclass=NullPool)
     event.listen(engine, "begin", begin_immediate)
-    connection = engine.connect()
+    connection = QuickConnection(engine)
     enforce_foreign_keys(connection, on=True)
     return connection
 
@@ -52,11 +54,3 @@ def begin_immediate(connection: Connection) -> None:
 def enforce_foreign_keys(connection: Connection, *, on: bool) -> None:
     """Switch the check of foreign keys; SQLite ignores this inside a transaction."""
     driver(connection).execute(f"PRAGMA foreign_keys = {'ON' if on else 'OFF'}")
-
-
-def driver(connection: Connection) -> sqlite3.Connection:
-    """Give the sqlite3 connection underneath."""
-    inner = connection.connection.driver_connection
-    if not isinstance(inner, sqlite3.Connection):
-        raise TypeError("the store's connection is not SQLite's")
-    return inner

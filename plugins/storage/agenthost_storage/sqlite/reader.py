@@ -12,52 +12,12 @@ from urllib.parse import quote
 import aiosqlite
 from agenthost import Row
 from sqlalchemy import Select
-from sqlalchemy.dialects import sqlite
 
+from .compiled import COMPILED_LIMIT, Compiled
 from .connect import BUSY_TIMEOUT
 from .faults import storage_fault
 
 READERS = 2
-COMPILED_LIMIT = 512
-
-
-class Compiled:
-    """A statement as SQL text, and the order of its parameters.
-
-    Values reach SQLite as they are: columns are TEXT, INTEGER, REAL and BLOB.
-    """
-
-    __slots__ = ("_constants", "_known", "_order", "sql")
-
-    def __init__(self, statement: Select[Any]) -> None:
-        compiled = statement.compile(
-            dialect=sqlite.dialect(paramstyle="qmark"),
-            compile_kwargs={"render_postcompile": True},
-        )
-        required = {name for name, bind in compiled.binds.items() if bind.required}
-        self.sql = compiled.string
-        self._order = tuple(compiled.positiontup or ())
-        self._known = frozenset(compiled.binds)
-        self._constants = {
-            name: value
-            for name, value in compiled.params.items()
-            if name not in required
-        }
-
-    def arguments(self, parameters: Mapping[str, Any]) -> list[Any]:
-        """Put the parameters in the order of the SQL text.
-
-        Raises:
-            TypeError: A parameter is missing or not part of the statement.
-        """
-        if not parameters.keys() <= self._known:
-            unknown = sorted(parameters.keys() - self._known)
-            raise TypeError(f"the statement has no parameters {unknown}")
-        values = {**self._constants, **parameters}
-        try:
-            return [values[name] for name in self._order]
-        except KeyError as error:
-            raise TypeError(f"the statement needs the parameter {error}") from None
 
 
 class Reader:

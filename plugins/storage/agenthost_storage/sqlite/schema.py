@@ -20,7 +20,8 @@ from sqlalchemy import (
 )
 
 from .backup import back_up, backups
-from .connect import driver, enforce_foreign_keys
+from .compiled import driver
+from .connect import enforce_foreign_keys
 from .faults import DAMAGED, primary_code, storage_fault
 
 METADATA = MetaData()

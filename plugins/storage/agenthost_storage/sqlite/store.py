@@ -46,7 +46,7 @@ class SqliteStore:
 
         Args:
             path: The database file; its folder exists.
-            schemas: The tables of the kernel and of every enabled plugin.
+            schemas: The tables of every enabled plugin.
 
         Raises:
             ConfigError: The file is damaged, or written by a newer version.

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from agenthost import InvalidInput, NotFound, SystemClock, TooLarge, Unavailable
-from agenthost.kv import KV, SCHEMA, KeyValues, namespace_of
+from agenthost_records.memory import KeyValues
+from agenthost_records.tables import MEMORY
+from agenthost_records.tables import kv as table
 from agenthost_storage.sqlite import SqliteStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +20,7 @@ from sqlalchemy import delete, select, update
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    store = await SqliteStore.open(tmp_path / "agenthost.db", [SCHEMA])
+    store = await SqliteStore.open(tmp_path / "agenthost.db", [MEMORY])
     yield store
     await store.close()
 
@@ -33,7 +35,7 @@ async def test_a_value_is_kept_and_replaced(kv: KeyValues, store: SqliteStore) -
     assert await kv.get("a", "color") == {"name": "blue"}
     await kv.set("a", "color", None)
     assert await kv.get("a", "color") is None
-    row = await store.first(select(KV.c.version))
+    row = await store.first(select(table.c.version))
     assert row is not None
     assert row["version"] == 2
 
@@ -55,12 +57,6 @@ async def test_a_key_without_a_value_is_named(kv: KeyValues) -> None:
     await kv.delete("a", "found")
     with pytest.raises(NotFound):
         await kv.get("a", "found")
-
-
-def test_keys_of_the_shared_namespace_begin_with_its_name() -> None:
-    assert namespace_of("agent", "shared.plan") == "shared"
-    assert namespace_of("agent", "shared") == "agent"
-    assert namespace_of("agent", "plan") == "agent"
 
 
 @pytest.mark.parametrize("key", ["", "x" * 257, "é" * 129, "\ud800"])
@@ -106,7 +102,7 @@ async def test_a_damaged_value_is_never_served(
     kv: KeyValues, store: SqliteStore
 ) -> None:
     await kv.set("a", "key", "good")
-    await store.write(lambda c: c.execute(update(KV).values(value='"evil"')))
+    await store.write(lambda c: c.execute(update(table).values(value='"evil"')))
     with pytest.raises(Unavailable, match="'key' is damaged"):
         await kv.get("a", "key")
     with pytest.raises(Unavailable, match="'key' is damaged"):
@@ -129,11 +125,11 @@ KEYS = st.text(min_size=1, max_size=60)
 
 def test_any_json_comes_back_as_it_went(tmp_path: Path) -> None:
     with asyncio.Runner() as runner:
-        store = runner.run(SqliteStore.open(tmp_path / "agenthost.db", [SCHEMA]))
+        store = runner.run(SqliteStore.open(tmp_path / "agenthost.db", [MEMORY]))
         kv = KeyValues(store, SystemClock())
 
         async def round_trip(written: dict[str, Any]) -> list[tuple[str, Any]]:
-            await store.write(lambda connection: connection.execute(delete(KV)))
+            await store.write(lambda connection: connection.execute(delete(table)))
             await asyncio.gather(*(kv.set("a", k, v) for k, v in written.items()))
             assert [await kv.get("a", key) for key in written] == [*written.values()]
             return await kv.items("a")

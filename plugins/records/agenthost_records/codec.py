@@ -7,8 +7,17 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .chat import Image, Message, Part, Reasoning, Role, Text, ToolOutput, ToolUse
-from .errors import Unavailable
+from agenthost import (
+    Image,
+    Message,
+    Part,
+    Reasoning,
+    Role,
+    Text,
+    ToolOutput,
+    ToolUse,
+    Unavailable,
+)
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -57,9 +66,9 @@ def _part_of(row: dict[str, Any]) -> Part:
     return _PARTS[row.pop("type")](**row)
 
 
-def digest_of(parts: str) -> str:
-    """The digest stored beside a message's parts."""
-    return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
+def digest_of(text: str) -> str:
+    """The digest stored beside what is written, checked when it is read."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def dump_parts(message: Message) -> str:

@@ -5,56 +5,33 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from hashlib import sha256
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Float,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    bindparam,
-    delete,
-    insert,
-    select,
-    update,
+from agenthost import (
+    Clock,
+    InvalidInput,
+    Json,
+    NotFound,
+    Row,
+    Store,
+    TooLarge,
+    Unavailable,
 )
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from .chat import Json
-from .clock import Clock
-from .errors import InvalidInput, NotFound, TooLarge, Unavailable
-from .plugins.specs import SchemaSpec
-from .ports import Row, Store
+from .codec import digest_of
+from .tables import kv
 
 KEY_LIMIT = 256
 VALUE_LIMIT = 1024 * 1024
 NESTING_LIMIT = 100
-SHARED = "shared"
 
-METADATA = MetaData()
-
-KV = Table(
-    "kv",
-    METADATA,
-    Column("namespace", Text, primary_key=True),
-    Column("key", Text, primary_key=True),
-    Column("value", Text, nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("updated_at", Float, nullable=False),
-)
-
-SCHEMA = SchemaSpec("kv", METADATA, ())
-
-ONE = select(KV.c.key, KV.c.value, KV.c.digest).where(
-    KV.c.namespace == bindparam("namespace"), KV.c.key == bindparam("key")
+ONE = select(kv.c.key, kv.c.value, kv.c.digest).where(
+    kv.c.namespace == bindparam("namespace"), kv.c.key == bindparam("key")
 )
 ALL = (
-    select(KV.c.key, KV.c.value, KV.c.digest)
-    .where(KV.c.namespace == bindparam("namespace"))
-    .order_by(KV.c.key)
+    select(kv.c.key, kv.c.value, kv.c.digest)
+    .where(kv.c.namespace == bindparam("namespace"))
+    .order_by(kv.c.key)
 )
 
 
@@ -118,12 +95,7 @@ class KeyValues:
 
 def erase_namespace(connection: Connection, namespace: str) -> None:
     """Delete everything an agent remembered."""
-    connection.execute(delete(KV).where(KV.c.namespace == namespace))
-
-
-def namespace_of(agent_id: str, key: str) -> str:
-    """Say where an agent's key lives: ``shared.*`` is common to all agents."""
-    return SHARED if key.startswith(f"{SHARED}.") else agent_id
+    connection.execute(delete(kv).where(kv.c.namespace == namespace))
 
 
 def checked_key(key: str) -> str:
@@ -184,11 +156,6 @@ def refuse_deep(value: Json) -> None:
     raise InvalidInput("value", f"is nested deeper than {NESTING_LIMIT} levels")
 
 
-def digest_of(text: str) -> str:
-    """Give the SHA-256 of a text in hex."""
-    return sha256(text.encode()).hexdigest()
-
-
 def value_of(row: Row) -> Json:
     """Read the value of a row.
 
@@ -207,17 +174,17 @@ def put(
     connection: Connection, namespace: str, key: str, row: dict[str, str | float]
 ) -> None:
     """Write a row, counting its versions from 1."""
-    this = (KV.c.namespace == namespace) & (KV.c.key == key)
+    this = (kv.c.namespace == namespace) & (kv.c.key == key)
     changed = connection.execute(
-        update(KV).where(this).values(version=KV.c.version + 1, **row)
+        update(kv).where(this).values(version=kv.c.version + 1, **row)
     )
     if changed.rowcount == 0:
         connection.execute(
-            insert(KV).values(namespace=namespace, key=key, version=1, **row)
+            insert(kv).values(namespace=namespace, key=key, version=1, **row)
         )
 
 
 def removing(namespace: str, key: str) -> Callable[[Connection], bool]:
     """Make the write that deletes a key and tells whether it was there."""
-    gone = delete(KV).where(KV.c.namespace == namespace, KV.c.key == key)
+    gone = delete(kv).where(kv.c.namespace == namespace, kv.c.key == key)
     return lambda connection: connection.execute(gone).rowcount > 0

@@ -1,10 +1,9 @@
-"""The kernel's tables: agents, sessions, messages, the journal of turns, usage."""
+"""The tables: agents, sessions, messages, the journal of turns, usage, memory."""
 
 from __future__ import annotations
 
-from sqlalchemy import REAL, Column, Index, Integer, MetaData, Table, Text
-
-from .plugins.specs import SchemaSpec
+from agenthost import SchemaSpec
+from sqlalchemy import REAL, Column, Float, Index, Integer, MetaData, Table, Text
 
 metadata = MetaData()
 
@@ -103,4 +102,19 @@ usage = Table(
 Index("usage_by_time", usage.c.at)
 Index("usage_by_agent", usage.c.agent_id, usage.c.at)
 
-SCHEMA = SchemaSpec("kernel", metadata)
+KERNEL = SchemaSpec("kernel", metadata)
+
+memory = MetaData()
+
+kv = Table(
+    "kv",
+    memory,
+    Column("namespace", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("updated_at", Float, nullable=False),
+)
+
+MEMORY = SchemaSpec("kv", memory)

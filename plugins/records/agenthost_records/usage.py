@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from agenthost import ModelTotal, PeriodTotal, Slot, Spent, Store, Total
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -20,47 +20,45 @@ from sqlalchemy import (
     select,
 )
 
-from .chat import Usage
-from .ports import Row, Store
 from .tables import usage as ledger
 
 log = logging.getLogger(__name__)
 _INSERT = insert(ledger)
-_SUMS: tuple[ColumnElement[Any], ...] = (
+_SLOT: tuple[ColumnElement[Any], ...] = (
     cast(ledger.c.at / bindparam("width"), Integer).label("slot"),
     func.sum(ledger.c.input_tokens + ledger.c.output_tokens).label("tokens"),
     func.sum(ledger.c.cost_micro_usd).label("cost_micro_usd"),
 )
 _SLOTS = (
-    select(*_SUMS)
+    select(*_SLOT)
     .where(
         ledger.c.at > bindparam("since"),
         or_(bindparam("agent") == "", ledger.c.agent_id == bindparam("agent")),
     )
-    .group_by(_SUMS[0])
-    .order_by(_SUMS[0])
+    .group_by(_SLOT[0])
+    .order_by(_SLOT[0])
 )
-
-_OF_AGENT = select(
+# The order of the columns is that of the fields of Total and of its two children.
+_TOTAL: tuple[ColumnElement[Any], ...] = (
     func.count().label("requests"),
     func.coalesce(func.sum(ledger.c.input_tokens), 0).label("input_tokens"),
     func.coalesce(func.sum(ledger.c.output_tokens), 0).label("output_tokens"),
     func.coalesce(func.sum(ledger.c.cost_micro_usd), 0).label("cost_micro_usd"),
-).where(ledger.c.agent_id == bindparam("agent"))
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What one provider call took."""
-
-    at: float
-    agent_id: str
-    session_id: str
-    turn_id: str
-    provider: str
-    model: str
-    usage: Usage
-    cost_micro_usd: int
+)
+_OF_AGENT = select(*_TOTAL).where(ledger.c.agent_id == bindparam("agent"))
+_PERIOD = select(
+    *_TOTAL,
+    # A call that no agent asked for, such as a provider's test, has an empty id.
+    func.count(func.nullif(ledger.c.agent_id, "").distinct()).label("agents"),
+    func.min(ledger.c.at).label("oldest"),
+).where(ledger.c.at >= bindparam("since"))
+_BY_MODEL = (
+    select(*_TOTAL, ledger.c.provider, ledger.c.model)
+    .group_by(ledger.c.provider, ledger.c.model)
+    .order_by(
+        func.sum(ledger.c.cost_micro_usd).desc(), ledger.c.provider, ledger.c.model
+    )
+)
 
 
 def record(connection: Connection, spent: Spent) -> None:
@@ -84,26 +82,11 @@ def record(connection: Connection, spent: Spent) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
-    """A sum over the ledger."""
-
-    requests: int
-    input_tokens: int
-    output_tokens: int
-    cost_micro_usd: int
-
-
 class UsageLedger:
     """What was used, and by whom."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-
-    async def of_agent(self, agent_id: str) -> Total:
-        """Sum everything an agent has used."""
-        row = await self._store.first(_OF_AGENT, {"agent": agent_id})
-        return Total(*row) if row else Total(0, 0, 0, 0)
 
     def book(self, spent: Spent) -> asyncio.Future[None]:
         """Add a row of its own; it starts at once, awaited or not."""
@@ -111,11 +94,26 @@ class UsageLedger:
         booked.add_done_callback(_seen)
         return booked
 
-    async def since(self, moment: float, width: float, agent: str = "") -> list[Row]:
-        """Sum ``tokens`` and ``cost_micro_usd`` by ``slot`` of ``width`` seconds."""
-        return await self._store.read(
+    async def of_agent(self, agent_id: str) -> Total:
+        """Sum everything an agent has used."""
+        (row,) = await self._store.read(_OF_AGENT, {"agent": agent_id})
+        return Total(*row)
+
+    async def since(self, moment: float, width: float, agent: str = "") -> list[Slot]:
+        """Sum by slots of ``width`` seconds, of one agent when it is named."""
+        rows = await self._store.read(
             _SLOTS, {"since": moment, "width": width, "agent": agent}
         )
+        return [Slot(*row) for row in rows]
+
+    async def period(self, since: float) -> PeriodTotal:
+        """Sum everything from a moment on."""
+        (row,) = await self._store.read(_PERIOD, {"since": since})
+        return PeriodTotal(*row)
+
+    async def by_model(self) -> list[ModelTotal]:
+        """Sum all that was ever used by model, the most expensive first."""
+        return [ModelTotal(*row) for row in await self._store.read(_BY_MODEL)]
 
 
 def _seen(booked: asyncio.Future[None]) -> None:

@@ -1,0 +1,260 @@
+"""The port RECORDS: what is kept of agents, conversations, turns, usage and memory.
+
+The kernel has the rules, a backend the rows. What belongs together crosses in one
+frozen object and is written wholly or not at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+from .chat import Json, Message, Usage
+
+if TYPE_CHECKING:
+    from .agents import Agent
+    from .errors import AgentHostError
+    from .turns.events import TurnResult
+
+SHARED = "shared"
+
+
+def namespace_of(agent_id: str, key: str) -> str:
+    """Say where an agent's key lives: ``shared.*`` is common to all agents."""
+    return SHARED if key.startswith(f"{SHARED}.") else agent_id
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session's own row.
+
+    ``next_seq`` numbers the next message; messages before ``first_seq`` are
+    represented by ``summary``. Numbers have no gaps.
+    """
+
+    id: str
+    agent_id: str
+    thinking: bool
+    first_seq: int
+    next_seq: int
+    summary: Message | None
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SessionItem:
+    """A session in a list."""
+
+    id: str
+    agent_id: str
+    agent_name: str
+    message_count: int
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one provider call took."""
+
+    at: float
+    agent_id: str
+    session_id: str
+    turn_id: str
+    provider: str
+    model: str
+    usage: Usage
+    cost_micro_usd: int
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A sum over the ledger."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_micro_usd: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodTotal(Total):
+    """What a period took: of how many agents, and when its first call was."""
+
+    agents: int = 0
+    oldest: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTotal(Total):
+    """What one model took."""
+
+    provider: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What was used in the seconds from ``number`` times the width of a slot on."""
+
+    number: int
+    tokens: int
+    cost_micro_usd: int
+
+
+class TurnState(StrEnum):
+    """Where a turn stands. Interrupted turns were cut off by the daemon's death."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """Where a turn stands and what it came to; ``error`` is written, never read."""
+
+    state: TurnState
+    result: TurnResult
+    error: AgentHostError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a turn writes at one point, in one piece.
+
+    Args:
+        session_id: The session it speaks in.
+        turn_id: The turn.
+        at: When.
+        seq: The number of ``message``, the session's next.
+        message: What was said. The calls it asks for are intended from now on,
+            unless the turn ends with it; those it answers have ended.
+        opened: The id of the agent whose turn begins.
+        reopened: An interrupted or failed turn goes on.
+        spent: What the model call took.
+        closed: How the turn ended. When it is not DONE, ``message`` broke off, and
+            how its running calls ended will not be known.
+    """
+
+    session_id: str
+    turn_id: str
+    at: float
+    seq: int = 0
+    message: Message | None = None
+    opened: str | None = None
+    reopened: bool = False
+    spent: Spent | None = None
+    closed: TurnRecord | None = None
+
+
+class AgentRows(Protocol):
+    """The agents there are."""
+
+    async def load(self) -> Sequence[Agent]:
+        """Read all, oldest first."""
+
+    async def add(self, agent: Agent) -> None:
+        """Add an agent with its session; Conflict when its name is taken."""
+
+    async def save(self, agent: Agent) -> None:
+        """Write how the agent stands now."""
+
+    async def switch_session(self, agent: Agent, old: str) -> None:
+        """Give the agent the empty session it names and delete its old one."""
+
+    async def delete(self, agent_id: str) -> None:
+        """Remove an agent with its sessions and its memory; its usage stays."""
+
+
+class Sessions(Protocol):
+    """Conversations, apart from what turns add to them."""
+
+    async def get(self, session_id: str) -> Session:
+        """Read a session's row, or raise NotFound."""
+
+    async def history(self, session: Session) -> list[Message]:
+        """Read the conversation as a model sees it, the summary first."""
+
+    async def list(self) -> Sequence[SessionItem]:
+        """All sessions that agents own, oldest first."""
+
+    async def set_thinking(self, session_id: str, *, on: bool) -> None:
+        """Switch extended thinking for the session."""
+
+    async def compact(
+        self, session_id: str, first_seq: int, summary: Message, spent: Spent
+    ) -> None:
+        """Let the summary stand for what is before ``first_seq``; nothing is lost."""
+
+
+class Journal(Protocol):
+    """Turns: what was intended, what began, what is known of its end."""
+
+    def keep(self, *steps: Step) -> asyncio.Future[None]:
+        """Write steps in one piece; it starts at once, awaited or not.
+
+        It fails with NotFound when the session has been deleted. Two writers of one
+        session collide on the number, so that neither overwrites the other.
+        """
+
+    def start_call(self, turn_id: str, call_id: str) -> asyncio.Future[None]:
+        """Write that an effect is about to begin."""
+
+    async def find(self, turn_id: str) -> TurnRecord | None:
+        """Read a turn, or None when there is none."""
+
+    async def interrupt_all(self) -> int:
+        """At boot: mark what the last process left running; count the turns."""
+
+
+class Ledger(Protocol):
+    """What was used, and by whom, one row a provider call."""
+
+    def book(self, spent: Spent) -> asyncio.Future[None]:
+        """Add a row of its own; it starts at once, awaited or not."""
+
+    async def of_agent(self, agent_id: str) -> Total:
+        """Sum everything an agent has used."""
+
+    async def since(
+        self, moment: float, width: float, agent: str = ""
+    ) -> Sequence[Slot]:
+        """Sum by slots of ``width`` seconds, of one agent when it is named."""
+
+    async def period(self, since: float) -> PeriodTotal:
+        """Sum everything from a moment on; calls for no agent count no agent."""
+
+    async def by_model(self) -> Sequence[ModelTotal]:
+        """Sum all that was ever used by model, the most expensive first."""
+
+
+class Memory(Protocol):
+    """Values by key; a namespace is an agent's id or ``shared``."""
+
+    async def get(self, namespace: str, key: str) -> Json:
+        """Give the value of a key; NotFound, or Unavailable when it is damaged."""
+
+    async def set(self, namespace: str, key: str, value: Json) -> None:
+        """Put a value under a key; InvalidInput or TooLarge when it cannot be."""
+
+    async def delete(self, namespace: str, key: str) -> None:
+        """Forget a key; NotFound when it has no value."""
+
+    async def items(self, namespace: str) -> list[tuple[str, Json]]:
+        """Give every key of a namespace with its value, sorted by key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What a backend opens: the rows of one daemon."""
+
+    agents: AgentRows
+    sessions: Sessions
+    journal: Journal
+    usage: Ledger
+    memory: Memory

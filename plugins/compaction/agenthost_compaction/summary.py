@@ -1,0 +1,144 @@
+"""Compaction: a summary stands for the older messages, which all stay in the store."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import replace
+
+from agenthost import (
+    AgentHostError,
+    Answered,
+    ChatRequest,
+    Condensed,
+    Conversation,
+    Daemon,
+    Message,
+    Payer,
+    ProviderError,
+    ProviderFault,
+    Role,
+    Session,
+    Target,
+    Text,
+    ToolOutput,
+    ToolUse,
+)
+
+log = logging.getLogger(__name__)
+
+SUMMARY_TOKENS = 1_024
+PART_CHARACTERS = 2_000
+
+SYSTEM = (
+    "You condense conversations. Keep names, decisions, facts, open questions and "
+    "unfinished tasks; leave out pleasantries. Answer with the summary alone."
+)
+REQUEST = "Summarize this conversation:\n\n"
+PREFIX = "Summary of the conversation so far:\n\n"
+
+
+class SummaryCompaction:
+    """Lets the agent's own model summarise the older messages."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    async def before_turn(
+        self, conversation: Conversation, target: Target, payer: Payer
+    ) -> bool:
+        """Condense when the message count or the model's window asks for it.
+
+        A summary that fails leaves the session as it is: the turn goes on and may fail
+        at the provider, which is better than losing what was said.
+        """
+        settings = self._daemon.config.compaction
+        count = len(conversation.messages)
+        room = settings.threshold_ratio * target.model.context_window
+        small = count <= settings.threshold_messages and conversation.tokens <= room
+        if count <= settings.keep_recent or small:
+            return False
+        session = conversation.session
+        try:
+            return (await self._condense(session, target, payer)).summarised > 0
+        except AgentHostError as error:
+            log.warning("session %s not compacted: %s", session.id, error.message)
+            return False
+
+    async def by_count(
+        self, session: Session, target: Target, payer: Payer
+    ) -> Condensed:
+        """Compact when there are more messages than the threshold."""
+        count = session.next_seq - session.first_seq
+        if count <= self._daemon.config.compaction.threshold_messages:
+            return Condensed(summarised=0, kept=count)
+        return await self._condense(session, target, payer)
+
+    async def _condense(
+        self, session: Session, target: Target, payer: Payer
+    ) -> Condensed:
+        history = await self._daemon.sessions.history(session)
+        summaries = 1 if session.summary else 0
+        said = history[summaries:]
+        cut = safe_cut(said, self._daemon.config.compaction.keep_recent)
+        if cut == 0:
+            return Condensed(summarised=0, kept=len(said))
+        payer = replace(payer, turn_id=f"compaction:{session.id}")
+        answer = await self._summary(target, history[: summaries + cut], payer)
+        text = PREFIX + answer.completion.message.text
+        summary = Message(Role.USER, (Text(text),))
+        await self._daemon.sessions.compact(
+            session.id, session.first_seq + cut, summary, answer.spent
+        )
+        return Condensed(summarised=cut, kept=len(said) - cut)
+
+    async def _summary(
+        self, target: Target, older: list[Message], payer: Payer
+    ) -> Answered:
+        characters = target.model.context_window * 2
+        transcript = "\n".join(map(_line, older))[-characters:]
+        request = ChatRequest(
+            model=target.model.upstream_id,
+            system=SYSTEM,
+            messages=(Message(Role.USER, (Text(REQUEST + transcript),)),),
+            max_tokens=SUMMARY_TOKENS,
+            temperature=0.3,
+        )
+        stream = self._daemon.models.stream(target, request, payer)
+        async with aclosing(stream) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, Answered):
+                    if delta.completion.message.text:
+                        return delta
+                    await self._daemon.usage.book(delta.spent)
+        raise ProviderError(
+            ProviderFault.MALFORMED,
+            target.provider.facts.slug,
+            "the summary came back empty",
+        )
+
+
+def _line(message: Message) -> str:
+    words = []
+    for part in message.parts:
+        match part:
+            case Text(text):
+                words.append(text)
+            case ToolUse(_, name, arguments):
+                words.append(f"[calls {name} {str(dict(arguments))[:200]}]")
+            case ToolOutput(_, name, text):
+                words.append(f"[{name} answers: {text[:PART_CHARACTERS]}]")
+    return f"{message.role.value}: {' '.join(words)}"
+
+
+def safe_cut(history: Sequence[Message], keep: int) -> int:
+    """Return the index from which at most ``keep`` messages stay, at a user message.
+
+    A cut never separates a call from its result: it moves back to the user message
+    that began the exchange.
+    """
+    index = max(len(history) - keep, 0)
+    while 0 < index < len(history) and history[index].role is not Role.USER:
+        index -= 1
+    return index

@@ -1,0 +1,50 @@
+"""The httpx client that plugins get: straight from its surface to our transport."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import httpx
+
+
+class DirectClient(httpx.AsyncClient):
+    """Sends without httpx's own redirects, cookies and credentials.
+
+    The transport follows redirects itself, and the other two are switched off; what
+    httpx does for them would cost half of its time a call (``make bench`` shows it on
+    a message). A caller that asks for credentials or redirects gets httpx's own way.
+    """
+
+    def __init__(self, transport: httpx.AsyncBaseTransport, **settings: Any) -> None:
+        super().__init__(transport=transport, **settings)
+        self._way = transport
+
+    def build_request(
+        self, method: str, url: httpx.URL | str, **facts: Any
+    ) -> httpx.Request:
+        """Build a request; a URL that comes often is read once."""
+        if isinstance(url, str):
+            url = _read(url)
+        return super().build_request(method, url, **facts)
+
+    async def send(
+        self, request: httpx.Request, *, stream: bool = False, **wishes: Any
+    ) -> httpx.Response:
+        """Send a request; its body is read unless it streams."""
+        if any(wish is not httpx.USE_CLIENT_DEFAULT for wish in wishes.values()):
+            return await super().send(request, stream=stream, **wishes)
+        response = await self._way.handle_async_request(request)
+        response.request = request
+        if not stream:
+            try:
+                await response.aread()
+            except BaseException:
+                await response.aclose()
+                raise
+        return response
+
+
+@lru_cache(maxsize=256)
+def _read(url: str) -> httpx.URL:
+    return httpx.URL(url)

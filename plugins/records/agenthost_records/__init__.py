@@ -1,0 +1,38 @@
+"""What is kept of agents, conversations, turns, usage and memory: rows of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agenthost import BackendSpec, Clock, Port, Records, SchemaSpec, Store, hookimpl
+
+
+def open_records(store: Store, clock: Clock) -> Records:
+    """Serve the rows of a store; nothing is read yet."""
+    from .agents import AgentTable
+    from .journal import TurnJournal
+    from .memory import KeyValues
+    from .sessions import SessionTable
+    from .usage import UsageLedger
+
+    return Records(
+        agents=AgentTable(store),
+        sessions=SessionTable(store, clock),
+        journal=TurnJournal(store),
+        usage=UsageLedger(store),
+        memory=KeyValues(store, clock),
+    )
+
+
+@hookimpl
+def register_schema() -> tuple[SchemaSpec, ...]:
+    """Offer the tables of the kernel's rows and of memory."""
+    from .tables import KERNEL, MEMORY
+
+    return KERNEL, MEMORY
+
+
+@hookimpl
+def register_backend() -> Iterable[BackendSpec]:
+    """Offer the rows of a store."""
+    yield BackendSpec(Port.RECORDS, "store", open_records)

@@ -1,0 +1,202 @@
+"""Sessions: the rows of a conversation, read back and written in one piece."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from agenthost import (
+    Clock,
+    Message,
+    NotFound,
+    Role,
+    Session,
+    SessionItem,
+    Spent,
+    Step,
+    Store,
+    TurnState,
+)
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+
+from .codec import digest_of, dump_parts, load_message, load_parts
+from .tables import agents, messages, sessions, tool_calls, turns
+from .usage import record
+
+_BY_ID = select(sessions).where(sessions.c.id == bindparam("id"))
+_HISTORY = (
+    select(messages.c.role, messages.c.parts, messages.c.digest)
+    .where(
+        messages.c.session_id == bindparam("id"),
+        messages.c.seq >= bindparam("first_seq"),
+    )
+    .order_by(messages.c.seq)
+)
+_LIST = (
+    select(
+        sessions.c.id,
+        sessions.c.agent_id,
+        agents.c.name.label("agent_name"),
+        sessions.c.message_count,
+        sessions.c.created_at,
+    )
+    .join(agents, agents.c.id == sessions.c.agent_id)
+    .where(sessions.c.ephemeral == 0)
+    .order_by(sessions.c.created_at)
+)
+
+_APPEND = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("session"))
+    .values(
+        message_count=sessions.c.message_count + bindparam("visible"),
+        next_seq=bindparam("next"),
+        updated_at=bindparam("now"),
+    )
+)
+_INSERT = insert(messages)
+_OPEN = insert(sessions)
+
+
+def open_session(
+    connection: Connection, session_id: str, agent_id: str, now: float
+) -> None:
+    """Write a fresh session."""
+    row = {
+        "id": session_id,
+        "agent_id": agent_id,
+        "ephemeral": 0,
+        "thinking": 0,
+        "message_count": 0,
+        "first_seq": 0,
+        "next_seq": 0,
+        "created_at": now,
+        "updated_at": now,
+    }
+    connection.execute(_OPEN, row)
+
+
+def append(connection: Connection, step: Step, message: Message) -> None:
+    """Add the message of a step, and count it when it is a visible one.
+
+    Raises:
+        NotFound: The session has been deleted.
+    """
+    changed = connection.execute(
+        _APPEND,
+        {
+            "session": step.session_id,
+            "visible": int(message.role is not Role.TOOL),
+            "next": step.seq + 1,
+            "now": step.at,
+        },
+    )
+    if not changed.rowcount:
+        raise NotFound("session", step.session_id)
+    parts, closed = dump_parts(message), step.closed
+    row = {
+        "session_id": step.session_id,
+        "seq": step.seq,
+        "turn_id": step.turn_id,
+        "role": message.role.value,
+        "parts": parts,
+        "digest": digest_of(parts),
+        "partial": int(closed is not None and closed.state is not TurnState.DONE),
+        "created_at": step.at,
+    }
+    connection.execute(_INSERT, row)
+
+
+def erase(connection: Connection, session_id: str) -> None:
+    """Delete a session, its messages and its journal."""
+    for table in (messages, tool_calls, turns):
+        connection.execute(delete(table).where(table.c.session_id == session_id))
+    connection.execute(delete(sessions).where(sessions.c.id == session_id))
+
+
+class SessionTable:
+    """Reads of sessions, and the writes that concern one as a whole."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def get(self, session_id: str) -> Session:
+        """Read a session's row.
+
+        Raises:
+            NotFound: There is none.
+        """
+        row = await self._store.first(_BY_ID, {"id": session_id})
+        if row is None:
+            raise NotFound("session", session_id)
+        summary = row["summary"]
+        return Session(
+            id=row["id"],
+            agent_id=row["agent_id"],
+            thinking=bool(row["thinking"]),
+            first_seq=row["first_seq"],
+            next_seq=row["next_seq"],
+            summary=Message(Role.USER, load_parts(summary)) if summary else None,
+            created_at=row["created_at"],
+        )
+
+    async def history(self, session: Session) -> list[Message]:
+        """Read the conversation as a model sees it, the summary first."""
+        rows = await self._store.read(
+            _HISTORY, {"id": session.id, "first_seq": session.first_seq}
+        )
+        said = [load_message(row["role"], row["parts"], row["digest"]) for row in rows]
+        return [session.summary, *said] if session.summary else said
+
+    async def list(self) -> list[SessionItem]:
+        """All sessions that agents own, oldest first."""
+        return [
+            SessionItem(
+                row["id"],
+                row["agent_id"],
+                row["agent_name"],
+                row["message_count"],
+                row["created_at"],
+            )
+            for row in await self._store.read(_LIST)
+        ]
+
+    async def set_thinking(self, session_id: str, *, on: bool) -> None:
+        """Switch extended thinking for the session."""
+        switched = (
+            update(sessions).where(sessions.c.id == session_id).values(thinking=int(on))
+        )
+        await self._store.write(
+            lambda connection: connection.execute(switched).rowcount
+        )
+
+    async def compact(
+        self, session_id: str, first_seq: int, summary: Message, spent: Spent
+    ) -> None:
+        """Let the summary stand for what is before ``first_seq``; nothing is lost."""
+        row: dict[str, str | float] = {
+            "summary": dump_parts(summary),
+            "first_seq": first_seq,
+            "updated_at": self._clock.time(),
+        }
+        await self._store.write(
+            partial(_compact, session_id=session_id, row=row, spent=spent)
+        )
+
+
+def _compact(
+    connection: Connection, session_id: str, row: dict[str, str | float], spent: Spent
+) -> None:
+    record(connection, spent)
+    kept = connection.execute(
+        select(func.count()).where(
+            messages.c.session_id == session_id,
+            messages.c.seq >= row["first_seq"],
+            messages.c.role != Role.TOOL.value,
+        )
+    ).scalar_one()
+    connection.execute(
+        update(sessions)
+        .where(sessions.c.id == session_id)
+        .values(message_count=kept + 1, **row)
+    )

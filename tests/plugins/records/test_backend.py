@@ -1,0 +1,165 @@
+"""What the records plugin offers, and a database that an earlier release left."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from agenthost import (
+    ConfigError,
+    Context,
+    ModelTotal,
+    Port,
+    Total,
+    TurnOptions,
+    TurnState,
+    user_message,
+)
+from agenthost.context import OPERATOR
+from agenthost.testing import Daemons, ManualClock, RunningDaemon
+from agenthost_records import register_backend, register_schema
+
+THEN = 1_767_225_600.0
+EARLIER = Path(__file__).with_name("earlier.sql")
+"""Made by the release before the rows moved here: two agents, a tool call, a stopped
+turn, a compacted session, a pinned model, thinking, memory of both kinds."""
+
+
+def test_register_backend_offers_the_rows_of_a_store() -> None:
+    [spec] = register_backend()
+    assert (spec.port, spec.name) == (Port.RECORDS, "store")
+
+
+def test_register_schema_offers_the_kernels_rows_and_memory() -> None:
+    offered = {s.name: sorted(s.metadata.tables) for s in register_schema()}
+    assert offered == {
+        "kernel": ["agents", "messages", "sessions", "tool_calls", "turns", "usage"],
+        "kv": ["kv"],
+    }
+    assert [spec.steps for spec in register_schema()] == [(), ()]
+
+
+def test_importing_the_plugin_imports_no_sqlalchemy() -> None:
+    script = "import sys, agenthost_records; sys.exit('sqlalchemy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+async def test_without_the_plugin_the_port_is_missed_by_name(daemons: Daemons) -> None:
+    with pytest.raises(ConfigError, match="no plugin serves the port records"):
+        await daemons.start(config='[plugins]\ndisable = ["records"]\n')
+
+
+def restore(path: Path) -> None:
+    """Make the earlier release's database again."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(EARLIER.read_text(encoding="utf-8"))
+
+
+def layout(path: Path) -> set[tuple[str, ...]]:
+    """Read how the plugin's tables are declared and indexed, and their versions."""
+    ours = {table for spec in register_schema() for table in spec.metadata.tables}
+    with closing(sqlite3.connect(path)) as connection:
+        made = connection.execute("select tbl_name, name, sql from sqlite_master")
+        versions = connection.execute("select name, version from schema_versions")
+        declared = {
+            (name, " ".join((sql or "").split()))
+            for table, name, sql in made
+            if table in ours
+        }
+        return declared | {(n, str(v)) for n, v in versions if n in {"kernel", "kv"}}
+
+
+async def test_a_new_database_is_laid_out_as_before(
+    daemons: Daemons, tmp_path: Path
+) -> None:
+    restore(tmp_path / "earlier.db")
+    running = await daemons.start()
+    path = running.daemon.data_dir / "agenthost.db"
+    await running.daemon.stop()
+    assert layout(path) == layout(tmp_path / "earlier.db")
+    assert len(layout(path)) > 9
+
+
+@pytest.fixture
+async def earlier(daemons: Daemons, tmp_path: Path) -> RunningDaemon:
+    """A daemon on a home that an earlier release left."""
+    home = tmp_path / "home"
+    (home / "data").mkdir(parents=True)
+    restore(home / "data" / "agenthost.db")
+    return await daemons.start(home=home, clock=ManualClock(THEN + 60))
+
+
+async def test_agents_and_conversations_of_an_earlier_release_go_on(
+    earlier: RunningDaemon,
+) -> None:
+    ada, bob = earlier.daemon.agents.list()
+    assert (ada.name, ada.mode, ada.pinned_model) == (
+        "ada",
+        "Stable",
+        ("scripted", "scripted-model"),
+    )
+    assert ada.manifest.description == "Kept by an earlier release."
+    assert (await earlier.daemon.sessions.get(ada.session_id)).thinking
+    said = (await earlier.known_agent("ada").session())["messages"]
+    assert [m["content"] for m in said] == [
+        "remember blue",
+        "",
+        "I keep it.",
+        "count",
+        "half",
+        "once",
+        "You said: once",
+    ]
+    assert said[1]["tools"][0]["result"] == "remembered self.colour"
+    assert await earlier.known_agent("bob").ask("more") == "You said: more"
+    asked = [message.text for message in earlier.model.requests[0].messages]
+    assert asked[0].startswith("Summary of the conversation so far:")
+    assert asked[1:] == [
+        "word 3",
+        "You said: word 3",
+        "after",
+        "You said: after",
+        "more",
+    ]
+    listed = {
+        s.agent_name: s.message_count for s in await earlier.daemon.sessions.list()
+    }
+    assert listed == {"ada": 7, "bob": 7}
+    assert bob.pinned_model is None
+
+
+async def test_turns_of_an_earlier_release_are_not_run_again(
+    earlier: RunningDaemon,
+) -> None:
+    daemon = earlier.daemon
+    ada = daemon.agents.find("ada")
+    turn = daemon.turns.start(
+        Context(daemon, OPERATOR),
+        ada,
+        user_message("once"),
+        TurnOptions(turn_id="turn-once"),
+    )
+    assert (await turn.result()).text == "You said: once"
+    assert earlier.model.requests == []
+    known = await daemon.journal.find("33107772-ace1-45c4-9126-4f5d5f40faa1")
+    assert known is not None
+    assert (known.state, known.result.text) == (TurnState.CANCELLED, "half")
+
+
+async def test_memory_and_usage_of_an_earlier_release_are_kept(
+    earlier: RunningDaemon,
+) -> None:
+    daemon = earlier.daemon
+    ada = daemon.agents.find("ada")
+    assert await daemon.kv.items(ada.id) == [("self.colour", {"name": "blué"})]
+    assert await daemon.kv.get("shared", "shared.plan") == [1, None]
+    assert await daemon.usage.of_agent(ada.id) == Total(4, 1055, 18, 1091)
+    assert await daemon.usage.by_model() == [
+        ModelTotal(10, 1115, 48, 1211, "scripted", "scripted-model")
+    ]
+    period = await daemon.usage.period(THEN)
+    assert (period.requests, period.agents, period.oldest) == (10, 2, THEN)
