@@ -179,18 +179,11 @@ if TYPE_CHECKING:
     from .turns.turn import TurnOptions as TurnOptions
 
 _LATER = {
-    "agents": (
-        "Agent",
-        "AgentMode",
-        "AgentState",
-    ),
+    "agents": ("Agent", "AgentMode", "AgentState"),
     "config": ("load_config",),
     "config_model": ("ProviderSection",),
     "daemon": ("Daemon",),
-    "history": (
-        "Conversation",
-        "estimate_tokens",
-    ),
+    "history": ("Conversation", "estimate_tokens"),
     "manifest": ("Manifest",),
     "plugins.loader": ("Plugins",),
     "turns.engine": ("user_message",),
@@ -205,10 +198,7 @@ _LATER = {
         "TurnEvent",
         "TurnResult",
     ),
-    "turns.turn": (
-        "Turn",
-        "TurnOptions",
-    ),
+    "turns.turn": ("Turn", "TurnOptions"),
 }
 
 
