@@ -29,9 +29,8 @@ check: $(VENV)/.installed-dev ## format, lint, types, borders, sizes, hook docs,
 	$(BIN)/python tools/check_changes.py
 
 bench: $(VENV)/.installed-dev ## measure every row beside its yardstick
-	$(BIN)/python -m benchmarks.run
-	$(BIN)/python -m benchmarks.dialects
-	$(BIN)/python -m benchmarks.desktop_shell
+	@missed=0; for part in run dialects desktop_shell; do \
+	  $(BIN)/python -m benchmarks.$$part || missed=1; done; exit $$missed
 
 faults: $(VENV)/.installed-dev ## slow fault injection
 	$(PYTEST) -m faults

@@ -169,6 +169,27 @@ async def test_the_same_turn_id_is_the_same_turn(daemon: RunningDaemon) -> None:
     assert len(daemon.model.requests) == 1
 
 
+async def test_a_turn_that_goes_on_does_not_read_its_own_broken_answer(
+    daemon: RunningDaemon,
+) -> None:
+    daemon.model.fails(ProviderFault.SERVER, "half an ")
+    daemon.model.says("a whole answer")
+    agent = await daemon.agent()
+    known = daemon.daemon.agents.get(agent.id)
+    options = TurnOptions(turn_id="0b9d6b5a-7c1e-4a51-9d5c-2f6f0a2f9a11")
+    context, turns = Context(daemon.daemon, OPERATOR), daemon.daemon.turns
+    message = user_message("go on")
+    with pytest.raises(ProviderError):
+        await turns.start(context, known, message, options).result()
+    assert [m["content"] for m in (await agent.session())["messages"]] == [
+        "go on",
+        "half an ",
+    ]
+    result = await turns.start(context, known, message, options).result()
+    assert result.text == "a whole answer"
+    assert [m.text for m in daemon.model.requests[-1].messages] == ["go on"]
+
+
 async def test_a_suspended_agent_takes_no_messages(daemon: RunningDaemon) -> None:
     from dataclasses import replace
 
