@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
-SOURCES := kernel plugins tests benchmarks tools
+SOURCES := kernel libraries plugins tests benchmarks tools
 AIMOCK := @copilotkit/aimock@1.43.0
 
 .DEFAULT_GOAL := help
@@ -47,7 +47,7 @@ judges: $(VENV)/.installed-judges ## install vendors' clients and a scripted mod
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache
 	rm -rf .hypothesis .import_linter_cache
-	find kernel plugins tests benchmarks tools -name __pycache__ -exec rm -rf {} +
+	find kernel libraries plugins tests benchmarks tools -name __pycache__ -exec rm -rf {} +
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

@@ -11,7 +11,7 @@ FILE_LINES = 500
 FUNCTION_LINES = 60
 PARAMETERS = 5
 # A ratchet on the way to 6,000: lower it with every move out of the kernel.
-KERNEL_LINES = 7_750
+KERNEL_LINES = 6_850
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -25,9 +25,9 @@ def main() -> int:
 
 
 def offences(root: Path) -> Iterator[str]:
-    """Tell everything in ``kernel/`` and ``plugins/`` that is over a limit."""
+    """Tell everything in the source folders that is over a limit."""
     kernel = 0
-    for folder in ("kernel", "plugins"):
+    for folder in ("kernel", "libraries", "plugins"):
         for path in sorted((root / folder).rglob("*.py")):
             source = path.read_text(encoding="utf-8")
             name = path.relative_to(root)

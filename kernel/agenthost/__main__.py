@@ -1,5 +1,8 @@
-"""``python -m agenthost``: run a daemon in the foreground."""
+"""``python -m agenthost``: the installed command ``agenthost start``."""
 
-from .main import run
+import sys
+from importlib.metadata import entry_points
 
-raise SystemExit(run())
+(command,) = entry_points(group="console_scripts", name="agenthost")
+sys.argv.insert(1, "start")
+sys.exit(command.load()())

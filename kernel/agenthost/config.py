@@ -8,19 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from agenthost_toml.lines import KeyLines
+from agenthost_toml.parse import TomlSyntax, parse_toml
+from agenthost_toml.problems import Problem, problems, unknown_keys
 from pydantic import ValidationError
 
 from .config_env import EnvLayer, read_environment
 from .config_model import Config
 from .errors import ConfigError
-from .key_lines import KeyLines
-from .typed_toml import (
-    Problem,
-    TomlSyntax,
-    parse_toml,
-    problems,
-    unknown_keys,
-)
 
 FILE = "config.toml"
 ALIASES = {"api_listen": "listen_addr"}

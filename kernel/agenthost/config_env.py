@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args, get_origin
 
+from agenthost_toml.parse import KeyPath
+from agenthost_toml.problems import unknown_keys
+from agenthost_toml.suggest import did_you_mean
 from pydantic import BaseModel
 
 from .config_model import Config
-from .suggest import did_you_mean
-from .typed_toml import KeyPath, unknown_keys
 
 PREFIX = "AGENTHOST_"
 OTHERS = frozenset({"AGENTHOST_HOME"})

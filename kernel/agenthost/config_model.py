@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
+from agenthost_toml.problems import Blankable, Names, Table
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from .secrets import Secret
-from .typed_toml import Blankable, Names, Table
 
 _HOST = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?")
 

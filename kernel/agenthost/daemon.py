@@ -15,7 +15,6 @@ from .agents import Agents
 from .clock import Clock, SystemClock
 from .config import LoadedConfig, load_config
 from .errors import ConfigError, PluginError
-from .events import EventBus
 from .home_lock import HomeLock, lock_home
 from .job_port import Jobs
 from .model_port import Models
@@ -23,7 +22,17 @@ from .observe import Observers
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import Registry, compile_registry
-from .ports import Backends, Compaction, Egress, Files, Front, Port, Store, Vault
+from .ports import (
+    Backends,
+    Compaction,
+    Egress,
+    Events,
+    Files,
+    Front,
+    Port,
+    Store,
+    Vault,
+)
 from .record_port import Journal, Ledger, Memory, Records, Sessions
 from .supervisor import Supervisor
 from .turns.engine import Turns
@@ -72,7 +81,7 @@ class Daemon:
     usage: Ledger
     toolbox: Toolbox
     turns: Turns
-    events: EventBus
+    events: Events
     jobs: Jobs
     supervisor: Supervisor
     front: Front
@@ -175,7 +184,7 @@ class Daemon:
         self._on_stop("egress", self.egress.close)
         workspaces = self.data_dir / "workspaces"
         self.files = backend(Port.FILES).open(workspaces, self.guards)
-        self.events = EventBus(self.plugins, self.clock)
+        self.events = backend(Port.EVENTS).open(self.plugins, self.clock)
         self._on_stop("events", self.events.stop)
         records: Records = backend(Port.RECORDS).open(self.store, self.clock)
         self.agents = Agents(records.agents, self.clock, self.guards)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from agenthost_toml.parse import TomlSyntax, parse_toml
+from agenthost_toml.problems import problems, unknown_keys
 from pydantic import ValidationError
 
 from .errors import InvalidInput, TooLarge
 from .manifest_model import Manifest
-from .typed_toml import TomlSyntax, parse_toml, problems, unknown_keys
 
 __all__ = ["NOT_YET", "Manifest", "ParsedManifest", "parse_manifest"]
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from .history import Conversation
     from .model_port import Target
+    from .plugins.specs import Event
     from .record_port import Session
     from .routes import RouteGroup
 
@@ -46,6 +47,7 @@ class Port(StrEnum):
     EGRESS ``open(guards)``: the one HTTP client.
     RECORDS ``open(store, clock)``: what is kept of agents and turns (``record_port``).
     JOBS ``open(store, clock)``: durable work that happens once.
+    EVENTS ``open(plugins, clock)``: who is told of what happened.
     COMPACTION ``open(daemon)``: what condenses long conversations.
     MODELS ``open(daemon)``: which model a call goes to (``model_port``).
     FRONT ``open(daemon)``: what listens and serves the routes.
@@ -57,6 +59,7 @@ class Port(StrEnum):
     EGRESS = "egress"
     RECORDS = "records"
     JOBS = "jobs"
+    EVENTS = "events"
     COMPACTION = "compaction"
     MODELS = "models"
     FRONT = "front"
@@ -245,6 +248,26 @@ class Egress(Protocol):
 
     async def close(self) -> None:
         """Close all connections."""
+        ...
+
+
+class Events(Protocol):
+    """The bus: tells this process and plugins' ``on_event`` what happened."""
+
+    def publish(self, event: Event) -> None:
+        """Tell everyone; call it after the cause was committed. Never raises."""
+        ...
+
+    def subscribe(self, subscriber: Callable[[Event], None]) -> Callable[[], None]:
+        """Call the function, in the publisher's thread, for each event from now on.
+
+        Returns:
+            A function that ends it; calling it twice is fine.
+        """
+        ...
+
+    async def stop(self) -> None:
+        """Take no more events and wait, within limits, until plugins heard all."""
         ...
 
 

@@ -90,6 +90,11 @@ def test_a_tree_that_keeps_the_borders_passes(tree: Path) -> None:
             "import agenthost.errors",
         ),
         (
+            "Libraries know neither the kernel nor a plugin",
+            "agenthost_toml/__init__.py",
+            "import agenthost",
+        ),
+        (
             "Areas never import each other",
             "agenthost_http_api/__init__.py",
             "from agenthost_tools import one",
@@ -127,19 +132,21 @@ def test_a_violation_breaks_its_contract_and_no_other(
 
 
 @pytest.mark.parametrize(
-    ("contract", "key"),
+    ("contract", "key", "folders"),
     [
-        ("kernel", "forbidden_modules"),
-        ("front-door", "source_modules"),
-        ("areas", "modules"),
+        ("kernel", "forbidden_modules", {"plugins"}),
+        ("libraries", "source_modules", {"libraries"}),
+        ("libraries", "forbidden_modules", {"kernel", "plugins"}),
+        ("front-door", "source_modules", {"plugins"}),
+        ("areas", "modules", {"plugins"}),
     ],
 )
 def test_the_contracts_speak_of_every_package_that_is_shipped(
-    contract: str, key: str
+    contract: str, key: str, folders: set[str]
 ) -> None:
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     paths = pyproject["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    shipped = {Path(path).name for path in paths}
+    shipped = {Path(path).name: Path(path).parts[0] for path in paths}
     named = config()[f"importlinter:contract:{contract}"][key].split()
-    assert set(root_packages()) == shipped
-    assert set(named) == shipped - {"agenthost"}
+    assert set(root_packages()) == set(shipped)
+    assert set(named) == {name for name in shipped if shipped[name] in folders}

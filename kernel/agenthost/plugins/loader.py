@@ -63,18 +63,17 @@ class Plugins:
             PluginError: Two distributions offer the same key.
         """
         found = find_plugins(self._entries)
-        selection = select(found, config.plugins)
+        enabled, warnings = select(found, config.plugins)
         for plugin in found:
-            enabled = plugin.key in selection.enabled
-            status = Status.ENABLED if enabled else Status.DISABLED
+            status = Status.ENABLED if plugin.key in enabled else Status.DISABLED
             self._states[plugin.key] = PluginState(
                 plugin.key, plugin.distribution, plugin.version, status
             )
-        wanted = [plugin for plugin in found if plugin.key in selection.enabled]
+        wanted = [plugin for plugin in found if plugin.key in enabled]
         imports = [(plugin.key, partial(_import, plugin)) for plugin in wanted]
         for key, hooks in await self.run_each("import", imports):
             self._hooks[key] = hooks
-        return selection.warnings
+        return warnings
 
     def states(self) -> list[PluginState]:
         """Every plugin that is installed, by key."""

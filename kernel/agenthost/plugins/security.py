@@ -26,12 +26,6 @@ class SystemState:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Offer:
-    plugin: str
-    system: SecuritySystem
-
-
 class SecuritySystems:
     """Runs self-tests; guards of a system that fails its own are not used.
 
@@ -52,19 +46,19 @@ class SecuritySystems:
         self._plugins = plugins
         self._backends = backends
         self._budget = budget
-        self._offers: dict[str, _Offer] = {}
+        self._offers: list[tuple[str, SecuritySystem]] = []
         self._states: dict[str, SystemState] = {}
 
     async def take(self, plugin: str, system: SecuritySystem) -> None:
         """Add a system and test it at once."""
-        self._offers[system.name] = _Offer(plugin, system)
-        self._states[system.name] = await self._tested(self._offers[system.name])
+        self._offers.append((plugin, system))
+        self._states[system.name] = await self._tested(plugin, system)
         self._compile()
 
     async def test(self) -> list[SystemState]:
         """Run every self-test again and use the guards of those that pass."""
-        for name, offer in self._offers.items():
-            self._states[name] = await self._tested(offer)
+        for plugin, system in self._offers:
+            self._states[system.name] = await self._tested(plugin, system)
         self._compile()
         return self.states()
 
@@ -77,18 +71,15 @@ class SecuritySystems:
             return replace(state, active=False, reason="its plugin has failed")
         return state
 
-    async def _tested(self, offer: _Offer) -> SystemState:
-        name = offer.system.name
-        test = partial(_test, offer.system, self._backends)
-        outcome = await guarded(f"{name} self-test", test, self._budget)
+    async def _tested(self, plugin: str, system: SecuritySystem) -> SystemState:
+        test = partial(_test, system, self._backends)
+        outcome = await guarded(f"{system.name} self-test", test, self._budget)
         passed = outcome.reason is None
-        return SystemState(name, offer.plugin, passed, outcome.reason)
+        return SystemState(system.name, plugin, passed, outcome.reason)
 
     def _compile(self) -> None:
         active = {state.name for state in self.states() if state.active}
-        self.guards.compile(
-            offer.system for name, offer in self._offers.items() if name in active
-        )
+        self.guards.compile(s for _, s in self._offers if s.name in active)
 
 
 def _test(system: SecuritySystem, backends: Backends) -> None:

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
+from agenthost_toml.suggest import did_you_mean
+
 from ..config_model import PluginSelection
-from ..suggest import did_you_mean
 from .discovery import Found
 
+Patterns = tuple[str, ...]
 
-@dataclass(frozen=True, slots=True)
-class PluginSet:
-    """Patterns of the first-party plugins that are in and out."""
-
-    include: tuple[str, ...] = ("*",)
-    exclude: tuple[str, ...] = ()
-
-
-SETS: Mapping[str, PluginSet] = MappingProxyType(
+SETS: Mapping[str, tuple[Patterns, Patterns]] = MappingProxyType(
     {
-        "default": PluginSet(),
-        "minimal": PluginSet(
+        "default": (("*",), ()),
+        "minimal": (
             (
                 "plugin:compaction",
                 "plugin:egress",
+                "plugin:events",
                 "plugin:front",
                 "plugin:http_api",
                 "plugin:cli",
@@ -37,48 +31,43 @@ SETS: Mapping[str, PluginSet] = MappingProxyType(
                 "tool:*",
                 "provider:offline",
                 "security:*",
-            )
+            ),
+            (),
         ),
-        "api-only": PluginSet(
-            exclude=("channel:*", "plugin:channels", "plugin:web_ui")
-        ),
+        "api-only": (("*",), ("channel:*", "plugin:channels", "plugin:web_ui")),
     }
 )
+"""Patterns of the first-party plugins that are in and out, by the set's name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The keys that are enabled, and names in the lists that name nothing."""
-
-    enabled: frozenset[str]
-    warnings: tuple[str, ...] = ()
-
-
-def select(found: Iterable[Found], wanted: PluginSelection) -> Selection:
+def select(
+    found: Iterable[Found], wanted: PluginSelection
+) -> tuple[frozenset[str], tuple[str, ...]]:
     """Apply ``[plugins]``: the set, then ``enable``, then ``disable``.
 
     A plugin of another distribution is off until ``enable`` names it.
+
+    Returns:
+        The keys that are enabled, and warnings about patterns that name nothing.
     """
     plugins = tuple(found)
+    include, exclude = SETS[wanted.set]
+
+    def in_set(plugin: Found) -> bool:
+        told = _matches(plugin, include) and not _matches(plugin, exclude)
+        return plugin.first_party and told
+
     enabled = frozenset(
         plugin.key
         for plugin in plugins
-        if (_in_set(plugin, SETS[wanted.set]) or _matches(plugin, wanted.enable))
+        if (in_set(plugin) or _matches(plugin, wanted.enable))
         and not _matches(plugin, wanted.disable)
     )
     warnings = [
         *_unknown("plugins.enable", wanted.enable, plugins),
         *_unknown("plugins.disable", wanted.disable, plugins),
     ]
-    return Selection(enabled, tuple(warnings))
-
-
-def _in_set(plugin: Found, chosen: PluginSet) -> bool:
-    return (
-        plugin.first_party
-        and _matches(plugin, chosen.include)
-        and not _matches(plugin, chosen.exclude)
-    )
+    return enabled, tuple(warnings)
 
 
 def _matches(plugin: Found, patterns: Iterable[str]) -> bool:

@@ -8,13 +8,13 @@ from itertools import islice
 from typing import Any
 
 import pluggy
+from agenthost_toml.suggest import did_you_mean
 
 from ..errors import PluginError
 from ..observe import Observer
 from ..ports import BackendSpec
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import RouteGroup
-from ..suggest import did_you_mean
 from .guards import SecuritySystem
 from .hooks import PROJECT, Hooks
 from .specs import CommandSpec, SchemaSpec, ServiceSpec, ToolSpec

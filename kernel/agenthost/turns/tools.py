@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from agenthost_toml.suggest import did_you_mean
 from pydantic import BaseModel, ValidationError
 
 from ..authorize import authorize
@@ -17,7 +18,6 @@ from ..errors import AgentHostError, InvalidInput, NotFound
 from ..observe import Observers
 from ..plugins.guards import Guard, Guards, ToolCallCase, ToolResultCase
 from ..plugins.specs import Effect, ToolSpec
-from ..suggest import did_you_mean
 
 if TYPE_CHECKING:
     from ..manifest import Manifest

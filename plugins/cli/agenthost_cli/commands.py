@@ -61,7 +61,7 @@ def start(*, detach: bool) -> None:
 
         click.echo(f"started, process {start_detached(home)}")
         return
-    from agenthost import run as run_daemon
+    from .foreground import run_daemon
 
     raise click.exceptions.Exit(run_daemon(home))
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from .findings import Finding, Json, Path, field_name, shorten
+from agenthost_toml.problems import dotted
+
+from .findings import Finding, Json, Path, shorten
 from .globs import check_glob, is_literal
 from .urls import compile_url
 from .validators import compile_validator
@@ -86,7 +88,7 @@ class Spot:
         finding = Finding(
             message,
             capability=str(shorten(self.capability)),
-            field=field_name(self.steps),
+            field=dotted(self.steps),
             value=shorten(self.value),
             path=self.path,
         )

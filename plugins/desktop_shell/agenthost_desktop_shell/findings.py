@@ -73,11 +73,3 @@ def shorten(value: Json) -> Json:
     if isinstance(value, Sequence):
         return f"an array of {len(value)} items"
     return value
-
-
-def field_name(path: Path) -> str:
-    """Write a path as ``permissions[2].allow[0]``."""
-    text = ""
-    for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}"
-    return text.removeprefix(".")

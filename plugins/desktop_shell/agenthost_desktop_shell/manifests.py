@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
+from agenthost_toml.parse import TomlSyntax, parse_toml
+from agenthost_toml.problems import problems
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from .findings import CapabilityError, Finding
@@ -163,18 +164,18 @@ def read_manifest(text: str, name: str) -> Module:
         CapabilityError: The file is no valid manifest.
     """
     try:
-        return prepare(Manifest.model_validate(tomllib.loads(text)))
+        table = parse_toml(text)
+    except TomlSyntax as error:
+        raise CapabilityError([Finding(str(error), file=name)]) from error
+    try:
+        return prepare(Manifest.model_validate(table))
     except ValidationError as error:
         findings = [
-            Finding(
-                problem["msg"],
-                field=".".join(str(step) for step in problem["loc"]),
-                file=name,
-            )
-            for problem in error.errors()
+            Finding(problem.text, field=".".join(map(str, problem.path)), file=name)
+            for problem in problems(error, table)
         ]
         raise CapabilityError(findings) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise CapabilityError([Finding(str(error), file=name)]) from error
 
 

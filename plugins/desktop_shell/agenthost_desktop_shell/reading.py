@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path as FilePath
 from typing import Any
 
-from .findings import CapabilityError, Finding, Json, Path, field_name, shorten
+from agenthost_toml.parse import TomlSyntax, parse_toml
+from agenthost_toml.problems import dotted
+
+from .findings import CapabilityError, Finding, Json, Path, shorten
 from .positions import MAX_DEPTH, duplicate_key
 
 MAX_BYTES = 1024 * 1024
 # tomllib is the slower reader by far.
 MAX_TOML_BYTES = 256 * 1024
-# A dotted key costs the TOML reader the square of its length.
-_LONG_KEY = (
-    rf"(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')(?:[ \t]*\.[ \t]*[\w\"'-]+){{{MAX_DEPTH},}}"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +84,7 @@ def check_value(value: Json, name: str = "") -> None:
         step if isinstance(step, int) else str(shorten(step)) for step in path
     )
     shown = shorten(item) if isinstance(item, str) else None
-    finding = Finding(problem, field=field_name(steps[:8]), value=shown, file=name)
+    finding = Finding(problem, field=dotted(steps[:8]), value=shown, file=name)
     raise CapabilityError([finding])
 
 
@@ -173,35 +170,29 @@ def _constant(name: str) -> float:
 
 
 def _parse_json(text: str, name: str) -> Json:
-    load = partial(json.loads, object_pairs_hook=_unique, parse_constant=_constant)
     try:
-        return _guarded(load, text, name)
-    except _Duplicate as error:
-        key, line = duplicate_key(text)
-        problem = f"the key {shorten(key)!r} stands twice in one object"
-        raise _refuse(name, problem, line) from error
-
-
-def _parse_toml(text: str, name: str) -> Json:
-    from .validators import compile_linear
-
-    if compile_linear(_LONG_KEY).search(text):
-        raise _refuse(name, f"is nested deeper than {MAX_DEPTH} levels")
-    return _guarded(tomllib.loads, text, name)
-
-
-def _guarded(load: Callable[[str], Any], text: str, name: str) -> Json:
-    try:
-        value: Json = load(text)
+        value: Json = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_constant
+        )
     except RecursionError as error:
         raise _refuse(name, f"is nested deeper than {MAX_DEPTH} levels") from error
     except json.JSONDecodeError as error:
         raise _refuse(name, f"is not JSON: {error.msg}", error.lineno) from error
-    except _Duplicate:
-        raise
+    except _Duplicate as error:
+        key, line = duplicate_key(text)
+        problem = f"the key {shorten(key)!r} stands twice in one object"
+        raise _refuse(name, problem, line) from error
     except ValueError as error:
         raise _refuse(name, f"cannot be parsed: {shorten(str(error))}") from error
     return value
+
+
+def _parse_toml(text: str, name: str) -> Json:
+    try:
+        return parse_toml(text)
+    except TomlSyntax as error:
+        problem = f"cannot be parsed: {shorten(error.problem)}"
+        raise _refuse(name, problem, error.line) from error
 
 
 def _refuse(name: str, problem: str, line: int | None = None) -> CapabilityError:

@@ -58,6 +58,7 @@ def enabled(plugins: Plugins) -> set[str]:
 
 EVERY_KIND = (
     "plugin:http_api",
+    "plugin:events",
     "plugin:jobs",
     "plugin:records",
     "plugin:storage",

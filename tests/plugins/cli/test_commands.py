@@ -11,12 +11,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import agenthost
 import agenthost_cli
 import click
 import pytest
 from agenthost import CommandSpec
-from agenthost_cli import commands, extensions, home
+from agenthost_cli import commands, extensions, foreground, home
 
 AGENT = {
     "id": "0b6b2a4e-0000-4000-8000-000000000001",
@@ -251,7 +250,7 @@ def test_a_wrong_use_ends_with_1_and_an_interrupt_with_130(
 
 
 @pytest.mark.parametrize("code", [0, 1, 130])
-def test_start_hands_over_to_the_kernel_and_ends_with_its_code(
+def test_start_runs_in_the_foreground_and_ends_with_its_code(
     folder: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     homes: list[Path] = []
@@ -260,7 +259,7 @@ def test_start_hands_over_to_the_kernel_and_ends_with_its_code(
         homes.append(home)
         return code
 
-    monkeypatch.setattr(agenthost, "run", start)
+    monkeypatch.setattr(foreground, "run_daemon", start)
     assert run(monkeypatch, "start") == code
     assert homes == [folder]
 

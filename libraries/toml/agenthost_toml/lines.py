@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-from .typed_toml import KeyPath
+from .parse import KeyPath
 
 _CLOSERS = ("]", "}", '"""', "'''")
 

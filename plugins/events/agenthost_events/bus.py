@@ -10,10 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .clock import Clock, SystemClock
-from .plugins.calls import describe
-from .plugins.loader import Plugins
-from .plugins.specs import Event
+from agenthost import Clock, Event, Plugins, SystemClock, describe
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import logging
 import sys
 
 import pytest
-from agenthost.logs import LineFormatter, redacted
+from agenthost_cli.logs import LineFormatter, redacted
 
 CANARY = "s3cr3t-canary-value"
 

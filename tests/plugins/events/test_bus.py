@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from agenthost import Event, SystemClock
-from agenthost.events import FAILURES_IN_A_ROW, EventBus
-from agenthost.plugins.loader import Plugins
+from agenthost import Event, Plugins, SystemClock
+from agenthost_events.bus import FAILURES_IN_A_ROW, EventBus
 
-from .plugins.entries import config, entry, module
+from tests.kernel.plugins.entries import config, entry, module
 
 
 def event(number: int = 0) -> Event:

@@ -10,21 +10,15 @@ import signal
 import sys
 from pathlib import Path
 
-from .daemon import Daemon
-from .errors import AgentHostError
+from agenthost import AgentHostError, Daemon
+
 from .logs import set_up_logs
 
 SECOND_SIGNAL_EXIT = 130
 COLLECT_AFTER = (10_000, 20, 50)
 
 
-def home_folder() -> Path:
-    """The home: ``AGENTHOST_HOME``, else ``~/.agenthost``."""
-    chosen = os.environ.get("AGENTHOST_HOME", "").strip()
-    return Path(chosen) if chosen else Path.home() / ".agenthost"
-
-
-def run(home: Path | None = None) -> int:
+def run_daemon(home: Path) -> int:
     """Run until stopped; return the exit code.
 
     Returns:
@@ -33,7 +27,7 @@ def run(home: Path | None = None) -> int:
     """
     set_up_logs()
     try:
-        return asyncio.run(_serve(home or home_folder()))
+        return asyncio.run(_serve(home))
     except KeyboardInterrupt:
         return SECOND_SIGNAL_EXIT
 

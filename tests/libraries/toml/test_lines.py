@@ -6,7 +6,7 @@ import tomllib
 from typing import Any
 
 import tomlkit
-from agenthost.key_lines import KeyLines
+from agenthost_toml.lines import KeyLines
 from hypothesis import given
 from hypothesis import strategies as st
 

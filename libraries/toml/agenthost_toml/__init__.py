@@ -1,0 +1,1 @@
+"""TOML into pydantic models; every module is imported for itself."""

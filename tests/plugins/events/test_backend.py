@@ -1,0 +1,22 @@
+"""What the events plugin offers, and its work in a daemon."""
+
+from __future__ import annotations
+
+import agenthost_events
+from agenthost import Event, Port
+from agenthost.testing import Daemons
+
+
+def test_register_backend_offers_the_bus_of_one_process() -> None:
+    [spec] = agenthost_events.register_backend()
+    assert (spec.port, spec.name) == (Port.EVENTS, "memory")
+
+
+async def test_a_subscriber_of_a_daemon_hears_what_is_published(
+    daemons: Daemons,
+) -> None:
+    running = await daemons.start()
+    heard: list[Event] = []
+    running.daemon.events.subscribe(heard.append)
+    running.daemon.events.publish(Event("greeted", "Ada", 0.0))
+    assert [event.subject for event in heard] == ["Ada"]
