@@ -1,24 +1,39 @@
-"""The environment as a layer of the configuration: ``AGENTHOST_<KEY>``."""
+"""The environment as a layer of settings: ``<PREFIX><KEY>``."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_args, get_origin
+from typing import Any, Generic, TypeVar, get_args, get_origin
 
-from agenthost_toml.parse import KeyPath
-from agenthost_toml.problems import unknown_keys
-from agenthost_toml.suggest import did_you_mean
 from pydantic import BaseModel
 
-from .config_model import Config
+from .parse import KeyPath
+from .problems import unknown_keys
+from .suggest import did_you_mean
 
-PREFIX = "AGENTHOST_"
-OTHERS = frozenset({"AGENTHOST_HOME"})
+M = TypeVar("M", bound=BaseModel)
 
 _WORDS = {"true": True, "yes": True, "on": True, "1": True}
 _WORDS |= {"false": False, "no": False, "off": False, "0": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Keys(Generic[M]):
+    """What settings there are, and by which names they may be given.
+
+    Attributes:
+        model: The keys, their types and defaults.
+        prefix: What variables begin with, such as ``"DAEMON_"``.
+        aliases: Other names of keys outside any table, each with the key's own.
+        reserved: Variables with the prefix that are no settings.
+    """
+
+    model: type[M]
+    prefix: str
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    reserved: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -37,47 +52,46 @@ class EnvLayer:
         return None
 
 
-def read_environment(
-    environ: Mapping[str, str], aliases: Mapping[str, str]
-) -> EnvLayer:
-    """Collect ``AGENTHOST_<KEY>`` variables; tables are joined by ``__``.
+def read_environment(keys: Keys[M], environ: Mapping[str, str]) -> EnvLayer:
+    """Collect ``<PREFIX><KEY>`` variables; tables are joined by ``__``.
 
     Lists are JSON or comma separated, tables JSON. An empty variable counts as not
-    set, so that it cannot take the file's ``api_key`` away; one that names no key is
-    a warning.
+    set, so that it cannot take away what the file says; one that names no key is a
+    warning.
     """
     layer = EnvLayer()
     for variable in sorted(environ):
-        if variable.startswith(PREFIX) and variable not in OTHERS and environ[variable]:
-            _take(layer, variable, environ[variable], aliases)
+        ours = variable.startswith(keys.prefix) and variable not in keys.reserved
+        if ours and environ[variable]:
+            _take(layer, variable, environ[variable], keys)
     return layer
 
 
-def _take(
-    layer: EnvLayer, variable: str, text: str, aliases: Mapping[str, str]
-) -> None:
-    first, *rest = variable.removeprefix(PREFIX).lower().split("__")
-    path = (aliases.get(first, first), *rest)
+def _take(layer: EnvLayer, variable: str, text: str, keys: Keys[M]) -> None:
+    first, *rest = variable.removeprefix(keys.prefix).lower().split("__")
+    path = (keys.aliases.get(first, first), *rest)
     try:
-        annotation = _annotation(path)
+        annotation = _annotation(keys.model, path)
     except KeyError as error:
         layer.warnings.append(f"{variable}: names no configuration key{error.args[0]}")
         return
     value = _value(annotation, text)
     if _put(layer.table, path, value):
         layer.variables[path] = variable
-        _warn_inside(layer, variable, path)
+        for problem in unknown_keys(keys.model, layer.table):
+            if problem.path[: len(path)] == path:
+                layer.warnings.append(f"{variable}: {problem.key}: {problem.text}")
     else:
         layer.warnings.append(f"{variable}: ignored, a variable above it is no table")
 
 
-def _annotation(path: tuple[str, ...]) -> Any:
+def _annotation(model: type[BaseModel], path: tuple[str, ...]) -> Any:
     """Find the type of a key.
 
     Raises:
         KeyError: There is none; its argument is the did-you-mean.
     """
-    annotation: Any = Config
+    annotation: Any = model
     for part in path:
         if _is_model(annotation):
             fields = annotation.model_fields
@@ -128,9 +142,3 @@ def _put(table: dict[str, Any], path: tuple[str, ...], value: Any) -> bool:
             return False
     table[path[-1]] = value
     return True
-
-
-def _warn_inside(layer: EnvLayer, variable: str, path: tuple[str, ...]) -> None:
-    for problem in unknown_keys(Config, layer.table):
-        if problem.path[: len(path)] == path:
-            layer.warnings.append(f"{variable}: {problem.key}: {problem.text}")
