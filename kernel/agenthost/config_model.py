@@ -2,93 +2,35 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
-from agenthost_toml.problems import Blankable, Names, Table
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
+from agenthost_toml.types import (
+    Address,
+    Blankable,
+    Count,
+    HttpUrl,
+    Lower,
+    Money,
+    Names,
+    Positive,
+    Share,
+    Table,
+    is_loopback,
+    shorthand,
+    split_address,
+    trimmed_line,
+)
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from .secrets import Secret
-
-_HOST = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?")
 
 
 def _secret(value: object) -> object:
     if value is None or isinstance(value, Secret):
         return value
-    if not isinstance(value, str):
-        raise ValueError(  # noqa: TRY004 - pydantic reports only ValueError
-            'must be text in quotes, such as "a-long-random-key"'
-        )
-    text = value.strip()
-    if not text.isprintable():
-        raise ValueError("must be printable characters on one line")
+    text = trimmed_line(value)
     return Secret(text) if text else None
-
-
-def _lower(value: object) -> object:
-    return value.lower() if isinstance(value, str) else value
-
-
-def split_address(address: str) -> tuple[str, int]:
-    """Take ``host:port`` or ``[v6]:port`` apart.
-
-    Raises:
-        ValueError: It is neither, or the port is out of range.
-    """
-    host, colon, port = address.rpartition(":")
-    if not colon or not host:
-        raise ValueError('must be host:port, such as "127.0.0.1:4200"')
-    if not (re.fullmatch(r"[0-9]{1,5}", port) and int(port) <= 65_535):
-        raise ValueError("the port must be a whole number from 0 to 65535")
-    return _checked_host(host), int(port)
-
-
-def _checked_host(host: str) -> str:
-    if host.startswith("["):
-        try:
-            inner = host[1:-1] if host.endswith("]") else ""
-            return str(ipaddress.IPv6Address(inner))
-        except ValueError:
-            raise ValueError('must be [address]:port, such as "[::1]:4200"') from None
-    if ":" in host:
-        raise ValueError('an IPv6 address stands in brackets, as in "[::1]:4200"')
-    looks_numeric = host.replace(".", "").isdigit()
-    if looks_numeric:
-        try:
-            return str(ipaddress.IPv4Address(host))
-        except ValueError:
-            raise ValueError("the host is not an IPv4 address") from None
-    if not _HOST.fullmatch(host):
-        raise ValueError('must be host:port, such as "127.0.0.1:4200"')
-    return host
-
-
-def _address(value: str) -> str:
-    split_address(value)
-    return value
-
-
-def _http_url(value: str) -> str:
-    try:
-        parts = urlsplit(value)
-        port_ok = parts.port is None or parts.port > 0
-    except ValueError:
-        port_ok = False
-        parts = urlsplit("")
-    if parts.scheme not in {"http", "https"} or not parts.hostname or not port_ok:
-        raise ValueError('must be an address, such as "https://host.example/v1"')
-    return value
-
-
-HttpUrl = Annotated[str, AfterValidator(_http_url)]
-Positive = Annotated[int, Field(ge=1, le=2**53)]
-Count = Annotated[int, Field(ge=0, le=2**53)]
-Money = Annotated[float, Field(ge=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class ModelChoice(Table):
@@ -103,10 +45,6 @@ class FallbackProvider(Table):
 
     provider: Annotated[str, Field(min_length=1)]
     model: Blankable = None
-
-
-def _model_entry(value: object) -> object:
-    return {"id": value} if isinstance(value, str) else value
 
 
 class ModelEntry(Table):
@@ -134,8 +72,7 @@ class ProviderSection(Table):
     base_url: HttpUrl | None = None
     api_key_env: Blankable = None
     models: Annotated[
-        tuple[Annotated[ModelEntry, BeforeValidator(_model_entry)], ...],
-        Field(strict=False),
+        tuple[Annotated[ModelEntry, shorthand("id")], ...], Field(strict=False)
     ] = ()
     dialect: Blankable = None
     quirks: dict[str, Any] = Field(default_factory=dict)
@@ -228,12 +165,11 @@ class Config(Table):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    listen_addr: Annotated[str, AfterValidator(_address)] = "127.0.0.1:4200"
+    listen_addr: Address = "127.0.0.1:4200"
     api_key: Annotated[Secret | None, BeforeValidator(_secret)] = None
     data_dir: Annotated[Path, Field(strict=False)]
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error", "critical"],
-        BeforeValidator(_lower),
+        Literal["debug", "info", "warning", "error", "critical"], Lower
     ] = "info"
     allow_unauthenticated_network: bool = False
     default_model: ModelChoice = ModelChoice()
@@ -268,9 +204,4 @@ class Config(Table):
     @property
     def listens_on_loopback(self) -> bool:
         """Whether only this machine can reach the API; an unknown name is not."""
-        if self.host.lower() == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, Self
 
-from agenthost_toml.problems import Names, Table
+from agenthost_toml.types import Count, Money, Names, Table, shorthand
 from pydantic import (
     AfterValidator,
     AliasChoices,
@@ -21,9 +21,6 @@ from .tool_patterns import narrowed, without
 
 MODULE = "builtin:chat"
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
-
-Count = Annotated[int, Field(ge=0, le=2**53)]
-Money = Annotated[float, Field(ge=0)]
 
 
 def _name(value: str) -> str:
@@ -154,10 +151,6 @@ class ExecPolicy(Table):
     )
 
 
-def _exec_policy(value: object) -> object:
-    return {"mode": value} if isinstance(value, str) else value
-
-
 class Routing(Table):
     """``[routing]``: models by the complexity of a request."""
 
@@ -214,7 +207,7 @@ class Manifest(Table):
     max_history_messages: Count = 0
     tool_allowlist: Names = ()
     tool_blocklist: Names = ()
-    exec_policy: Annotated[ExecPolicy, BeforeValidator(_exec_policy)] | None = None
+    exec_policy: Annotated[ExecPolicy, shorthand("mode")] | None = None
     model: Model = Model()
     fallback_models: Annotated[tuple[FallbackModel, ...], Field(strict=False)] = ()
     schedule: Annotated[Schedule, BeforeValidator(_schedule)] = Schedule()

@@ -5,37 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
-from pydantic import (
-    AliasChoices,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-)
+from pydantic import AliasChoices, BaseModel, ValidationError
 
 from .parse import KeyPath
 from .suggest import did_you_mean
-
-
-class Table(BaseModel):
-    """A TOML table: immutable, and no value is bent into another type."""
-
-    model_config = ConfigDict(
-        strict=True, frozen=True, allow_inf_nan=False, defer_build=True
-    )
-
-
-Names = Annotated[tuple[str, ...], Field(strict=False)]
-
-
-def _blank_to_none(value: object) -> object:
-    return None if isinstance(value, str) and not value.strip() else value
-
-
-Blankable = Annotated[str | None, BeforeValidator(_blank_to_none)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from agenthost_toml.environment import Keys
-from agenthost_toml.problems import Names, Table
 from agenthost_toml.settings import Settings, read_settings
 from agenthost_toml.source import LARGEST, SettingsError
+from agenthost_toml.types import Names, Table
 
 
 class Oven(Table):

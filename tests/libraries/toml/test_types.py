@@ -1,0 +1,67 @@
+"""Types of fields that know nothing of the program."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pytest
+from agenthost_toml.types import (
+    HttpUrl,
+    Lower,
+    Table,
+    is_loopback,
+    shorthand,
+    split_address,
+    trimmed_line,
+)
+from pydantic import ValidationError
+
+
+class Named(Table):
+    name: Annotated[str, Lower] = "none"
+    url: HttpUrl = "http://a.example"
+
+
+class Outer(Table):
+    inner: Annotated[Named, shorthand("name")]
+
+
+@pytest.mark.parametrize(
+    ("address", "parts"),
+    [
+        ("127.0.0.1:80", ("127.0.0.1", 80)),
+        ("[::1]:0", ("::1", 0)),
+        ("a.example:65535", ("a.example", 65_535)),
+    ],
+)
+def test_an_address_comes_apart(address: str, parts: tuple[str, int]) -> None:
+    assert split_address(address) == parts
+
+
+@pytest.mark.parametrize("address", ["80", ":80", "a:65536", "::1:80", "1.2.3:80"])
+def test_a_wrong_address_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match=r"must|port|bracket|host"):
+        split_address(address)
+
+
+def test_text_alone_stands_for_a_table() -> None:
+    assert Outer.model_validate({"inner": "ANN"}).inner == Named(name="ann")
+
+
+@pytest.mark.parametrize(
+    "url", ["a.example", "ftp://a.example", "http://", "http://a:0"]
+)
+def test_only_addresses_of_the_web_are_urls(url: str) -> None:
+    with pytest.raises(ValidationError, match="must be an address"):
+        Named(url=url)
+
+
+def test_a_line_is_trimmed_and_stays_one() -> None:
+    assert trimmed_line("  key ") == "key"
+    with pytest.raises(ValueError, match="one line"):
+        trimmed_line("a\nb")
+
+
+def test_only_known_hosts_are_loopback() -> None:
+    assert [is_loopback(h) for h in ("LocalHost", "127.9.9.9", "::1")] == [True] * 3
+    assert not is_loopback("my.host")
