@@ -20,6 +20,7 @@ from agenthost_toml.types import (
     shorthand,
     split_address,
     trimmed_line,
+    unwritten,
 )
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
@@ -122,7 +123,7 @@ class WebFetch(Table):
 class WebSection(Table):
     """``[web]``."""
 
-    fetch: WebFetch = WebFetch()
+    fetch: WebFetch = unwritten(WebFetch)
 
 
 class ServerSection(Table):
@@ -172,24 +173,24 @@ class Config(Table):
         Literal["debug", "info", "warning", "error", "critical"], Lower
     ] = "info"
     allow_unauthenticated_network: bool = False
-    default_model: ModelChoice = ModelChoice()
+    default_model: ModelChoice = unwritten(ModelChoice)
     fallback_providers: Annotated[
         tuple[FallbackProvider, ...], Field(strict=False)
     ] = ()
     providers: dict[str, ProviderSection] = Field(default_factory=dict)
-    plugins: PluginSelection = PluginSelection()
-    rate_limit: RateLimit = RateLimit()
-    storage: StorageSection = StorageSection()
+    plugins: PluginSelection = unwritten(PluginSelection)
+    rate_limit: RateLimit = unwritten(RateLimit)
+    storage: StorageSection = unwritten(StorageSection)
     channels: dict[str, dict[str, Any]] = Field(default_factory=dict, repr=False)
     mcp_servers: Annotated[
         tuple[dict[str, Any], ...], Field(strict=False, repr=False)
     ] = ()
-    budget: Budget = Budget()
-    web: WebSection = WebSection()
-    server: ServerSection = ServerSection()
-    openai: OpenAISection = OpenAISection()
-    compaction: Compaction = Compaction()
-    turns: Turns = Turns()
+    budget: Budget = unwritten(Budget)
+    web: WebSection = unwritten(WebSection)
+    server: ServerSection = unwritten(ServerSection)
+    openai: OpenAISection = unwritten(OpenAISection)
+    compaction: Compaction = unwritten(Compaction)
+    turns: Turns = unwritten(Turns)
 
     @property
     def host(self) -> str:

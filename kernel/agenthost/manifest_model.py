@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, Self
 
-from agenthost_toml.types import Count, Money, Names, Table, shorthand
+from agenthost_toml.types import Count, Money, Names, Table, shorthand, unwritten
 from pydantic import (
     AfterValidator,
     AliasChoices,
@@ -208,16 +208,16 @@ class Manifest(Table):
     tool_allowlist: Names = ()
     tool_blocklist: Names = ()
     exec_policy: Annotated[ExecPolicy, shorthand("mode")] | None = None
-    model: Model = Model()
+    model: Model = unwritten(Model)
     fallback_models: Annotated[tuple[FallbackModel, ...], Field(strict=False)] = ()
-    schedule: Annotated[Schedule, BeforeValidator(_schedule)] = Schedule()
-    resources: Resources = Resources()
-    capabilities: Capabilities = Capabilities()
+    schedule: Annotated[Schedule, BeforeValidator(_schedule)] = unwritten(Schedule)
+    resources: Resources = unwritten(Resources)
+    capabilities: Capabilities = unwritten(Capabilities)
     tools: dict[str, ToolSettings] = Field(default_factory=dict)
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
     routing: Routing | None = None
     autonomous: Autonomous | None = None
-    thinking: Thinking = Thinking()
+    thinking: Thinking = unwritten(Thinking)
 
     def model_json(self) -> str:
         """Write it for the database: only what the author set."""

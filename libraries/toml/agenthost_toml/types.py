@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated
+from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+T = TypeVar("T", bound=BaseModel)
 
 _HOST = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?")
 
@@ -18,6 +20,16 @@ class Table(BaseModel):
     model_config = ConfigDict(
         strict=True, frozen=True, allow_inf_nan=False, defer_build=True
     )
+
+
+def unwritten(model: type[T]) -> T:
+    """Default a field to a model whose fields all have defaults.
+
+    ``field: Model = Model()`` would build a validator at import; this builds none, and
+    checks nothing: the defaults must be right.
+    """
+    default: T = Field(default_factory=model.model_construct)
+    return default
 
 
 def shorthand(key: str) -> BeforeValidator:

@@ -13,6 +13,7 @@ from agenthost_toml.types import (
     shorthand,
     split_address,
     trimmed_line,
+    unwritten,
 )
 from pydantic import ValidationError
 
@@ -65,3 +66,18 @@ def test_a_line_is_trimmed_and_stays_one() -> None:
 def test_only_known_hosts_are_loopback() -> None:
     assert [is_loopback(h) for h in ("LocalHost", "127.9.9.9", "::1")] == [True] * 3
     assert not is_loopback("my.host")
+
+
+def test_an_unwritten_table_has_its_defaults_and_builds_no_validator() -> None:
+    class Leaf(Table):
+        size: int = 3
+
+    class Tree(Table):
+        leaf: Leaf = unwritten(Leaf)
+
+    assert not Leaf.__pydantic_complete__
+    tree = Tree()
+    assert tree.leaf == Leaf()
+    assert Tree.model_validate({"leaf": {"size": 4}}).leaf.size == 4
+    assert tree.model_dump_json(exclude_unset=True) == "{}"
+    assert tree.model_dump_json() == '{"leaf":{"size":3}}'
