@@ -10,24 +10,16 @@ ProfileName = Literal[
     "minimal", "coding", "research", "messaging", "automation", "full", "custom"
 ]
 
+_CODING = ("file_read", "file_list", "file_write", "shell_exec", "web_fetch")
+_MESSAGING = ("agent_call", "agent_list", "kv_set", "kv_get")
+
 PROFILE_TOOLS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "minimal": ("file_read", "file_list"),
-        "coding": ("file_read", "file_list", "file_write", "shell_exec", "web_fetch"),
+        "coding": _CODING,
         "research": ("web_fetch", "web_search", "file_read", "file_write"),
-        "messaging": ("agent_call", "agent_list", "kv_set", "kv_get"),
-        "automation": (
-            "file_read",
-            "file_list",
-            "file_write",
-            "shell_exec",
-            "web_fetch",
-            "web_search",
-            "agent_call",
-            "agent_list",
-            "kv_set",
-            "kv_get",
-        ),
+        "messaging": _MESSAGING,
+        "automation": (*_CODING, "web_search", *_MESSAGING),
         "full": ("*",),
         "custom": ("*",),
     }
