@@ -308,8 +308,12 @@ class Tickets(Protocol):
 class Front(Protocol):
     """Everything between a TCP port and the handlers of route groups."""
 
-    app: Quart
     panics: int
+
+    @property
+    def app(self) -> Quart:
+        """The Quart application that plugins may ask for."""
+        ...
 
     @property
     def tickets(self) -> Tickets:
