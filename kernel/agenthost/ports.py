@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from quart import Quart
     from sqlalchemy import Connection, Select
 
-    from .history import Conversation
     from .model_port import Target
     from .plugins.specs import Event
     from .record_port import Session
     from .routes import RouteGroup
+    from .turns.warm import Conversation
 
 T = TypeVar("T")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -308,8 +308,12 @@ class Tickets(Protocol):
 class Front(Protocol):
     """Everything between a TCP port and the handlers of route groups."""
 
-    app: Quart
     panics: int
+
+    @property
+    def app(self) -> Quart:
+        """The Quart application that plugins may ask for."""
+        ...
 
     @property
     def tickets(self) -> Tickets:
