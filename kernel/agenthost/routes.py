@@ -78,19 +78,15 @@ class Socket(Protocol):
 
     async def accept(self) -> None:
         """Finish the handshake."""
-        ...
 
     async def receive(self) -> str | None:
         """The next text frame, None when the peer has gone."""
-        ...
 
     async def send(self, text: str) -> None:
         """Send a text frame; SocketClosed when the peer has gone or reads nothing."""
-        ...
 
     async def close(self, code: int = 1000) -> None:
         """End it; idempotent."""
-        ...
 
 
 SocketHandler = Callable[..., Awaitable[None]]

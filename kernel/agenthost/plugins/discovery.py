@@ -30,21 +30,17 @@ class Entry(Protocol):
     @property
     def name(self) -> str:
         """The slug."""
-        ...
 
     @property
     def group(self) -> str:
         """One of :data:`GROUPS`."""
-        ...
 
     @property
     def dist(self) -> Any:
         """The distribution, with ``name`` and ``version``; None when unknown."""
-        ...
 
     def load(self) -> Any:
         """Import what it names."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
