@@ -40,8 +40,6 @@ from .turns.tools import Toolbox
 from .version import __version__
 
 if TYPE_CHECKING:
-    from quart import Quart
-
     from .config_model import Config
     from .plugins.discovery import Entry
     from .plugins.specs import SchemaSpec
@@ -162,9 +160,9 @@ class Daemon:
         self.store = await self._open_store(self.registry.schemas)
         self._on_stop("store", self.store.close)
 
-    def _open_front(self, backends: Backends) -> Quart:
+    def _open_front(self, backends: Backends) -> Front:
         self.front = backends.find(Port.FRONT).open(self)
-        return self.front.app
+        return self.front
 
     async def _open_store(self, schemas: Sequence[SchemaSpec]) -> Store:
         url = self.config.storage.url

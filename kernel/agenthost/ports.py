@@ -281,8 +281,11 @@ class Tickets(Protocol):
 class Front(Protocol):
     """Everything between a TCP port and the handlers of route groups."""
 
-    app: Quart
     panics: int
+
+    @property
+    def app(self) -> Quart:
+        """What ``register_routes`` is handed where a plugin takes it."""
 
     @property
     def tickets(self) -> Tickets:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -43,14 +44,24 @@ class Entry(Protocol):
         """Import what it names."""
 
 
+class Status(StrEnum):
+    """What became of a plugin."""
+
+    ENABLED = "enabled"
+    DISABLED = "disabled"
+    FAILED = "failed"
+
+
 @dataclass(frozen=True, slots=True)
-class Found:
-    """An installed plugin; ``key`` is ``kind:slug``."""
+class PluginState:
+    """An installed plugin and what became of it; ``key`` is ``kind:slug``."""
 
     key: str
     distribution: str
     version: str
     entry: Entry
+    status: Status = Status.DISABLED
+    reason: str | None = None
 
     @property
     def slug(self) -> str:
@@ -63,7 +74,7 @@ class Found:
         return re.sub(r"[-_.]+", "-", self.distribution).lower() == FIRST_PARTY
 
 
-def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[Found, ...]:
+def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[PluginState, ...]:
     """List the plugins of the six groups: first-party ones first, then by key.
 
     Args:
@@ -72,7 +83,7 @@ def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[Found, ...]:
     Raises:
         PluginError: Two distributions offer the same key.
     """
-    found: dict[str, Found] = {}
+    found: dict[str, PluginState] = {}
     for entry in installed_entries() if entries is None else entries:
         if entry.group not in GROUPS:
             continue
@@ -93,11 +104,11 @@ def installed_entries() -> Iterable[Entry]:
     return [entry for entry in entry_points() if entry.group in GROUPS]
 
 
-def _found(entry: Entry) -> Found:
+def _found(entry: Entry) -> PluginState:
     name = getattr(entry.dist, "name", None) or "an unknown distribution"
     version = getattr(entry.dist, "version", None) or "unknown"
-    return Found(f"{GROUPS[entry.group]}:{entry.name}", name, version, entry)
+    return PluginState(f"{GROUPS[entry.group]}:{entry.name}", name, version, entry)
 
 
-def _whose(plugin: Found) -> str:
+def _whose(plugin: PluginState) -> str:
     return f"{plugin.distribution} {plugin.version}"
