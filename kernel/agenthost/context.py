@@ -46,16 +46,13 @@ class Grants:
         )
 
 
-ALL_RIGHTS = None
-
-
 @dataclass(frozen=True, slots=True)
 class Principal:
     """Who acts. ``grants`` None means every right (operator, key, loopback)."""
 
     kind: PrincipalKind
     name: str
-    grants: Grants | None = ALL_RIGHTS
+    grants: Grants | None = None
 
 
 OPERATOR = Principal(PrincipalKind.OPERATOR, "operator")

@@ -96,14 +96,11 @@ class Backends:
 class Row(Protocol):
     """One row of an answer: by column name or by position."""
 
-    def __getitem__(self, key: str | int, /) -> Any:
-        """Give the column of this name or place."""
+    def __getitem__(self, key: str | int, /) -> Any: ...
 
-    def __len__(self) -> int:
-        """Count the columns."""
+    def __len__(self) -> int: ...
 
-    def __iter__(self) -> Iterator[Any]:
-        """Walk the columns in order."""
+    def __iter__(self) -> Iterator[Any]: ...
 
     def keys(self) -> Sequence[str]:
         """Name the columns in order."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..chat import (
     ChatRequest,
-    Completion,
     Delta,
     Finish,
     Message,
@@ -18,7 +17,6 @@ from ..chat import (
     Text,
     TextChunk,
     ToolDefinition,
-    ToolOutput,
     ToolUse,
     Usage,
 )
@@ -106,10 +104,13 @@ class Run:
             QuotaExceeded: A budget has no room for the call.
             TurnFailed: The model asked for tools again and again.
         """
-        agent = self.turn.context.agent
-        assert agent is not None  # noqa: S101 - set by the engine
+        agent, options = self.turn.agent, self.turn.options
+        choice = agent.manifest.model
         tools = self._tools(agent, target)
         system = system_prompt(agent, tools)
+        temperature = options.temperature
+        if temperature is None:
+            temperature = choice.temperature
         limit = self.daemon.config.turns.max_iterations
         self.turn.emit(Thinking())
         while self.progress.iterations < limit:
@@ -118,9 +119,8 @@ class Run:
                 system=system,
                 messages=tuple(self._said.messages),
                 tools=tools,
-                max_tokens=self.turn.options.max_tokens
-                or agent.manifest.model.max_tokens,
-                temperature=self._temperature(),
+                max_tokens=options.max_tokens or choice.max_tokens,
+                temperature=temperature,
                 thinking_budget=self._thinking(agent),
             )
             context, payer = self.turn.context, self.turn.payer
@@ -133,7 +133,7 @@ class Run:
             self.progress.add(spent)
             calls = completion.message.tool_uses
             if completion.finish is not Finish.TOOL_USE or not calls:
-                return await self._answer(completion, spent)
+                return await self._answer(completion.message, spent)
             await self._run_tools(completion.message, calls, spent)
         raise TurnFailed(
             f"the model still asked for tools after {limit} calls; simplify the "
@@ -177,16 +177,15 @@ class Run:
                     return delta
         raise TurnFailed("the model call ended without an answer")
 
-    async def _answer(self, completion: Completion, spent: Spent) -> TurnResult:
-        text = completion.message.text
-        if not text and not completion.message.parts:
-            completion = _with_text(completion, text)
-        result = self.progress.result(text)
+    async def _answer(self, message: Message, spent: Spent) -> TurnResult:
+        if not message.parts:
+            message = Message(Role.ASSISTANT, (Text(""),))
+        result = self.progress.result(message.text)
         self.turn.seal()
         self.progress.said = ""
-        self._said.add(completion.message)
+        self._said.add(message)
         closed = TurnRecord(TurnState.DONE, result)
-        self._write(completion.message, spent=spent, closed=closed)
+        self._write(message, spent=spent, closed=closed)
         await self._settled()
         return result
 
@@ -207,12 +206,9 @@ class Run:
             self.turn.emit(
                 ToolEnd(out.id, out.name, inputs[out.id], out.text, out.is_error)
             )
-        self._take(outputs)
-
-    def _take(self, outputs: list[ToolOutput]) -> None:
-        message = Message(Role.TOOL, tuple(outputs))
-        self._said.add(message)
-        self._write(message)
+        answers = Message(Role.TOOL, tuple(outputs))
+        self._said.add(answers)
+        self._write(answers)
 
     async def _before_effect(self, call: ToolUse) -> None:
         await self.daemon.journal.start_call(self.turn.id, call.id)
@@ -225,13 +221,6 @@ class Run:
     def _thinking(self, agent: AgentView) -> int | None:
         budget = agent.manifest.thinking.budget_tokens
         return (budget or THINKING_BUDGET) if self.session.thinking else budget
-
-    def _temperature(self) -> float | None:
-        asked = self.turn.options.temperature
-        agent = self.turn.context.agent
-        if asked is not None or agent is None:
-            return asked
-        return agent.manifest.model.temperature
 
     def _write(
         self,
@@ -276,8 +265,3 @@ class Run:
 
 def _is_answer(message: Message) -> bool:
     return message.role is Role.ASSISTANT and not message.tool_uses
-
-
-def _with_text(completion: Completion, text: str) -> Completion:
-    message = Message(Role.ASSISTANT, (Text(text),))
-    return Completion(message, completion.finish, completion.usage)
