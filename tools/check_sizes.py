@@ -11,7 +11,7 @@ FILE_LINES = 500
 FUNCTION_LINES = 60
 PARAMETERS = 5
 # A ratchet on the way to 6,000: lower it with every move out of the kernel.
-KERNEL_LINES = 6_850
+KERNEL_LINES = 6_550
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

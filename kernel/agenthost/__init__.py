@@ -8,26 +8,27 @@ import stays cheap.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from agenthost_chat.chat import ChatRequest as ChatRequest
+from agenthost_chat.chat import Completion as Completion
+from agenthost_chat.chat import Delta as Delta
+from agenthost_chat.chat import Finish as Finish
+from agenthost_chat.chat import Image as Image
+from agenthost_chat.chat import Json as Json
+from agenthost_chat.chat import Message as Message
+from agenthost_chat.chat import Part as Part
+from agenthost_chat.chat import Reasoning as Reasoning
+from agenthost_chat.chat import ReasoningChunk as ReasoningChunk
+from agenthost_chat.chat import Role as Role
+from agenthost_chat.chat import Text as Text
+from agenthost_chat.chat import TextChunk as TextChunk
+from agenthost_chat.chat import ToolDefinition as ToolDefinition
+from agenthost_chat.chat import ToolOutput as ToolOutput
+from agenthost_chat.chat import ToolUse as ToolUse
+from agenthost_chat.chat import Usage as Usage
+from agenthost_chat.history import estimate_tokens as estimate_tokens
 from agenthost_toml.suggest import did_you_mean as did_you_mean
 
 from .authorize import authorize as authorize
-from .chat import ChatRequest as ChatRequest
-from .chat import Completion as Completion
-from .chat import Delta as Delta
-from .chat import Finish as Finish
-from .chat import Image as Image
-from .chat import Json as Json
-from .chat import Message as Message
-from .chat import Part as Part
-from .chat import Reasoning as Reasoning
-from .chat import ReasoningChunk as ReasoningChunk
-from .chat import Role as Role
-from .chat import Text as Text
-from .chat import TextChunk as TextChunk
-from .chat import ToolDefinition as ToolDefinition
-from .chat import ToolOutput as ToolOutput
-from .chat import ToolUse as ToolUse
-from .chat import Usage as Usage
 from .clock import Clock as Clock
 from .clock import SystemClock as SystemClock
 from .clock import timestamp as timestamp
@@ -162,8 +163,6 @@ if TYPE_CHECKING:
     from .config import load_config as load_config
     from .config_model import ProviderSection as ProviderSection
     from .daemon import Daemon as Daemon
-    from .history import Conversation as Conversation
-    from .history import estimate_tokens as estimate_tokens
     from .manifest import Manifest as Manifest
     from .plugins.loader import Plugins as Plugins
     from .turns.engine import user_message as user_message
@@ -178,13 +177,13 @@ if TYPE_CHECKING:
     from .turns.events import TurnResult as TurnResult
     from .turns.turn import Turn as Turn
     from .turns.turn import TurnOptions as TurnOptions
+    from .turns.warm import Conversation as Conversation
 
 _LATER = {
     "agents": ("Agent", "AgentMode", "AgentState"),
     "config": ("load_config",),
     "config_model": ("ProviderSection",),
     "daemon": ("Daemon",),
-    "history": ("Conversation", "estimate_tokens"),
     "manifest": ("Manifest",),
     "plugins.loader": ("Plugins",),
     "turns.engine": ("user_message",),
@@ -200,6 +199,7 @@ _LATER = {
         "TurnResult",
     ),
     "turns.turn": ("Turn", "TurnOptions"),
+    "turns.warm": ("Conversation",),
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from .chat import Json
+from agenthost_chat.chat import Json
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

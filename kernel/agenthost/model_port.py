@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from .chat import ChatRequest, Completion, Delta
+from agenthost_chat.chat import ChatRequest, Completion, Delta
+
 from .context import AgentView
 from .providers import ModelFacts, ProviderSpec
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
-from .chat import ChatRequest, Completion, Message, ToolOutput, ToolUse
+from agenthost_chat.chat import ChatRequest, Completion, Message, ToolOutput, ToolUse
 
 if TYPE_CHECKING:
     from .context import Context

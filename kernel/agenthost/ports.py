@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from quart import Quart
     from sqlalchemy import Connection, Select
 
-    from .history import Conversation
     from .model_port import Target
     from .plugins.specs import Event
     from .record_port import Session
     from .routes import RouteGroup
+    from .turns.warm import Conversation
 
 T = TypeVar("T")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -282,7 +282,7 @@ class Front(Protocol):
 
     @property
     def app(self) -> Quart:
-        """What ``register_routes`` is handed where a plugin takes it."""
+        """The Quart application that plugins may ask for."""
 
     @property
     def tickets(self) -> Tickets:

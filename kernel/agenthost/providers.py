@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from .chat import ChatRequest, Completion, Delta, TextChunk
+from agenthost_chat.chat import ChatRequest, Completion, Delta, TextChunk
+
 from .errors import (
     AgentHostError,
     NotSent,

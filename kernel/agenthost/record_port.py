@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from .chat import Json, Message, Usage
+from agenthost_chat.chat import Json, Message, Usage
 
 if TYPE_CHECKING:
     from .agents import Agent

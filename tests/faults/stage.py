@@ -10,8 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from _pytest.mark import ParameterSet
-from agenthost import Context, Effect, ToolResult, ToolSpec, hookimpl
-from agenthost.chat import Message, Role
+from agenthost import Context, Effect, Message, Role, ToolResult, ToolSpec, hookimpl
 from agenthost.context import OPERATOR
 from agenthost.errors import AgentHostError
 from agenthost.ports import Row

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from ..chat import JsonObject, ToolDefinition
+from agenthost_chat.chat import JsonObject, ToolDefinition
+from agenthost_chat.schema import tool_schema
+
 from ..context import Grants
 from ..errors import NotFound, PluginError
 from ..observe import Observer
@@ -19,7 +21,6 @@ from .guards import SecuritySystem
 from .loader import Plugins
 from .security import SecuritySystems
 from .specs import SchemaSpec, ServiceSpec, ToolSpec
-from .tool_schema import tool_schema
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PARAMETER = re.compile(r"<[^>]*>")

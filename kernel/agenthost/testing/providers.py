@@ -10,9 +10,7 @@ from typing import ClassVar
 
 import httpx
 import pytest
-from importlib_metadata import entry_points
-
-from ..chat import (
+from agenthost_chat.chat import (
     ChatRequest,
     Completion,
     Delta,
@@ -27,6 +25,8 @@ from ..chat import (
     ToolOutput,
     Usage,
 )
+from importlib_metadata import entry_points
+
 from ..errors import ProviderError, ProviderFault
 from ..providers import Endpoint, ModelCall, ProviderSpec, open_stream
 from ..secrets import Secret

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from ..chat import (
+from agenthost_chat.chat import (
     ChatRequest,
     Completion,
     Delta,
@@ -21,6 +21,7 @@ from ..chat import (
     ToolUse,
     Usage,
 )
+
 from ..errors import ProviderError, ProviderFault
 from ..plugins.hooks import hookimpl
 from ..providers import ModelCall, ModelFacts, ProviderFacts, ProviderSpec

@@ -9,17 +9,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from ..chat import Message, Role, Text, Usage
+from agenthost_chat.chat import Message, Role, Text, Usage
+from agenthost_chat.history import repaired
+
 from ..context import OPERATOR, AgentView, Context, Principal, PrincipalKind
 from ..errors import AgentHostError, Conflict, InvalidInput, TooLarge, Unavailable
-from ..history import Conversation, repaired
 from ..model_port import Pool, Target
 from ..record_port import TurnRecord, TurnState
 from .events import NOTHING
 from .mailbox import Mailboxes
 from .run import Progress, Run, TurnFailed
 from .turn import NO_OPTIONS, Turn, TurnOptions
-from .warm import WarmSessions
+from .warm import Conversation, WarmSessions
 
 if TYPE_CHECKING:
     from ..agents import Agent

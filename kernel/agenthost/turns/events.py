@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..chat import JsonObject, Usage
+from agenthost_chat.chat import JsonObject, Usage
+
 from ..errors import AgentHostError
 
 

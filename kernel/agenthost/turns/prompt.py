@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..chat import ToolDefinition
+from agenthost_chat.chat import ToolDefinition
+
 from ..context import AgentView
 
 DEFAULT_SYSTEM = "You are a helpful assistant."

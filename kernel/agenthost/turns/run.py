@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..chat import (
+from agenthost_chat.chat import (
     ChatRequest,
     Delta,
     Finish,
@@ -20,14 +20,15 @@ from ..chat import (
     ToolUse,
     Usage,
 )
+
 from ..context import AgentView
 from ..errors import AgentHostError
-from ..history import Conversation
 from ..model_port import Answered, Payer, Target
 from ..record_port import Spent, Step, TurnRecord, TurnState
 from .events import TextDelta, Thinking, ToolEnd, ToolStart, TurnResult
 from .prompt import system_prompt
 from .turn import Turn
+from .warm import Conversation
 
 if TYPE_CHECKING:
     from ..daemon import Daemon

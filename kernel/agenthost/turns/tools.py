@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from agenthost_chat.chat import ToolDefinition, ToolOutput, ToolUse
 from agenthost_toml.suggest import did_you_mean
 from pydantic import BaseModel, ValidationError
 
 from ..authorize import authorize
-from ..chat import ToolDefinition, ToolOutput, ToolUse
 from ..context import Context, Grants
 from ..errors import AgentHostError, InvalidInput, NotFound
 from ..observe import Observers

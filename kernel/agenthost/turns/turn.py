@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from ..chat import Message
+from agenthost_chat.chat import Message
+
 from ..context import AgentView, Context
 from ..errors import AgentHostError, Cancelled
 from ..model_port import Payer

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
-from quart import Quart, Response, request
+from agenthost import NotFound
+from quart import Blueprint, Quart, Response, request
 from quart.sessions import SecureCookieSessionInterface
 from quart.wrappers import BaseRequestWebsocket
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as WerkzeugResponse
 
 from .answers import ErrorMap, Plain, http_error
-from .dispatch import EXCHANGE, Exchange
+from .dispatch import EXCHANGE, Bound, Dispatcher, Exchange
 
 
 class NoSessions(SecureCookieSessionInterface):
@@ -59,6 +61,37 @@ def respond(plain: Plain) -> Response:
     """An answer as Quart sends it."""
     headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in plain.headers}
     return Response(plain.body, status=plain.status, headers=headers)
+
+
+def blueprint(name: str, routes: Sequence[Bound], dispatcher: Dispatcher) -> Blueprint:
+    """Make the blueprint of a route group."""
+    made = Blueprint(name, "agenthost_front")
+    for number, bound in enumerate(routes):
+        made.add_url_rule(
+            bound.template.quart,
+            endpoint=f"{bound.route.method.lower()}_{number}",
+            view_func=_view(bound, dispatcher),
+            methods=[bound.route.method],
+        )
+    return made
+
+
+def _view(bound: Bound, dispatcher: Dispatcher) -> Callable[..., Awaitable[Response]]:
+    names = bound.template.names
+
+    async def view(**values: str) -> Response:
+        exchange = current_exchange()
+        if exchange.found is not bound:
+            # Quart also takes //path for /path; cost and limits were not asked.
+            raise NotFound("path", exchange.path)
+        texts = [values[name] for name in names]
+        outcome = await dispatcher.perform(bound, exchange, texts)
+        if isinstance(outcome, Plain):
+            return respond(outcome)
+        exchange.stream = outcome
+        return Response(b"")
+
+    return view
 
 
 def _in_words(error: HTTPException) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from agenthost import RouteGroup
 
 from .access import Tickets
 from .answers import ErrorMap
-from .app import create_app
 from .dispatch import Dispatcher
 from .gate import Gate
 from .layer import Layer
@@ -21,29 +21,37 @@ from .sockets import Sockets
 
 if TYPE_CHECKING:
     from agenthost import Daemon
+    from quart import Quart
+
+
+WARM_UP_AFTER = 0.25
 
 
 class QuartFront:
     """Everything between a TCP port and the handlers of route groups.
 
-    ``app`` is the Quart application that plugins see, ``asgi`` the layer in front of
-    it, ``tickets`` stand for the key in a browser's WebSocket, ``panics`` counts the
-    exceptions nobody expected.
+    ``asgi`` is the layer in front of the routes, ``tickets`` stand for the key in a
+    browser's WebSocket, ``panics`` counts the exceptions nobody expected.
     """
 
     def __init__(self, daemon: Daemon, settings: FrontSettings) -> None:
         self.panics = 0
+        self._warming: asyncio.Task[None] | None = None
         self.tickets = Tickets(daemon.clock.monotonic)
         errors = ErrorMap(self._count_panic)
         dispatcher = Dispatcher(daemon, errors)
-        self.app = create_app(errors)
-        self._mounted = Mounted(self.app, dispatcher)
+        self._mounted = Mounted(errors, dispatcher)
         self._gate = Gate(daemon, settings, self.tickets)
         sockets = Sockets(daemon, self._gate, self._mounted, errors)
         self.asgi = Layer(self._gate, self._mounted, dispatcher, sockets, errors)
         self._shutdown = Shutdown(self._gate, self.asgi, sockets)
         self._server = Server(self.asgi, settings)
         self.mount(description(self._mounted.bound))
+
+    @property
+    def app(self) -> Quart:
+        """The Quart application that plugins see; it is made when first asked for."""
+        return self._mounted.app
 
     def mount(self, group: RouteGroup) -> None:
         """Serve the routes of a group, all or none; only before :meth:`start`.
@@ -61,7 +69,9 @@ class QuartFront:
             ConfigError: The address cannot be listened on.
         """
         self._gate.listen_on(host)
-        return await self._server.start(host, port)
+        address = await self._server.start(host, port)
+        self._warming = asyncio.create_task(self._warm_up())
+        return address
 
     async def drain(self, end_turns: EndTurns | None = None) -> None:
         """Refuse new work, end the turns by the callback, close streams and sockets."""
@@ -69,8 +79,16 @@ class QuartFront:
 
     async def stop(self) -> None:
         """End what still runs and stop the server; the store may close after it."""
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.gather(self._warming, return_exceptions=True)
         await self._shutdown.finish()
         await self._server.stop()
+
+    async def _warm_up(self) -> None:
+        # The first answers should not have to share the processor with an import.
+        await asyncio.sleep(WARM_UP_AFTER)
+        await self._mounted.ready()
 
     def _count_panic(self) -> None:
         self.panics += 1

@@ -7,6 +7,7 @@ origin, access rule; then the route, served here or by the Quart application.
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 from uuid import uuid4
 
 from agenthost import EventStream
@@ -58,7 +59,7 @@ class Layer:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve an HTTP request, a WebSocket or the lifespan."""
         if scope["type"] == "lifespan":
-            await self._mounted.app(scope, receive, send)
+            await self._lifespan(receive, send)
             return
         request_id = str(uuid4())
         sender = Sender(send, scope["path"], request_id)
@@ -74,6 +75,15 @@ class Layer:
         finally:
             if task is not None:
                 del self.running[task]
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        """Begin at once; the application waits, unless a plugin has asked for it."""
+        while (await receive())["type"] != "lifespan.shutdown":
+            if self._mounted.made:
+                await self._mounted.ready()
+            await send({"type": "lifespan.startup.complete"})
+        await self._mounted.stop()
+        await send({"type": "lifespan.shutdown.complete"})
 
     async def _http(
         self, exchange: Exchange, scope: Scope, receive: Receive, sender: Sender
@@ -142,7 +152,8 @@ class Layer:
                 await sender(message)
 
         try:
-            await self._mounted.app(scope, replay, unless_stream)
+            app: Any = await self._mounted.ready()
+            await app(scope, replay, unless_stream)
             if task is not None:
                 self.running[task] = None
         except Exception as error:  # noqa: BLE001 - also the framework's own faults

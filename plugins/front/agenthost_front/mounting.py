@@ -2,30 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+import asyncio
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from agenthost import NotFound, PluginError, RouteGroup
-from quart import Blueprint, Quart, Response
+from agenthost import PluginError, RouteGroup
 
-from .answers import Plain
-from .app import current_exchange, respond
+from .answers import ErrorMap
 from .dispatch import Bound, BoundSocket, Dispatcher, bind, bind_socket
 from .paths import PathTree, Template
+
+if TYPE_CHECKING:
+    from quart import Quart
 
 SOCKET = "WEBSOCKET"
 
 
 class Mounted:
-    """Every route of a front."""
+    """Every route of a front, and the Quart application that serves most of them.
 
-    def __init__(self, app: Quart, dispatcher: Dispatcher) -> None:
-        self.app: Any = app
+    The application is made when it is first needed: a start, and the routes that are
+    served without it, need not wait for its import.
+    """
+
+    def __init__(self, errors: ErrorMap, dispatcher: Dispatcher) -> None:
         self.bound: list[Bound] = []
+        self._errors = errors
         self._dispatcher = dispatcher
+        self._groups: list[tuple[str, list[Bound]]] = []
+        self._app: Quart | None = None
+        self._ready: Quart | None = None
+        self._starting = asyncio.Lock()
         self._routes: PathTree[Bound] = PathTree()
         self._sockets: PathTree[BoundSocket] = PathTree()
         self._owners: dict[tuple[str, str], str] = {}
+
+    @property
+    def made(self) -> bool:
+        """Whether the application has been asked for."""
+        return self._app is not None
+
+    @property
+    def app(self) -> Quart:
+        """The application; it is made here at the first call."""
+        if self._app is None:
+            from .app import blueprint, create_app
+
+            self._app = create_app(self._errors)
+            for name, routes in self._groups:
+                self._app.register_blueprint(blueprint(name, routes, self._dispatcher))
+        return self._app
+
+    async def ready(self) -> Quart:
+        """Give the application, started; what it imports is imported off the loop."""
+        if self._ready is None:
+            async with self._starting:
+                if self._ready is None:
+                    await asyncio.to_thread(import_module, f"{__package__}.app")
+                    await self.app.startup()
+                    self._ready = self.app
+        return self._ready
+
+    async def stop(self) -> None:
+        """End what the application has running."""
+        if self._ready is not None:
+            await self._ready.shutdown()
 
     def find(self, method: str, path: str) -> tuple[Bound, list[str]] | None:
         """Find the route of a request; HEAD is served by GET."""
@@ -50,7 +91,12 @@ class Mounted:
             self._routes.add(bound.route.method, bound.template, bound)
         for template, socket in sockets:
             self._sockets.add(SOCKET, template, socket)
-        self.app.register_blueprint(self._blueprint(group.name, routes))
+        unique = f"{group.name.replace('.', '_')}_{len(self._groups)}"
+        self._groups.append((unique, routes))
+        if self._app is not None:
+            from .app import blueprint
+
+            self._app.register_blueprint(blueprint(unique, routes, self._dispatcher))
         self.bound += routes
 
     def _claim(self, group: str, places: list[tuple[str, Template]]) -> None:
@@ -65,32 +111,3 @@ class Mounted:
                 )
             claimed[place] = group
         self._owners |= claimed
-
-    def _blueprint(self, name: str, routes: list[Bound]) -> Blueprint:
-        unique = f"{name.replace('.', '_')}_{len(self.app.blueprints)}"
-        blueprint = Blueprint(unique, "agenthost_front")
-        for number, bound in enumerate(routes):
-            blueprint.add_url_rule(
-                bound.template.quart,
-                endpoint=f"{bound.route.method.lower()}_{number}",
-                view_func=self._view(bound),
-                methods=[bound.route.method],
-            )
-        return blueprint
-
-    def _view(self, bound: Bound) -> Callable[..., Awaitable[Response]]:
-        names = bound.template.names
-
-        async def view(**values: str) -> Response:
-            exchange = current_exchange()
-            if exchange.found is not bound:
-                # Quart also takes //path for /path; cost and limits were not asked.
-                raise NotFound("path", exchange.path)
-            texts = [values[name] for name in names]
-            outcome = await self._dispatcher.perform(bound, exchange, texts)
-            if isinstance(outcome, Plain):
-                return respond(outcome)
-            exchange.stream = outcome
-            return Response(b"")
-
-        return view

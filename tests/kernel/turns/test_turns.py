@@ -279,7 +279,7 @@ async def test_a_slow_watcher_is_told_what_it_missed() -> None:
 
 
 async def test_neighbouring_reads_run_together(daemon: RunningDaemon) -> None:
-    from agenthost.chat import ToolUse
+    from agenthost import ToolUse
     from agenthost.turns.tools import Toolbox
 
     inside = daemon.daemon

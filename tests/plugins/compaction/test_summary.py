@@ -7,7 +7,7 @@ from agenthost_compaction.summary import safe_cut
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.kernel.test_history import HISTORIES
+from tests.libraries.chat.test_history import HISTORIES
 
 
 @given(HISTORIES, st.integers(0, 10))

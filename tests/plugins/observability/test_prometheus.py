@@ -9,8 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from agenthost import Activity, Observer, ProviderFault, Target, hookimpl
-from agenthost.chat import ChatRequest
+from agenthost import Activity, ChatRequest, Observer, ProviderFault, Target, hookimpl
 from agenthost.testing import Daemons, Pause, RunningDaemon
 from agenthost_observability.meters import MOST_MODELS, OTHER, Meters
 from prometheus_client import parser

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...chat import Finish, Usage
+from agenthost_chat.chat import Finish, Usage
+
 from .script import Heard, ScriptedCall, Turn, pieces
 
 FINISHES = {

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from ...chat import Finish, Usage
+from agenthost_chat.chat import Finish, Usage
+
 from .script import Heard, ScriptedCall, Turn, pieces
 
 FINISHES = {

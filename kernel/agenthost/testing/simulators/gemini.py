@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from ...chat import Finish, Usage
+from agenthost_chat.chat import Finish, Usage
+
 from .script import Heard, Turn, pieces
 
 FINISHES = {

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...chat import Finish, Usage
+from agenthost_chat.chat import Finish, Usage
+
 from .script import Heard, Turn, pieces
 
 ERROR_TYPES = {401: "invalid_request_error", 429: "requests", 500: "server_error"}

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...chat import Usage
+from agenthost_chat.chat import Usage
+
 from .script import Heard, Reply, Turn, pieces
 from .server import JSON, ProviderSimulator
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ...chat import Finish, Usage
+from agenthost_chat.chat import Finish, Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,10 @@
-"""A conversation as it may be sent: every call has its result, every cut is safe."""
+"""A conversation as it may be sent: every call has its result; and its size."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from .chat import Image, Message, Reasoning, Role, Text, ToolOutput, ToolUse
-
-if TYPE_CHECKING:
-    from .record_port import Session
 
 UNKNOWN = (
     "No result is known: the call was interrupted. It may or may not have taken "
@@ -66,22 +62,6 @@ def _close_calls(fixed: list[Message]) -> None:
     if results:
         fixed.pop()
     fixed.append(Message(Role.TOOL, (*results, *missing)))
-
-
-class Conversation:
-    """A session and what is said in it; ``tokens`` estimates its size."""
-
-    __slots__ = ("messages", "session", "tokens")
-
-    def __init__(self, session: Session, messages: list[Message]) -> None:
-        self.session = session
-        self.messages = messages
-        self.tokens = estimate_tokens(messages)
-
-    def add(self, message: Message) -> None:
-        """Go on with a message, the session's next."""
-        self.messages.append(message)
-        self.tokens += estimate_tokens((message,))
 
 
 def estimate_tokens(history: Iterable[Message]) -> int:

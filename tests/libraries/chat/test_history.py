@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agenthost import Message, Role, Session, Text, ToolOutput, ToolUse
-from agenthost.history import UNKNOWN, Conversation, estimate_tokens, repaired
+from agenthost import Message, Role, Text, ToolOutput, ToolUse
+from agenthost_chat.history import UNKNOWN, estimate_tokens, repaired
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,11 +79,3 @@ def test_a_call_without_result_is_answered_as_unknown() -> None:
 def test_tool_arguments_count_as_tokens() -> None:
     call = Message(Role.ASSISTANT, (ToolUse("1", "write", {"text": "x" * 4_000}),))
     assert estimate_tokens([call]) > 1_000
-
-
-@given(HISTORIES, MESSAGES)
-def test_a_conversation_knows_its_size(history: list[Message], more: Message) -> None:
-    session = Session("s", "a", False, 0, len(history), None, 0.0)
-    said = Conversation(session, list(history))
-    said.add(more)
-    assert said.tokens == estimate_tokens([*history, more])

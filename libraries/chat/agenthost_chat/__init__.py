@@ -1,0 +1,1 @@
+"""Chat with models, in no vendor's dialect; every module is imported for itself."""
