@@ -21,7 +21,7 @@ from .model_port import Models
 from .observe import Observers
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
-from .plugins.registry import Registry, compile_registry
+from .plugins.registry import compile_registry
 from .ports import (
     Backends,
     Compaction,
@@ -33,14 +33,13 @@ from .ports import (
     Store,
     Vault,
 )
-from .record_port import Journal, Ledger, Memory, Records, Sessions
+from .record_port import Records
 from .supervisor import Supervisor
 from .turns.engine import Turns
 from .turns.tools import Toolbox
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .config_model import Config
     from .plugins.discovery import Entry
     from .plugins.specs import SchemaSpec
 
@@ -64,26 +63,15 @@ class Daemon:
         entry_points: The plugins to choose from; the installed ones by default.
     """
 
-    config: Config
-    plugins: Plugins
-    registry: Registry
+    # What backends open, since its type is known to nobody else.
     store: Store
     vault: Vault
-    kv: Memory
     files: Files
     egress: Egress
-    agents: Agents
-    sessions: Sessions
-    journal: Journal
     models: Models
     compaction: Compaction
-    observers: Observers
-    usage: Ledger
-    toolbox: Toolbox
-    turns: Turns
     events: Events
     jobs: Jobs
-    supervisor: Supervisor
     front: Front
 
     version = __version__

@@ -68,16 +68,12 @@ class Plugins:
 
     def fail(self, key: str, reason: str) -> None:
         """Mark a plugin failed: none of its hooks is called again."""
-        state = self._states.get(key)
-        if state is None or state.status is Status.FAILED:
+        old = self._states.get(key)
+        if old is None or old.status is Status.FAILED:
             return
-        self._states[key] = replace(state, status=Status.FAILED, reason=reason)
+        self._states[key] = replace(old, status=Status.FAILED, reason=reason)
         _log.error(
-            "plugin %s (%s %s) failed: %s",
-            key,
-            state.distribution,
-            state.version,
-            reason,
+            "plugin %s (%s %s) failed: %s", key, old.distribution, old.version, reason
         )
 
     def implementations(self, hook: str) -> list[tuple[str, Implementation]]:

@@ -87,11 +87,11 @@ class Run:
             said = self._said.messages
             while said and _is_answer(said[-1]):
                 said.pop()
-            self._write(reopened=True)
-            return
-        self._said.add(self.turn.message)
-        self._note(self.turn.message, opened=self.session.agent_id)
-        if self.turn.watched:
+            self._note(reopened=True)
+        else:
+            self._said.add(self.turn.message)
+            self._note(self.turn.message, opened=self.session.agent_id)
+        if resumed or self.turn.watched:
             self._flush()
         else:
             loop = asyncio.get_running_loop()
@@ -124,7 +124,8 @@ class Run:
                 temperature=temperature,
                 thinking_budget=self._thinking(agent),
             )
-            context, payer = self.turn.context, self.turn.payer
+            context = self.turn.context
+            payer = Payer(agent, self.turn.id, context.pools)
             watch = self.daemon.observers.watch(context, request, target, payer.failed)
             with watch as seen:
                 answered = await self._ask(target, request, payer)
@@ -153,7 +154,7 @@ class Run:
         await self._settled()
         said = self.progress.said
         message = Message(Role.ASSISTANT, (Text(said),)) if said else None
-        self._write(message, closed=closed)
+        self._note(message, closed=closed)
         await self._settled()
 
     async def _ask(
@@ -186,7 +187,7 @@ class Run:
         self.progress.said = ""
         self._said.add(message)
         closed = TurnRecord(TurnState.DONE, result)
-        self._write(message, spent=spent, closed=closed)
+        self._note(message, spent=spent, closed=closed)
         await self._settled()
         return result
 
@@ -195,7 +196,7 @@ class Run:
     ) -> None:
         self.progress.said = ""
         self._said.add(message)
-        self._write(message, spent=spent)
+        self._note(message, spent=spent)
         await self._settled()
         inputs = {call.id: call.arguments for call in calls}
         for call in calls:
@@ -209,7 +210,8 @@ class Run:
             )
         answers = Message(Role.TOOL, tuple(outputs))
         self._said.add(answers)
-        self._write(answers)
+        self._note(answers)
+        self._flush()
 
     async def _before_effect(self, call: ToolUse) -> None:
         await self.daemon.journal.start_call(self.turn.id, call.id)
@@ -223,19 +225,8 @@ class Run:
         budget = agent.manifest.thinking.budget_tokens
         return (budget or THINKING_BUDGET) if self.session.thinking else budget
 
-    def _write(
-        self,
-        message: Message | None = None,
-        *,
-        reopened: bool = False,
-        spent: Spent | None = None,
-        closed: TurnRecord | None = None,
-    ) -> None:
-        """Hand a step to the journal; it commits while the model is asked."""
-        self._note(message, reopened=reopened, spent=spent, closed=closed)
-        self._flush()
-
     def _note(self, message: Message | None = None, **facts: Any) -> None:
+        """Make the next step; ``facts`` are its further fields."""
         step = Step(
             session_id=self.session.id,
             turn_id=self.turn.id,
@@ -249,7 +240,7 @@ class Run:
         self._steps.append(step)
 
     def _flush(self) -> None:
-        """Write what was noted, in one commit."""
+        """Write what was noted, in one commit; nobody waits for it here."""
         if self._latest is not None:
             self._latest.cancel()
             self._latest = None

@@ -11,7 +11,6 @@ from agenthost_chat.chat import Message
 
 from ..context import AgentView, Context
 from ..errors import AgentHostError, Cancelled
-from ..model_port import Payer
 from .events import (
     NOTHING,
     Done,
@@ -118,11 +117,6 @@ class Turn:
         """The agent that answers, and the session it speaks in."""
         assert self.context.agent is not None  # noqa: S101 - set by the engine
         return self.context.agent
-
-    @property
-    def payer(self) -> Payer:
-        """Who pays for its model calls."""
-        return Payer(self.agent, self.id, self.context.pools)
 
     @property
     def watched(self) -> bool:
