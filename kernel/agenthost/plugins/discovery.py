@@ -74,20 +74,20 @@ class PluginState:
         return re.sub(r"[-_.]+", "-", self.distribution).lower() == FIRST_PARTY
 
 
-def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[PluginState, ...]:
+def find_plugins(entries: Iterable[Entry]) -> tuple[PluginState, ...]:
     """List the plugins of the six groups: first-party ones first, then by key.
-
-    Args:
-        entries: Entry points to look at instead of the installed ones.
 
     Raises:
         PluginError: Two distributions offer the same key.
     """
     found: dict[str, PluginState] = {}
-    for entry in installed_entries() if entries is None else entries:
+    for entry in entries:
         if entry.group not in GROUPS:
             continue
-        plugin = _found(entry)
+        name = getattr(entry.dist, "name", None) or "an unknown distribution"
+        version = getattr(entry.dist, "version", None) or "unknown"
+        key = f"{GROUPS[entry.group]}:{entry.name}"
+        plugin = PluginState(key, name, version, entry)
         other = found.setdefault(plugin.key, plugin)
         if other is not plugin:
             raise PluginError(
@@ -102,12 +102,6 @@ def installed_entries() -> Iterable[Entry]:
     from importlib_metadata import entry_points
 
     return [entry for entry in entry_points() if entry.group in GROUPS]
-
-
-def _found(entry: Entry) -> PluginState:
-    name = getattr(entry.dist, "name", None) or "an unknown distribution"
-    version = getattr(entry.dist, "version", None) or "unknown"
-    return PluginState(f"{GROUPS[entry.group]}:{entry.name}", name, version, entry)
 
 
 def _whose(plugin: PluginState) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ..config_model import Config
 from .calls import guarded_each
-from .discovery import Entry, PluginState, Status, find_plugins
+from .discovery import Entry, PluginState, Status, find_plugins, installed_entries
 from .selection import select
 from .validation import Implementation, hooks_of, offered
 
@@ -31,7 +31,7 @@ class Plugins:
     def __init__(
         self, entries: Iterable[Entry] | None = None, *, budget: float = BOOT_BUDGET
     ) -> None:
-        self._entries = None if entries is None else tuple(entries)
+        self._entries = tuple(installed_entries() if entries is None else entries)
         self._budget = budget
         self._states: dict[str, PluginState] = {}
         self._hooks: Mapping[str, Mapping[str, Implementation]] = {}

@@ -31,9 +31,8 @@ Offer = tuple[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A registered tool: its plugin, its spec and the schema of its arguments."""
+    """A registered tool: its spec and the schema of its arguments."""
 
-    plugin: str
     spec: ToolSpec
     schema: JsonObject
 
@@ -108,7 +107,7 @@ async def compile_registry(
         plugins, "register_schema", "register_dialect", "register_provider"
     )
     specs = await plugins.collect("register_tool")
-    tools = [(key, partial(_tool, key, spec)) for key, spec in specs]
+    tools = [(key, partial(_tool, spec)) for key, spec in specs]
     offers += await plugins.run_each("tool schema", tools)
     offers += await _asked(plugins, "register_service", "register_observer")
     routing = plugins.implementations("register_routes")
@@ -126,13 +125,13 @@ async def _asked(plugins: Plugins, *hooks: str) -> list[Offer]:
     return [offer for hook in hooks for offer in await plugins.collect(hook)]
 
 
-def _tool(key: str, spec: ToolSpec) -> Tool:
+def _tool(spec: ToolSpec) -> Tool:
     for name in (spec.name, *spec.aliases):
         if not _TOOL_NAME.fullmatch(name):
             raise PluginError(
                 f"tool name {name!r} must be 1 to 64 letters, digits, _ and -"
             )
-    return Tool(key, spec, tool_schema(spec.input))
+    return Tool(spec, tool_schema(spec.input))
 
 
 def _settled(plugins: Plugins, offers: list[Offer]) -> list[Offer]:
