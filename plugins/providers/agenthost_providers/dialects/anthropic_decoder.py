@@ -11,7 +11,6 @@ from typing import Any
 from agenthost import ChatRequest, Delta, Endpoint, Finish, Usage
 
 from .answers import (
-    AnswerDraft,
     CallDraft,
     Draft,
     ThoughtDraft,
@@ -20,8 +19,8 @@ from .answers import (
     objects_of,
     text_of,
 )
+from .decoding import EventDecoder
 from .faults import stream_fault
-from .framing import Framing, ServerSentEvents, WholeBody, malformed, read_object
 
 NAME = "anthropic-messages"
 
@@ -36,20 +35,13 @@ FINISHES = {
 }
 
 
-class AnthropicDecoder:
+class AnthropicDecoder(EventDecoder):
     """Reads one answer."""
 
     def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._framing: Framing = (
-            ServerSentEvents(endpoint.provider)
-            if request.stream
-            else WholeBody(endpoint.provider)
-        )
-        self._draft = AnswerDraft(endpoint.provider, request)
+        super().__init__(request, endpoint)
         self._blocks: dict[str, Draft | None] = {}
         self._usage: dict[str, Any] = {}
-        self._done = False
         self._readers = {
             "message": self._message,
             "message_start": self._start,
@@ -59,21 +51,10 @@ class AnthropicDecoder:
             "message_stop": self._finish,
         }
 
-    def feed(self, chunk: bytes) -> list[Delta]:
-        """Take the next bytes of the body."""
-        return [d for event in self._framing.feed(chunk) for d in self._take(event)]
-
-    def close(self) -> list[Delta]:
-        """End the body: emit the Completion, if it is whole."""
-        deltas = [d for event in self._framing.close() for d in self._take(event)]
-        if not self._done:
-            raise malformed(self._endpoint.provider, "it broke off before its end")
-        return deltas
-
     def _take(self, event: bytes) -> Iterable[Delta]:
         if self._done:
             return ()
-        payload = read_object(self._endpoint.provider, event)
+        payload = self._object(event)
         kind = payload.get("type")
         if kind == "error":
             raise stream_fault(self._endpoint, payload)

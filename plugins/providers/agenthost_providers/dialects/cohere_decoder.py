@@ -10,9 +10,9 @@ from typing import Any
 
 from agenthost import ChatRequest, Delta, Endpoint, Finish, Usage
 
-from .answers import AnswerDraft, CallDraft, count_of, objects_of, text_of
+from .answers import CallDraft, count_of, objects_of, text_of
+from .decoding import EventDecoder
 from .faults import stream_fault
-from .framing import Framing, ServerSentEvents, WholeBody, malformed, read_object
 
 NAME = "cohere-v2"
 
@@ -25,36 +25,17 @@ FINISHES = {
 }
 
 
-class CohereDecoder:
+class CohereDecoder(EventDecoder):
     """Reads one answer."""
 
     def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._framing: Framing = (
-            ServerSentEvents(endpoint.provider)
-            if request.stream
-            else WholeBody(endpoint.provider)
-        )
-        self._draft = AnswerDraft(endpoint.provider, request)
+        super().__init__(request, endpoint)
         self._calls: dict[str, CallDraft] = {}
-        self._streamed = request.stream
-        self._done = False
-
-    def feed(self, chunk: bytes) -> list[Delta]:
-        """Take the next bytes of the body."""
-        return [d for event in self._framing.feed(chunk) for d in self._take(event)]
-
-    def close(self) -> list[Delta]:
-        """End the body: emit the Completion, if it is whole."""
-        deltas = [d for event in self._framing.close() for d in self._take(event)]
-        if not self._done:
-            raise malformed(self._endpoint.provider, "it broke off before its end")
-        return deltas
 
     def _take(self, event: bytes) -> Iterable[Delta]:
         if self._done or event.strip() == b"[DONE]":
             return ()
-        payload = read_object(self._endpoint.provider, event)
+        payload = self._object(event)
         return self._event(payload) if self._streamed else self._whole(payload)
 
     def _event(self, payload: Mapping[str, Any]) -> Iterator[Delta]:

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agenthost import (
-    ChatRequest,
     Delta,
-    Endpoint,
     Finish,
     ProviderError,
     ProviderFault,
@@ -16,7 +14,6 @@ from agenthost import (
 )
 
 from .answers import (
-    AnswerDraft,
     CallDraft,
     ThoughtDraft,
     compact,
@@ -24,8 +21,9 @@ from .answers import (
     objects_of,
     text_of,
 )
+from .decoding import EventDecoder
 from .faults import stream_fault
-from .framing import Framing, ServerSentEvents, WholeBody, malformed, read_object
+from .framing import malformed
 
 NAME = "gemini-generateContent"
 
@@ -54,29 +52,14 @@ BROKEN = frozenset(
 )
 
 
-class GeminiDecoder:
+class GeminiDecoder(EventDecoder):
     """Reads one answer; it ends with the body, after a reason to stop."""
 
-    def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._framing: Framing = (
-            ServerSentEvents(endpoint.provider)
-            if request.stream
-            else WholeBody(endpoint.provider)
-        )
-        self._draft = AnswerDraft(endpoint.provider, request)
-
-    def feed(self, chunk: bytes) -> list[Delta]:
-        """Take the next bytes of the body."""
-        return [d for event in self._framing.feed(chunk) for d in self._take(event)]
-
-    def close(self) -> list[Delta]:
-        """End the body: emit the Completion, if it is whole."""
-        deltas = [d for event in self._framing.close() for d in self._take(event)]
-        return [*deltas, self._draft.complete()]
-
     def _take(self, event: bytes) -> Iterable[Delta]:
-        return self._payload(read_object(self._endpoint.provider, event))
+        return self._payload(self._object(event))
+
+    def _end_unsaid(self) -> Iterable[Delta]:
+        return (self._draft.complete(),)
 
     def _payload(self, payload: dict[str, Any]) -> Iterator[Delta]:
         if payload.get("error"):

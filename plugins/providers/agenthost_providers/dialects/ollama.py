@@ -26,7 +26,6 @@ from agenthost import (
 )
 
 from .answers import (
-    AnswerDraft,
     CallDraft,
     body_of,
     compact,
@@ -35,8 +34,9 @@ from .answers import (
     text_of,
 )
 from .conversation import bearer, effort_of, loop_start
+from .decoding import EventDecoder
 from .faults import http_fault, stream_fault
-from .framing import Framing, JsonLines, WholeBody, malformed, read_object
+from .framing import JsonLines, malformed
 from .quirks import Quirks, read_quirks
 from .schema import OLLAMA, shape_schema
 
@@ -173,34 +173,13 @@ def _tool_outputs(message: Message) -> Iterator[dict[str, Any]]:
             yield {"role": "tool", "content": part.text, "tool_name": part.name}
 
 
-class OllamaDecoder:
+class OllamaDecoder(EventDecoder):
     """Reads one answer."""
 
-    def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._framing: Framing = (
-            JsonLines(endpoint.provider)
-            if request.stream
-            else WholeBody(endpoint.provider)
-        )
-        self._draft = AnswerDraft(endpoint.provider, request)
-        self._done = False
+    streams = JsonLines
 
-    def feed(self, chunk: bytes) -> list[Delta]:
-        """Take the next bytes of the body."""
-        return [d for line in self._framing.feed(chunk) for d in self._take(line)]
-
-    def close(self) -> list[Delta]:
-        """End the body: emit the Completion, if it is whole."""
-        deltas = [d for line in self._framing.close() for d in self._take(line)]
-        if not self._done:
-            raise malformed(self._endpoint.provider, "it broke off before its end")
-        return deltas
-
-    def _take(self, line: bytes) -> Iterable[Delta]:
-        if self._done:
-            return ()
-        return self._payload(read_object(self._endpoint.provider, line))
+    def _take(self, event: bytes) -> Iterable[Delta]:
+        return () if self._done else self._payload(self._object(event))
 
     def _payload(self, payload: dict[str, Any]) -> Iterator[Delta]:
         if payload.get("error"):

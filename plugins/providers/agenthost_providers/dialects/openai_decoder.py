@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from agenthost import ChatRequest, Delta, Endpoint, Finish, Usage
 
 from .answers import (
-    AnswerDraft,
     CallDraft,
     ThinkTags,
     compact,
@@ -18,8 +17,8 @@ from .answers import (
     objects_of,
     text_of,
 )
+from .decoding import EventDecoder
 from .faults import stream_fault
-from .framing import Framing, ServerSentEvents, WholeBody, malformed, read_object
 
 if TYPE_CHECKING:
     from .openai_chat import OpenAIQuirks
@@ -37,45 +36,28 @@ FINISHES = {
 }
 
 
-class OpenAIDecoder:
+class OpenAIDecoder(EventDecoder):
     """Reads one answer."""
 
     def __init__(
         self, request: ChatRequest, endpoint: Endpoint, quirks: OpenAIQuirks
     ) -> None:
-        self._endpoint = endpoint
+        super().__init__(request, endpoint)
         self._quirks = quirks
-        self._framing: Framing = (
-            ServerSentEvents(endpoint.provider)
-            if request.stream
-            else WholeBody(endpoint.provider)
-        )
-        self._draft = AnswerDraft(endpoint.provider, request)
         self._calls: dict[int | str, CallDraft] = {}
         self._tags = ThinkTags() if quirks.think_tags else None
         self._details: list[dict[str, Any]] | None = None
-        self._streamed = request.stream
-        self._done = False
-
-    def feed(self, chunk: bytes) -> list[Delta]:
-        """Take the next bytes of the body."""
-        return [d for event in self._framing.feed(chunk) for d in self._take(event)]
-
-    def close(self) -> list[Delta]:
-        """End the body: emit the Completion, if it is whole."""
-        deltas = [d for event in self._framing.close() for d in self._take(event)]
-        if self._done:
-            return deltas
-        if self._streamed and self._quirks.done_marker:
-            raise malformed(self._endpoint.provider, "it broke off before its end")
-        return [*deltas, *self._finish()]
 
     def _take(self, event: bytes) -> Iterable[Delta]:
         if self._done:
             return ()
         if not event.startswith(b"{") and event.strip() == b"[DONE]":
             return self._finish()
-        return self._payload(read_object(self._endpoint.provider, event))
+        return self._payload(self._object(event))
+
+    def _end_unsaid(self) -> Iterable[Delta]:
+        needed = self._streamed and self._quirks.done_marker
+        return super()._end_unsaid() if needed else self._finish()
 
     def _finish(self) -> Iterator[Delta]:
         self._done = True

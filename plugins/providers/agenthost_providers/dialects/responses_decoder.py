@@ -11,7 +11,6 @@ from typing import Any
 from agenthost import ChatRequest, Delta, Endpoint, Finish, Usage
 
 from .answers import (
-    AnswerDraft,
     CallDraft,
     Draft,
     TextDraft,
@@ -20,8 +19,8 @@ from .answers import (
     objects_of,
     text_of,
 )
+from .decoding import EventDecoder
 from .faults import stream_fault
-from .framing import Framing, ServerSentEvents, WholeBody, malformed, read_object
 from .openai_decoder import read_cost
 
 NAME = "openai-responses"
@@ -33,23 +32,15 @@ CUT_SHORT = {
 }
 
 
-class ResponsesDecoder:
+class ResponsesDecoder(EventDecoder):
     """Reads one answer."""
 
     def __init__(
         self, request: ChatRequest, endpoint: Endpoint, cost_field: str
     ) -> None:
-        self._endpoint = endpoint
+        super().__init__(request, endpoint)
         self._cost_field = cost_field
-        self._framing: Framing = (
-            ServerSentEvents(endpoint.provider)
-            if request.stream
-            else WholeBody(endpoint.provider)
-        )
-        self._draft = AnswerDraft(endpoint.provider, request)
         self._items: dict[str, Draft] = {}
-        self._streamed = request.stream
-        self._done = False
         self._readers = {
             "response.output_item.added": self._begin,
             "response.output_item.done": self._settle,
@@ -64,21 +55,10 @@ class ResponsesDecoder:
             "error": self._fail,
         }
 
-    def feed(self, chunk: bytes) -> list[Delta]:
-        """Take the next bytes of the body."""
-        return [d for event in self._framing.feed(chunk) for d in self._take(event)]
-
-    def close(self) -> list[Delta]:
-        """End the body: emit the Completion, if it is whole."""
-        deltas = [d for event in self._framing.close() for d in self._take(event)]
-        if not self._done:
-            raise malformed(self._endpoint.provider, "it broke off before its end")
-        return deltas
-
     def _take(self, event: bytes) -> Iterable[Delta]:
         if self._done or event.strip() == b"[DONE]":
             return ()
-        payload = read_object(self._endpoint.provider, event)
+        payload = self._object(event)
         if not self._streamed:
             return self._end({"response": payload})
         reader = self._readers.get(str(payload.get("type")))
