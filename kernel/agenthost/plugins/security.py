@@ -54,10 +54,8 @@ class SecuritySystems:
             (f"{system.name} self-test", partial(_test, system, self._backends))
             for system in systems
         ]
-        for system, outcome in zip(
-            systems, await guarded_each(tests, TEST_BUDGET), strict=True
-        ):
-            self._failures[system.name] = outcome.reason
+        outcomes = zip(systems, await guarded_each(tests, TEST_BUDGET), strict=True)
+        self._failures = {system.name: outcome.reason for system, outcome in outcomes}
         states = self.states()
         active = {state.name for state in states if state.active}
         self.guards.compile(system for system in systems if system.name in active)
