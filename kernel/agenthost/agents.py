@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from .clock import Clock
 from .context import Principal
-from .errors import Conflict, InvalidInput, NotFound
+from .errors import Conflict, NotFound
 from .manifest import Manifest
 from .plugins.guards import Guard, Guards, SpawnCase
 from .record_port import AgentRows
@@ -128,20 +128,15 @@ class Agents:
         self._keep(agent)
         return agent
 
-    async def change(
-        self, principal: Principal, agent: Agent, manifest: Manifest
-    ) -> Agent:
-        """Give the agent another manifest; its name stays.
+    async def change(self, principal: Principal, agent: Agent) -> Agent:
+        """Keep an agent with another manifest; its id and name are what they were.
 
         Raises:
-            InvalidInput: The manifest has another name.
             Denied: A guard refuses it.
         """
-        if manifest.name != agent.name:
-            raise InvalidInput("name", "an agent cannot be renamed")
-        case = SpawnCase(principal, manifest.name, manifest.grants())
+        case = SpawnCase(principal, agent.name, agent.manifest.grants())
         self._guards.check(Guard.SPAWN, case)
-        return await self._save(replace(agent, manifest=manifest))
+        return await self._save(agent)
 
     async def set_mode(
         self, agent: Agent, mode: AgentMode, current_model: tuple[str, str]

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,9 +34,7 @@ class Grants:
     named is refused.
     """
 
-    patterns: Mapping[str, tuple[str, ...]] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
+    patterns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def allow(self, action: str, resource: str) -> bool:
         """Tell whether one of the action's patterns matches the resource."""
@@ -46,16 +43,13 @@ class Grants:
         )
 
 
-ALL_RIGHTS = None
-
-
 @dataclass(frozen=True, slots=True)
 class Principal:
     """Who acts. ``grants`` None means every right (operator, key, loopback)."""
 
     kind: PrincipalKind
     name: str
-    grants: Grants | None = ALL_RIGHTS
+    grants: Grants | None = None
 
 
 OPERATOR = Principal(PrincipalKind.OPERATOR, "operator")

@@ -6,22 +6,22 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .agents import Agents
 from .clock import Clock, SystemClock
-from .config import LoadedConfig, load_config
+from .config import load_config
 from .errors import ConfigError, PluginError
-from .home_lock import HomeLock, lock_home
+from .home_lock import lock_home
 from .job_port import Jobs
 from .model_port import Models
 from .observe import Observers
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
-from .plugins.registry import Registry, compile_registry
+from .plugins.registry import compile_registry
 from .ports import (
     Backends,
     Compaction,
@@ -33,16 +33,13 @@ from .ports import (
     Store,
     Vault,
 )
-from .record_port import Journal, Ledger, Memory, Records, Sessions
+from .record_port import Records
 from .supervisor import Supervisor
 from .turns.engine import Turns
 from .turns.tools import Toolbox
 from .version import __version__
 
 if TYPE_CHECKING:
-    from quart import Quart
-
-    from .config_model import Config
     from .plugins.discovery import Entry
     from .plugins.specs import SchemaSpec
 
@@ -52,6 +49,8 @@ DATABASE = "agenthost.db"
 RUNNING_FILE = "daemon.json"
 TURN_PATIENCE = 20.0
 WARM_UP_AFTER = 0.25
+
+_Close = Callable[[], Awaitable[object] | None]
 
 
 class Daemon:
@@ -64,26 +63,15 @@ class Daemon:
         entry_points: The plugins to choose from; the installed ones by default.
     """
 
-    config: Config
-    plugins: Plugins
-    registry: Registry
+    # What backends open, since its type is known to nobody else.
     store: Store
     vault: Vault
-    kv: Memory
     files: Files
     egress: Egress
-    agents: Agents
-    sessions: Sessions
-    journal: Journal
     models: Models
     compaction: Compaction
-    observers: Observers
-    usage: Ledger
-    toolbox: Toolbox
-    turns: Turns
     events: Events
     jobs: Jobs
-    supervisor: Supervisor
     front: Front
 
     version = __version__
@@ -104,7 +92,6 @@ class Daemon:
         self.address = ""
         self.stop_requested = asyncio.Event()
         self._entry_points = entry_points
-        self._lock: HomeLock | None = None
         self._started_at = self.clock.monotonic()
         self._closing: list[tuple[str, _Close]] = []
 
@@ -143,15 +130,15 @@ class Daemon:
         while self._closing:
             name, close = self._closing.pop()
             try:
-                await close()
+                if (ending := close()) is not None:
+                    await ending
             except Exception:
                 log.exception("could not stop %s cleanly", name)
 
     async def _open(self) -> None:
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._lock = lock_home(self.home)
-        self._on_stop("lock", self._unlock)
-        loaded: LoadedConfig = load_config(self.home, self.environ)
+        self._on_stop("lock", lock_home(self.home).release)
+        loaded = load_config(self.home, self.environ)
         self.config = loaded.config
         self.warnings.extend(loaded.warnings)
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -162,9 +149,9 @@ class Daemon:
         self.store = await self._open_store(self.registry.schemas)
         self._on_stop("store", self.store.close)
 
-    def _open_front(self, backends: Backends) -> Quart:
+    def _open_front(self, backends: Backends) -> Front:
         self.front = backends.find(Port.FRONT).open(self)
-        return self.front.app
+        return self.front
 
     async def _open_store(self, schemas: Sequence[SchemaSpec]) -> Store:
         url = self.config.storage.url
@@ -226,7 +213,6 @@ class Daemon:
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._on_stop("turns", self._end_turns)
         self._announce()
-        self._on_stop("announcement", self._withdraw)
         warm = asyncio.create_task(self._warm_up())
         self._on_stop("warm-up", lambda: _cancelled(warm))
 
@@ -244,9 +230,7 @@ class Daemon:
         path = self.home / RUNNING_FILE
         path.touch(mode=0o600)
         path.write_text(json.dumps(facts), encoding="utf-8")
-
-    async def _withdraw(self) -> None:
-        (self.home / RUNNING_FILE).unlink(missing_ok=True)
+        self._on_stop("announcement", partial(path.unlink, missing_ok=True))
 
     async def _warm_up(self) -> None:
         """Do what the first requests need but the start does not."""
@@ -255,10 +239,6 @@ class Daemon:
         await self.egress.warm_up()
         await self.models.probe_local()
 
-    async def _unlock(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
-
     def _on_stop(self, name: str, close: _Close) -> None:
         self._closing.append((name, close))
 
@@ -266,9 +246,3 @@ class Daemon:
 async def _cancelled(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    _Close = Callable[[], Awaitable[object]]

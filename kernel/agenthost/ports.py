@@ -96,21 +96,14 @@ class Backends:
 class Row(Protocol):
     """One row of an answer: by column name or by position."""
 
-    def __getitem__(self, key: str | int, /) -> Any:
-        """Give the column of this name or place."""
-        ...
+    def __getitem__(self, key: str | int, /) -> Any: ...
 
-    def __len__(self) -> int:
-        """Count the columns."""
-        ...
+    def __len__(self) -> int: ...
 
-    def __iter__(self) -> Iterator[Any]:
-        """Walk the columns in order."""
-        ...
+    def __iter__(self) -> Iterator[Any]: ...
 
     def keys(self) -> Sequence[str]:
         """Name the columns in order."""
-        ...
 
 
 class Store(Protocol):
@@ -119,7 +112,6 @@ class Store(Protocol):
     @property
     def healthy(self) -> bool:
         """Whether the last write and the last probe reached the disk."""
-        ...
 
     def write(self, fn: Callable[[Connection], T]) -> asyncio.Future[T]:
         """Run a function in a transaction; it starts at once, awaited or not.
@@ -135,7 +127,6 @@ class Store(Protocol):
         Raises:
             Unavailable: The store is closed, or thousands of writes wait.
         """
-        ...
 
     async def read(
         self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
@@ -150,21 +141,17 @@ class Store(Protocol):
         Raises:
             Unavailable: The database cannot be read now.
         """
-        ...
 
     async def first(
         self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
     ) -> Row | None:
         """Give the first row of a statement, or None."""
-        ...
 
     async def probe(self) -> bool:
         """Read one row and tell whether that worked."""
-        ...
 
     async def close(self) -> None:
         """Finish what was written and close."""
-        ...
 
 
 class Workspace(Protocol):
@@ -172,19 +159,15 @@ class Workspace(Protocol):
 
     def read(self, path: str, limit: int) -> bytes:
         """Read a file of at most ``limit`` bytes."""
-        ...
 
     def write(self, path: str, data: bytes) -> None:
         """Write a file wholly or not at all; folders are made."""
-        ...
 
     def list(self, path: str = ".") -> list[str]:
         """Name what is in a folder, sorted; folders end with a slash."""
-        ...
 
     def remove(self) -> None:
         """Delete the folder with everything in it."""
-        ...
 
 
 class Files(Protocol):
@@ -192,7 +175,6 @@ class Files(Protocol):
 
     def workspace(self, agent_id: str) -> Workspace:
         """Return the agent's workspace; its folder is made at the first use."""
-        ...
 
 
 class Vault(Protocol):
@@ -200,15 +182,12 @@ class Vault(Protocol):
 
     def get(self, name: str) -> Secret | None:
         """Give a secret, or None when there is none of this name."""
-        ...
 
     def names(self) -> list[str]:
         """List the names, sorted."""
-        ...
 
     def change(self, secrets: Mapping[str, str | None]) -> None:
         """Keep these secrets, forget those that are None: all, on disk, or none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,15 +219,12 @@ class Egress(Protocol):
 
     def client(self, policy: EgressPolicy) -> httpx.AsyncClient:
         """Return the client of a policy; it is shared and must not be closed."""
-        ...
 
     async def warm_up(self) -> None:
         """Do what the first request would wait for, off the event loop."""
-        ...
 
     async def close(self) -> None:
         """Close all connections."""
-        ...
 
 
 class Events(Protocol):
@@ -256,7 +232,6 @@ class Events(Protocol):
 
     def publish(self, event: Event) -> None:
         """Tell everyone; call it after the cause was committed. Never raises."""
-        ...
 
     def subscribe(self, subscriber: Callable[[Event], None]) -> Callable[[], None]:
         """Call the function, in the publisher's thread, for each event from now on.
@@ -264,11 +239,9 @@ class Events(Protocol):
         Returns:
             A function that ends it; calling it twice is fine.
         """
-        ...
 
     async def stop(self) -> None:
         """Take no more events and wait, within limits, until plugins heard all."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,13 +259,11 @@ class Compaction(Protocol):
         self, conversation: Conversation, target: Target, context: Context
     ) -> bool:
         """Condense what is too long; tell whether the session is to be read anew."""
-        ...
 
     async def by_count(
         self, session: Session, target: Target, context: Context
     ) -> Condensed:
         """Condense a session of more messages than the configured threshold."""
-        ...
 
 
 class Tickets(Protocol):
@@ -302,7 +273,6 @@ class Tickets(Protocol):
 
     def issue(self, principal: Principal) -> str:
         """Make a ticket that lets its bearer act as the principal, once."""
-        ...
 
 
 class Front(Protocol):
@@ -313,12 +283,10 @@ class Front(Protocol):
     @property
     def app(self) -> Quart:
         """The Quart application that plugins may ask for."""
-        ...
 
     @property
     def tickets(self) -> Tickets:
         """What stands for the key in a browser's WebSocket."""
-        ...
 
     def mount(self, group: RouteGroup) -> None:
         """Serve the routes of a group, all or none; only before :meth:`start`.
@@ -326,7 +294,6 @@ class Front(Protocol):
         Raises:
             PluginError: A path is taken, or a handler does not fit its route.
         """
-        ...
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen and serve; return the address, with the real port for port 0.
@@ -335,12 +302,9 @@ class Front(Protocol):
             Conflict: The port is taken.
             ConfigError: The address cannot be listened on.
         """
-        ...
 
     async def drain(self, end_turns: Callable[[], Awaitable[None]] | None) -> None:
         """Refuse new work, end the turns by the callback, close streams and sockets."""
-        ...
 
     async def stop(self) -> None:
         """End what still runs and stop the server; the store may close after it."""
-        ...

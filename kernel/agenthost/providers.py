@@ -174,11 +174,9 @@ class Decoder(Protocol):
 
     def feed(self, chunk: bytes) -> list[Delta]:
         """Take the next bytes of the body; chunks may break anywhere."""
-        ...
 
     def close(self) -> list[Delta]:
         """The body has ended: emit what is left, the Completion if not yet."""
-        ...
 
 
 class Dialect(Protocol):
@@ -187,21 +185,17 @@ class Dialect(Protocol):
     @property
     def name(self) -> str:
         """What configuration calls it, and the key of its opaque fields."""
-        ...
 
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request; ``request.stream`` decides streaming."""
-        ...
 
     def decoder(self, request: ChatRequest, endpoint: Endpoint) -> Decoder:
         """Make the decoder of this request's answer."""
-        ...
 
     def fault(
         self, endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes
     ) -> ProviderError:
         """Name the error of an answer whose status is not 2xx."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +214,9 @@ class Driver(Protocol):
     @property
     def name(self) -> str:
         """What it is called in messages."""
-        ...
 
     def stream(self, call: ModelCall) -> AsyncGenerator[Delta, None]:
         """Yield deltas, a Completion last; raise ProviderError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ class EventStream:
 
 Answer = Mapping[str, Any] | Sequence[Any] | BaseModel | Reply | EventStream
 Handler = Callable[..., Awaitable[Answer]]
+HandlerMark = Callable[[Handler], Handler]
 
 
 class SocketClosed(Exception):
@@ -78,19 +79,15 @@ class Socket(Protocol):
 
     async def accept(self) -> None:
         """Finish the handshake."""
-        ...
 
     async def receive(self) -> str | None:
         """The next text frame, None when the peer has gone."""
-        ...
 
     async def send(self, text: str) -> None:
         """Send a text frame; SocketClosed when the peer has gone or reads nothing."""
-        ...
 
     async def close(self, code: int = 1000) -> None:
         """End it; idempotent."""
-        ...
 
 
 SocketHandler = Callable[..., Awaitable[None]]
@@ -143,27 +140,19 @@ class RouteGroup:
         self.routes: list[Route] = []
         self.sockets: list[SocketRoute] = []
 
-    def get(
-        self, path: str, *, scope: str, **facts: Any
-    ) -> Callable[[Handler], Handler]:
+    def get(self, path: str, *, scope: str, **facts: Any) -> HandlerMark:
         """Serve GET (and HEAD)."""
         return self._add("GET", path, scope, facts)
 
-    def post(
-        self, path: str, *, scope: str, **facts: Any
-    ) -> Callable[[Handler], Handler]:
+    def post(self, path: str, *, scope: str, **facts: Any) -> HandlerMark:
         """Serve POST."""
         return self._add("POST", path, scope, facts)
 
-    def put(
-        self, path: str, *, scope: str, **facts: Any
-    ) -> Callable[[Handler], Handler]:
+    def put(self, path: str, *, scope: str, **facts: Any) -> HandlerMark:
         """Serve PUT."""
         return self._add("PUT", path, scope, facts)
 
-    def delete(
-        self, path: str, *, scope: str, **facts: Any
-    ) -> Callable[[Handler], Handler]:
+    def delete(self, path: str, *, scope: str, **facts: Any) -> HandlerMark:
         """Serve DELETE."""
         return self._add("DELETE", path, scope, facts)
 
@@ -180,7 +169,7 @@ class RouteGroup:
 
     def _add(
         self, method: str, path: str, scope: str, facts: Mapping[str, Any]
-    ) -> Callable[[Handler], Handler]:
+    ) -> HandlerMark:
         def add(handler: Handler) -> Handler:
             self.routes.append(Route(method, path, handler, scope, **facts))
             return handler

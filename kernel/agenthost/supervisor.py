@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -71,8 +72,7 @@ class Supervisor:
         if system_prompt is not None:
             model = {"system_prompt": system_prompt}
             changes["model"] = agent.manifest.model.model_copy(update=model)
-        manifest = agent.manifest.model_copy(update=changes)
-        return await self._change(principal, agent, manifest)
+        return await self._change(principal, agent, changes)
 
     async def set_model(
         self, principal: Principal, agent: Agent, provider: str | None, model: str
@@ -85,15 +85,17 @@ class Supervisor:
         Raises:
             InvalidInput: The provider is unknown.
         """
-        target = self._resolve(agent, provider, model)
-        slug, name = target.provider.facts.slug, target.model.id
-        choice = agent.manifest.model.model_copy(
-            update={"provider": slug, "model": name}
-        )
-        manifest = agent.manifest.model_copy(update={"model": choice})
-        pinned = (slug, name) if agent.pinned_model else None
-        await self._change(principal, replace(agent, pinned_model=pinned), manifest)
-        return slug, name
+        models = self._daemon.models
+        if provider is not None or not models.lists(model):
+            provider = provider or self.model_of(agent)[0]
+        target = models.resolve(provider, model)
+        named = (target.provider.facts.slug, target.model.id)
+        choice = {"provider": named[0], "model": named[1]}
+        changes = {"model": agent.manifest.model.model_copy(update=choice)}
+        if agent.pinned_model is not None:
+            agent = replace(agent, pinned_model=named)
+        await self._change(principal, agent, changes)
+        return named
 
     async def reset_session(self, agent: Agent) -> Agent:
         """Stop the running turn and give the agent an empty session."""
@@ -111,10 +113,9 @@ class Supervisor:
 
     def target_of(self, agent: Agent) -> Target:
         """The model an agent uses now: pinned, its manifest's, or the default."""
-        if agent.pinned_model is not None:
-            return self._daemon.models.resolve(*agent.pinned_model)
         choice = agent.manifest.model
-        return self._daemon.models.resolve(choice.provider, choice.model)
+        named = agent.pinned_model or (choice.provider, choice.model)
+        return self._daemon.models.resolve(*named)
 
     def model_of(self, agent: Agent) -> tuple[str, str]:
         """The provider's slug and model id an agent uses now.
@@ -128,29 +129,22 @@ class Supervisor:
             return choice.provider or "", choice.model or ""
         return target.provider.facts.slug, target.model.id
 
-    def _resolve(self, agent: Agent, provider: str | None, model: str) -> Target:
-        models = self._daemon.models
-        if provider is None and models.lists(model):
-            return models.resolve(None, model)
-        return models.resolve(provider or self.model_of(agent)[0], model)
-
     async def _change(
-        self, principal: Principal, agent: Agent, manifest: Manifest
+        self, principal: Principal, agent: Agent, changes: Mapping[str, object]
     ) -> Agent:
-        changed = await self._daemon.agents.change(principal, agent, manifest)
+        manifest = agent.manifest.model_copy(update=changes)
+        changed = replace(agent, manifest=manifest)
+        changed = await self._daemon.agents.change(principal, changed)
         self._tell("agent_updated", changed)
         return changed
 
     def _unknown_tools(self, manifest: Manifest) -> list[str]:
         tools = self._daemon.registry.tools.values()
         known = {name for tool in tools for name in tool.names}
-        named = [
-            name for name in manifest.capabilities.tools if not set(name) & set("*?[")
-        ]
         return [
             f"capabilities.tools: there is no tool {name!r} now"
-            for name in named
-            if name not in known
+            for name in manifest.capabilities.tools
+            if name not in known and not set(name) & set("*?[")
         ]
 
     def _tell(self, kind: str, agent: Agent) -> None:

@@ -26,11 +26,6 @@ class Outcome(Generic[T]):
     reason: str | None = None
 
 
-async def guarded(name: str, call: Callable[[], T], budget: float) -> Outcome[T]:
-    """Run one call in a thread for at most ``budget`` seconds; see the next one."""
-    return (await guarded_each([(name, call)], budget))[0]
-
-
 async def guarded_each(
     calls: Sequence[tuple[str, Callable[[], T]]], budget: float
 ) -> list[Outcome[T]]:
@@ -60,7 +55,7 @@ class _Batch(Generic[T]):
         self._given_up = False
         self._lock = threading.Lock()
         self._loop = asyncio.get_running_loop()
-        self._done: asyncio.Future[None] = self._loop.create_future()
+        self._done: asyncio.Future[BaseException | None] = self._loop.create_future()
         name = calls[0][0]
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
@@ -78,41 +73,27 @@ class _Batch(Generic[T]):
             if slow < here < len(self._calls) and taken > SLOW:
                 slow = here
                 _log.warning("%s has been running for %g s", self._calls[here][0], SLOW)
-        self._done.result()
+        if interrupt := self._done.result():
+            raise interrupt
         return self._outcomes
 
     def _run(self) -> None:
         ending: BaseException | None = None
         for _, call in self._calls:
             try:
-                outcome = _attempt(call)
+                outcome = Outcome(call())
             except KeyboardInterrupt as interrupt:
                 ending = interrupt
                 break
+            except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+                outcome = Outcome(reason=describe(error))
             with self._lock:
                 if self._given_up:
                     return
                 self._outcomes.append(outcome)
                 self._begun = time.monotonic()
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._settle, ending)
-
-    def _settle(self, ending: BaseException | None) -> None:
-        if self._done.done():
-            return
-        if ending is None:
-            self._done.set_result(None)
-        else:
-            self._done.set_exception(ending)
-
-
-def _attempt(call: Callable[[], T]) -> Outcome[T]:
-    try:
-        return Outcome(call())
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-        return Outcome(reason=describe(error))
+            self._loop.call_soon_threadsafe(self._done.set_result, ending)
 
 
 def describe(error: BaseException) -> str:

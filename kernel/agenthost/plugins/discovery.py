@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -30,31 +31,37 @@ class Entry(Protocol):
     @property
     def name(self) -> str:
         """The slug."""
-        ...
 
     @property
     def group(self) -> str:
         """One of :data:`GROUPS`."""
-        ...
 
     @property
     def dist(self) -> Any:
         """The distribution, with ``name`` and ``version``; None when unknown."""
-        ...
 
     def load(self) -> Any:
         """Import what it names."""
-        ...
+
+
+class Status(StrEnum):
+    """What became of a plugin."""
+
+    ENABLED = "enabled"
+    DISABLED = "disabled"
+    FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """An installed plugin; ``key`` is ``kind:slug``."""
+class PluginState:
+    """An installed plugin and what became of it; ``key`` is ``kind:slug``."""
 
     key: str
     distribution: str
     version: str
     entry: Entry
+    status: Status = Status.DISABLED
+    reason: str | None = None
 
     @property
     def slug(self) -> str:
@@ -67,20 +74,20 @@ class Found:
         return re.sub(r"[-_.]+", "-", self.distribution).lower() == FIRST_PARTY
 
 
-def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[Found, ...]:
+def find_plugins(entries: Iterable[Entry]) -> tuple[PluginState, ...]:
     """List the plugins of the six groups: first-party ones first, then by key.
-
-    Args:
-        entries: Entry points to look at instead of the installed ones.
 
     Raises:
         PluginError: Two distributions offer the same key.
     """
-    found: dict[str, Found] = {}
-    for entry in installed_entries() if entries is None else entries:
+    found: dict[str, PluginState] = {}
+    for entry in entries:
         if entry.group not in GROUPS:
             continue
-        plugin = _found(entry)
+        name = getattr(entry.dist, "name", None) or "an unknown distribution"
+        version = getattr(entry.dist, "version", None) or "unknown"
+        key = f"{GROUPS[entry.group]}:{entry.name}"
+        plugin = PluginState(key, name, version, entry)
         other = found.setdefault(plugin.key, plugin)
         if other is not plugin:
             raise PluginError(
@@ -97,11 +104,5 @@ def installed_entries() -> Iterable[Entry]:
     return [entry for entry in entry_points() if entry.group in GROUPS]
 
 
-def _found(entry: Entry) -> Found:
-    name = getattr(entry.dist, "name", None) or "an unknown distribution"
-    version = getattr(entry.dist, "version", None) or "unknown"
-    return Found(f"{GROUPS[entry.group]}:{entry.name}", name, version, entry)
-
-
-def _whose(plugin: Found) -> str:
+def _whose(plugin: PluginState) -> str:
     return f"{plugin.distribution} {plugin.version}"

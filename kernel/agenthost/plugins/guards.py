@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
-from types import MappingProxyType
 from typing import Any
 
 from ..context import Context, Principal
@@ -168,18 +167,15 @@ class Guards:
     """The compiled guard points of one daemon."""
 
     def __init__(self, systems: Iterable[SecuritySystem] = ()) -> None:
-        self._points: Mapping[Guard, tuple[GuardFunction, ...]] = MappingProxyType({})
         self.compile(systems)
 
     def compile(self, systems: Iterable[SecuritySystem]) -> None:
         """Take the guards of these systems and forget all others."""
         healthy = tuple(systems)
-        self._points = MappingProxyType(
-            {
-                point: tuple(s.guards[point] for s in healthy if point in s.guards)
-                for point in Guard
-            }
-        )
+        self._points = {
+            point: tuple(s.guards[point] for s in healthy if point in s.guards)
+            for point in Guard
+        }
 
     def filled(self, point: Guard) -> bool:
         """Tell whether anyone guards the point, so that a case is worth building."""

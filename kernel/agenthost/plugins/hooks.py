@@ -7,7 +7,7 @@ its own, so one that raises never hides another's answer.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pluggy
 
@@ -28,14 +28,11 @@ hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
-class Hooks:
+class Hooks(Protocol):
     """What a plugin may offer. Implement any of these as functions of a module."""
 
     @hookspec
-    def register_routes(
-        self,
-        app: Quart,
-    ) -> Iterable[RouteGroup]:
+    def register_routes(self, app: Quart) -> Iterable[RouteGroup]:
         """Offer HTTP routes and WebSockets.
 
         Called once at boot, off the event loop. Every route names its required scope
@@ -44,7 +41,8 @@ class Hooks:
         everything else goes on.
 
         Args:
-            app: The Quart application, for what a route group cannot say.
+            app: The Quart application, for what a route group cannot say. Leave
+                it out where it is not needed.
 
         Returns:
             The groups to mount.
@@ -62,7 +60,6 @@ class Hooks:
                 def register_routes(app: Quart) -> Iterable[RouteGroup]:
                     yield routes
         """
-        return ()
 
     @hookspec
     def register_tool(self) -> Iterable[ToolSpec]:
@@ -88,7 +85,6 @@ class Hooks:
                         call=system_time,
                     )
         """
-        return ()
 
     @hookspec
     def register_provider(self) -> Iterable[ProviderSpec]:
@@ -108,7 +104,6 @@ class Hooks:
                 def register_provider() -> Iterable[ProviderSpec]:
                     yield ProviderSpec(facts=FACTS, dialect=MyDialect())
         """
-        return ()
 
     @hookspec
     def register_dialect(self) -> Iterable[DialectSpec]:
@@ -127,7 +122,6 @@ class Hooks:
                 def register_dialect() -> Iterable[DialectSpec]:
                     yield DialectSpec("openai-chat", OpenAIChat.from_quirks)
         """
-        return ()
 
     @hookspec
     def on_event(self, event: Event) -> None:
@@ -167,7 +161,6 @@ class Hooks:
                 def security_system() -> SecuritySystem:
                     return SecuritySystem("no_shouting", {Guard.TOOL_CALL: quiet}, test)
         """
-        return None
 
     @hookspec
     def register_backend(self) -> Iterable[BackendSpec]:
@@ -187,7 +180,6 @@ class Hooks:
                 def register_backend() -> Iterable[BackendSpec]:
                     yield BackendSpec(Port.STORE, "sqlite", SqliteStore.open)
         """
-        return ()
 
     @hookspec
     def register_schema(self) -> SchemaSpec | tuple[SchemaSpec, ...] | None:
@@ -207,7 +199,6 @@ class Hooks:
                 def register_schema() -> SchemaSpec:
                     return SchemaSpec("greetings", metadata, steps=(create_greetings,))
         """
-        return None
 
     @hookspec
     def register_service(self) -> Iterable[ServiceSpec]:
@@ -226,7 +217,6 @@ class Hooks:
                 def register_service() -> Iterable[ServiceSpec]:
                     yield ServiceSpec("watcher", start=watch, stop=unwatch)
         """
-        return ()
 
     @hookspec
     def register_observer(self) -> Iterable[Observer]:
@@ -252,7 +242,6 @@ class Hooks:
                 def register_observer() -> Iterable[Observer]:
                     yield Slowest()
         """
-        return ()
 
     @hookspec
     def register_command(self) -> Iterable[CommandSpec]:
@@ -271,4 +260,3 @@ class Hooks:
                 def register_command() -> Iterable[CommandSpec]:
                     yield CommandSpec(greet)
         """
-        return ()

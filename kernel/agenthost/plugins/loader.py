@@ -4,40 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 from ..config_model import Config
 from .calls import guarded_each
-from .discovery import Entry, Found, find_plugins
+from .discovery import Entry, PluginState, Status, find_plugins, installed_entries
 from .selection import select
-from .validation import Implementation, hooks_of, items_of
+from .validation import Implementation, hooks_of, offered
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 BOOT_BUDGET = 10.0
-
-
-class Status(StrEnum):
-    """What became of a plugin."""
-
-    ENABLED = "enabled"
-    DISABLED = "disabled"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class PluginState:
-    """A plugin as ``/api/health/detail`` and ``agenthost plugins list`` show it."""
-
-    key: str
-    distribution: str
-    version: str
-    status: Status
-    reason: str | None = None
 
 
 class Plugins:
@@ -51,10 +31,10 @@ class Plugins:
     def __init__(
         self, entries: Iterable[Entry] | None = None, *, budget: float = BOOT_BUDGET
     ) -> None:
-        self._entries = None if entries is None else tuple(entries)
+        self._entries = tuple(installed_entries() if entries is None else entries)
         self._budget = budget
         self._states: dict[str, PluginState] = {}
-        self._hooks: dict[str, Mapping[str, Implementation]] = {}
+        self._hooks: Mapping[str, Mapping[str, Implementation]] = {}
 
     async def load(self, config: Config) -> tuple[str, ...]:
         """Find, select and import; return warnings about ``[plugins]``.
@@ -64,24 +44,22 @@ class Plugins:
         """
         found = find_plugins(self._entries)
         enabled, warnings = select(found, config.plugins)
-        for plugin in found:
-            status = Status.ENABLED if plugin.key in enabled else Status.DISABLED
-            self._states[plugin.key] = PluginState(
-                plugin.key, plugin.distribution, plugin.version, status
-            )
-        wanted = [plugin for plugin in found if plugin.key in enabled]
-        imports = [(plugin.key, partial(_import, plugin)) for plugin in wanted]
-        for key, hooks in await self.run_each("import", imports):
-            self._hooks[key] = hooks
+        self._states = {plugin.key: plugin for plugin in found}
+        for key in enabled:
+            self._states[key] = replace(self._states[key], status=Status.ENABLED)
+        imports = [
+            (p.key, partial(hooks_of, p.entry)) for p in found if p.key in enabled
+        ]
+        self._hooks = dict(await self.run_each("import", imports))
         return warnings
 
     def states(self) -> list[PluginState]:
         """Every plugin that is installed, by key."""
         return sorted(self._states.values(), key=lambda state: state.key)
 
-    def in_order(self) -> list[PluginState]:
-        """Every plugin in the order of its say: first-party ones first, then by key."""
-        return list(self._states.values())
+    def in_order(self) -> list[str]:
+        """The keys of all healthy plugins: first-party ones first, then by key."""
+        return [key for key in self._states if self.healthy(key)]
 
     def healthy(self, key: str) -> bool:
         """Tell whether the plugin is enabled and has not failed."""
@@ -90,16 +68,12 @@ class Plugins:
 
     def fail(self, key: str, reason: str) -> None:
         """Mark a plugin failed: none of its hooks is called again."""
-        state = self._states.get(key)
-        if state is None or state.status is Status.FAILED:
+        old = self._states.get(key)
+        if old is None or old.status is Status.FAILED:
             return
-        self._states[key] = replace(state, status=Status.FAILED, reason=reason)
+        self._states[key] = replace(old, status=Status.FAILED, reason=reason)
         _log.error(
-            "plugin %s (%s %s) failed: %s",
-            key,
-            state.distribution,
-            state.version,
-            reason,
+            "plugin %s (%s %s) failed: %s", key, old.distribution, old.version, reason
         )
 
     def implementations(self, hook: str) -> list[tuple[str, Implementation]]:
@@ -117,7 +91,7 @@ class Plugins:
         failed and offers nothing; the others' answers are kept.
         """
         asked = [
-            (key, partial(_ask, hook, implementation, arguments))
+            (key, partial(offered, hook, implementation, *arguments))
             for key, implementation in self.implementations(hook)
         ]
         answers = await self.run_each(hook, asked)
@@ -140,13 +114,3 @@ class Plugins:
             elif outcome.value is not None:
                 values.append((key, outcome.value))
         return values
-
-
-def _import(plugin: Found) -> dict[str, Implementation]:
-    return hooks_of(plugin.entry.load())
-
-
-def _ask(
-    hook: str, implementation: Implementation, arguments: tuple[object, ...]
-) -> list[Any]:
-    return items_of(hook, implementation(*arguments))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenthost_chat.chat import JsonObject, ToolDefinition
 from agenthost_chat.schema import tool_schema
@@ -14,16 +14,13 @@ from agenthost_chat.schema import tool_schema
 from ..context import Grants
 from ..errors import NotFound, PluginError
 from ..observe import Observer
-from ..ports import Backends, BackendSpec
+from ..ports import Backends, BackendSpec, Front
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import RouteGroup
 from .guards import SecuritySystem
 from .loader import Plugins
 from .security import SecuritySystems
 from .specs import SchemaSpec, ServiceSpec, ToolSpec
-
-if TYPE_CHECKING:
-    from quart import Quart
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PARAMETER = re.compile(r"<[^>]*>")
@@ -34,9 +31,8 @@ Offer = tuple[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A registered tool: its plugin, its spec and the schema of its arguments."""
+    """A registered tool: its spec and the schema of its arguments."""
 
-    plugin: str
     spec: ToolSpec
     schema: JsonObject
 
@@ -90,7 +86,7 @@ class Registry:
 
 
 async def compile_registry(
-    plugins: Plugins, make_app: Callable[[Backends], Quart] | None = None
+    plugins: Plugins, open_front: Callable[[Backends], Front]
 ) -> Registry:
     """Ask every plugin for everything and compile the answers.
 
@@ -99,64 +95,57 @@ async def compile_registry(
 
     Args:
         plugins: The loaded plugins.
-        make_app: Called once the backends are known; makes the Quart application for
-            ``register_routes``. None asks for no routes.
+        open_front: Called once the backends are known. The front's ``app`` is asked
+            for only when some plugin's ``register_routes`` takes it.
 
     Raises:
-        ConfigError: What ``make_app`` needs is served by no plugin.
+        ConfigError: What ``open_front`` needs is served by no plugin.
     """
-    offers = [
-        *await plugins.collect("security_system"),
-        *await plugins.collect("register_backend"),
-    ]
+    offers = await _asked(plugins, "security_system", "register_backend")
+    front = open_front(_backends(_settled(plugins, offers)))
+    offers += await _asked(
+        plugins, "register_schema", "register_dialect", "register_provider"
+    )
+    specs = await plugins.collect("register_tool")
+    tools = [(key, partial(_tool, spec)) for key, spec in specs]
+    offers += await plugins.run_each("tool schema", tools)
+    offers += await _asked(plugins, "register_service", "register_observer")
+    routing = plugins.implementations("register_routes")
+    wanted = any("app" in implementation.takes for _, implementation in routing)
+    app = front.app if wanted else None
+    offers += await plugins.collect("register_routes", app)
     standing = _settled(plugins, offers)
-    app = make_app(_backends(standing)) if make_app is not None else None
-    offers += [
-        *await plugins.collect("register_schema"),
-        *await plugins.collect("register_dialect"),
-        *await plugins.collect("register_provider"),
-        *await _tools(plugins),
-        *await plugins.collect("register_service"),
-        *await plugins.collect("register_observer"),
-        *(await plugins.collect("register_routes", app) if app is not None else ()),
-    ]
-    standing = _settled(plugins, offers)
-    security = SecuritySystems(plugins, _backends(standing))
-    for key, offer in standing:
-        if isinstance(offer, SecuritySystem):
-            await security.take(key, offer)
+    systems = [(k, o) for k, o in standing if isinstance(o, SecuritySystem)]
+    security = SecuritySystems(plugins, systems, _backends(standing))
+    await security.test()
     return _compiled(security, standing)
 
 
-async def _tools(plugins: Plugins) -> list[tuple[str, Tool]]:
-    specs = await plugins.collect("register_tool")
-    schemas = [(key, partial(_tool, key, spec)) for key, spec in specs]
-    return [*await plugins.run_each("tool schema", schemas)]
+async def _asked(plugins: Plugins, *hooks: str) -> list[Offer]:
+    return [offer for hook in hooks for offer in await plugins.collect(hook)]
 
 
-def _tool(key: str, spec: ToolSpec) -> Tool:
+def _tool(spec: ToolSpec) -> Tool:
     for name in (spec.name, *spec.aliases):
         if not _TOOL_NAME.fullmatch(name):
             raise PluginError(
                 f"tool name {name!r} must be 1 to 64 letters, digits, _ and -"
             )
-    return Tool(key, spec, tool_schema(spec.input))
+    return Tool(spec, tool_schema(spec.input))
 
 
 def _settled(plugins: Plugins, offers: list[Offer]) -> list[Offer]:
     """Settle the names, and keep the offers of the plugins that stand."""
-    by_plugin: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for key, offer in offers:
-        by_plugin.setdefault(key, []).extend(_names(offer))
-    order = {state.key: at for at, state in enumerate(plugins.in_order())}
+        names.setdefault(key, []).extend(_names(offer))
     taken: dict[str, str] = {}
-    for key in sorted(by_plugin, key=lambda key: order[key]):
-        if not plugins.healthy(key):
-            continue
-        if reason := _collision(key, by_plugin[key], taken):
+    for key in plugins.in_order():
+        own = names.get(key, [])
+        if reason := _collision(key, own, taken):
             plugins.fail(key, reason)
         else:
-            taken |= dict.fromkeys(by_plugin[key], key)
+            taken |= dict.fromkeys(own, key)
     return [(key, offer) for key, offer in offers if plugins.healthy(key)]
 
 
@@ -179,7 +168,9 @@ def _names(offer: object) -> list[str]:
         case ProviderSpec():
             return [f"provider {offer.facts.slug}"]
         case RouteGroup():
-            return _paths(offer)
+            paths = [f"route {route.method} {route.path}" for route in offer.routes]
+            paths += [f"socket {socket.path}" for socket in offer.sockets]
+            return [_PARAMETER.sub("<>", path) for path in paths]
         case BackendSpec():
             return [f"backend {offer.port} {offer.name}"]
         case DialectSpec() | SecuritySystem() | SchemaSpec() | ServiceSpec():
@@ -187,11 +178,6 @@ def _names(offer: object) -> list[str]:
             return [f"{kind} {offer.name}"]
         case _:
             return []
-
-
-def _paths(group: RouteGroup) -> list[str]:
-    paths = [f"route {r.method} {_PARAMETER.sub('<>', r.path)}" for r in group.routes]
-    return paths + [f"socket {_PARAMETER.sub('<>', s.path)}" for s in group.sockets]
 
 
 def _backends(standing: list[Offer]) -> Backends:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from ..errors import PluginError
 from ..ports import Backends
-from .calls import guarded
+from .calls import guarded_each
 from .guards import Guards, SecuritySystem
 from .loader import Plugins
 
 TEST_BUDGET = 10.0
-NO_BACKENDS = Backends()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,55 +31,46 @@ class SecuritySystems:
 
     Args:
         plugins: Tells which plugins are healthy.
+        offers: The systems, each with its plugin's key.
         backends: What is on offer for self-tests that prove a backend.
-        budget: Seconds that a self-test may take.
     """
 
     def __init__(
         self,
         plugins: Plugins,
-        backends: Backends = NO_BACKENDS,
-        *,
-        budget: float = TEST_BUDGET,
+        offers: Sequence[tuple[str, SecuritySystem]],
+        backends: Backends,
     ) -> None:
         self.guards = Guards()
         self._plugins = plugins
+        self._offers = offers
         self._backends = backends
-        self._budget = budget
-        self._offers: list[tuple[str, SecuritySystem]] = []
-        self._states: dict[str, SystemState] = {}
-
-    async def take(self, plugin: str, system: SecuritySystem) -> None:
-        """Add a system and test it at once."""
-        self._offers.append((plugin, system))
-        self._states[system.name] = await self._tested(plugin, system)
-        self._compile()
+        self._failures: dict[str, str | None] = {}
 
     async def test(self) -> list[SystemState]:
-        """Run every self-test again and use the guards of those that pass."""
-        for plugin, system in self._offers:
-            self._states[system.name] = await self._tested(plugin, system)
-        self._compile()
-        return self.states()
+        """Run every self-test and use the guards of those that pass."""
+        systems = [system for _, system in self._offers]
+        tests = [
+            (f"{system.name} self-test", partial(_test, system, self._backends))
+            for system in systems
+        ]
+        outcomes = zip(systems, await guarded_each(tests, TEST_BUDGET), strict=True)
+        self._failures = {system.name: outcome.reason for system, outcome in outcomes}
+        states = self.states()
+        active = {state.name for state in states if state.active}
+        self.guards.compile(system for system in systems if system.name in active)
+        return states
 
     def states(self) -> list[SystemState]:
         """Every system by name; one whose plugin has failed is inactive."""
-        return [self._now(self._states[name]) for name in sorted(self._states)]
+        states = [self._state(plugin, system.name) for plugin, system in self._offers]
+        return sorted(states, key=lambda state: state.name)
 
-    def _now(self, state: SystemState) -> SystemState:
-        if state.active and not self._plugins.healthy(state.plugin):
-            return replace(state, active=False, reason="its plugin has failed")
-        return state
-
-    async def _tested(self, plugin: str, system: SecuritySystem) -> SystemState:
-        test = partial(_test, system, self._backends)
-        outcome = await guarded(f"{system.name} self-test", test, self._budget)
-        passed = outcome.reason is None
-        return SystemState(system.name, plugin, passed, outcome.reason)
-
-    def _compile(self) -> None:
-        active = {state.name for state in self.states() if state.active}
-        self.guards.compile(s for _, s in self._offers if s.name in active)
+    def _state(self, plugin: str, name: str) -> SystemState:
+        reason = self._failures[name]
+        if reason is None and not self._plugins.healthy(plugin):
+            reason = "its plugin has failed"
+        return SystemState(name, plugin, reason is None, reason)
 
 
 def _test(system: SecuritySystem, backends: Backends) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
 from agenthost_toml.suggest import did_you_mean
 
 from ..config_model import PluginSelection
-from .discovery import Found
+from .discovery import PluginState
 
 Patterns = tuple[str, ...]
 
@@ -41,7 +41,7 @@ SETS: Mapping[str, tuple[Patterns, Patterns]] = MappingProxyType(
 
 
 def select(
-    found: Iterable[Found], wanted: PluginSelection
+    found: Sequence[PluginState], wanted: PluginSelection
 ) -> tuple[frozenset[str], tuple[str, ...]]:
     """Apply ``[plugins]``: the set, then ``enable``, then ``disable``.
 
@@ -50,39 +50,25 @@ def select(
     Returns:
         The keys that are enabled, and warnings about patterns that name nothing.
     """
-    plugins = tuple(found)
     include, exclude = SETS[wanted.set]
 
-    def in_set(plugin: Found) -> bool:
-        told = _matches(plugin, include) and not _matches(plugin, exclude)
-        return plugin.first_party and told
+    def enabled(plugin: PluginState) -> bool:
+        in_set = _matches(plugin, include) and not _matches(plugin, exclude)
+        wished = (plugin.first_party and in_set) or _matches(plugin, wanted.enable)
+        return wished and not _matches(plugin, wanted.disable)
 
-    enabled = frozenset(
-        plugin.key
-        for plugin in plugins
-        if (in_set(plugin) or _matches(plugin, wanted.enable))
-        and not _matches(plugin, wanted.disable)
+    names = [plugin.key for plugin in found] + [plugin.slug for plugin in found]
+    warnings = tuple(
+        f"plugins.{field}: no plugin is named {pattern!r}{did_you_mean(pattern, names)}"
+        for field, patterns in (("enable", wanted.enable), ("disable", wanted.disable))
+        for pattern in patterns
+        if not any(_matches(plugin, (pattern,)) for plugin in found)
     )
-    warnings = [
-        *_unknown("plugins.enable", wanted.enable, plugins),
-        *_unknown("plugins.disable", wanted.disable, plugins),
-    ]
-    return enabled, tuple(warnings)
+    return frozenset(plugin.key for plugin in found if enabled(plugin)), warnings
 
 
-def _matches(plugin: Found, patterns: Iterable[str]) -> bool:
+def _matches(plugin: PluginState, patterns: Iterable[str]) -> bool:
     return any(
         fnmatchcase(plugin.key if ":" in pattern else plugin.slug, pattern)
         for pattern in patterns
     )
-
-
-def _unknown(
-    field: str, patterns: Iterable[str], plugins: tuple[Found, ...]
-) -> list[str]:
-    names = [p.key for p in plugins] + [p.slug for p in plugins]
-    return [
-        f"{field}: no plugin is named {pattern!r}{did_you_mean(pattern, names)}"
-        for pattern in patterns
-        if not any(_matches(plugin, (pattern,)) for plugin in plugins)
-    ]

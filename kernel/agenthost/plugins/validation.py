@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -15,13 +16,15 @@ from ..observe import Observer
 from ..ports import BackendSpec
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import RouteGroup
+from .discovery import Entry
 from .guards import SecuritySystem
 from .hooks import PROJECT, Hooks
 from .specs import CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
 
 MOST_ITEMS = 10_000
 
-MANY: Mapping[str, type] = {
+OFFERS: Mapping[str, type] = {
+    "security_system": SecuritySystem,
     "register_routes": RouteGroup,
     "register_backend": BackendSpec,
     "register_tool": ToolSpec,
@@ -32,19 +35,33 @@ MANY: Mapping[str, type] = {
     "register_command": CommandSpec,
     "register_schema": SchemaSpec,
 }
-ONE: Mapping[str, type] = {"security_system": SecuritySystem}
-ONE_OR_MORE = frozenset({"register_schema"})
-
-Implementation = Callable[..., Any]
+ONE = frozenset({"security_system", "register_schema"})
+OR_MORE = frozenset({"register_schema"})
 
 
-def hooks_of(plugin: object) -> dict[str, Implementation]:
-    """Find a plugin's implementations by hook, each called with the spec's arguments.
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """A plugin's function for a hook; ``takes`` are those of the ``given`` it wants."""
+
+    function: Callable[..., Any]
+    given: tuple[str, ...]
+    takes: tuple[str, ...]
+
+    def __call__(self, *arguments: object) -> Any:
+        """Call it with all that the hook is given, in the hook's order."""
+        by_name = dict(zip(self.given, arguments, strict=True))
+        return self.function(*(by_name[name] for name in self.takes))
+
+
+def hooks_of(entry: Entry) -> dict[str, Implementation]:
+    """Import a plugin and find its implementations by hook.
 
     Raises:
+        BaseException: Whatever its import raises.
         PluginError: It is a class, misspells a hook, wraps one, or has an async one.
         pluggy.PluginValidationError: An implementation has arguments the hook has not.
     """
+    plugin = entry.load()
     if inspect.isclass(plugin):
         raise PluginError("is a class; offer a module or an instance")
     manager = pluggy.PluginManager(PROJECT)
@@ -53,7 +70,9 @@ def hooks_of(plugin: object) -> dict[str, Implementation]:
     found: dict[str, Implementation] = {}
     for caller in manager.get_hookcallers(plugin) or ():
         found |= _checked(caller)
-    _refuse_unmarked(plugin, found)
+    for name in hook_names():
+        if name not in found and inspect.isroutine(getattr(plugin, name, None)):
+            raise PluginError(f"{name} is not marked; put @hookimpl above it")
     return found
 
 
@@ -61,32 +80,15 @@ def _checked(caller: pluggy.HookCaller) -> dict[str, Implementation]:
     (implementation,) = caller.get_hookimpls()
     if implementation.hookwrapper or implementation.wrapper:
         raise PluginError(f"{caller.name} is a wrapper; hooks cannot be wrapped")
-    if not caller.has_spec():
+    if caller.spec is None:
         if implementation.optionalhook:
             return {}
         hint = did_you_mean(caller.name, hook_names())
         raise PluginError(f"{caller.name} is not a hook{hint}")
     if inspect.iscoroutinefunction(implementation.function):
         raise PluginError(f"{caller.name} is async; hooks are plain functions")
-    return {caller.name: _by_position(caller, implementation)}
-
-
-def _by_position(
-    caller: pluggy.HookCaller, implementation: pluggy.HookImpl
-) -> Implementation:
-    names = caller.spec.argnames if caller.spec else ()
-
-    def call(*arguments: object) -> Any:
-        given = dict(zip(names, arguments, strict=True))
-        return implementation.function(*(given[n] for n in implementation.argnames))
-
-    return call
-
-
-def _refuse_unmarked(plugin: object, found: Mapping[str, Implementation]) -> None:
-    for name in hook_names():
-        if name not in found and inspect.isroutine(getattr(plugin, name, None)):
-            raise PluginError(f"{name} is not marked; put @hookimpl above it")
+    given, takes = tuple(caller.spec.argnames), tuple(implementation.argnames)
+    return {caller.name: Implementation(implementation.function, given, takes)}
 
 
 def hook_names() -> tuple[str, ...]:
@@ -94,31 +96,27 @@ def hook_names() -> tuple[str, ...]:
     return tuple(name for name in vars(Hooks) if not name.startswith("_"))
 
 
-def items_of(hook: str, answer: object) -> list[Any]:
-    """Take what a hook returned apart into items of the right type.
+def offered(hook: str, implementation: Implementation, *arguments: object) -> list[Any]:
+    """Ask a plugin, and take its answer apart into items of the right type.
 
     Raises:
-        PluginError: It is a coroutine or of a wrong type.
+        PluginError: The answer is a coroutine or of a wrong type.
+        BaseException: Whatever the implementation raises.
     """
+    answer, wanted = implementation(*arguments), OFFERS[hook]
     if inspect.iscoroutine(answer):
         answer.close()
         raise PluginError(f"{hook} returned a coroutine; hooks are plain functions")
-    if hook in ONE:
-        return _typed(hook, [] if answer is None else [answer], ONE[hook])
-    if hook in ONE_OR_MORE and not isinstance(answer, tuple):
+    if hook in ONE and not (hook in OR_MORE and isinstance(answer, tuple)):
         answer = () if answer is None else (answer,)
     if not isinstance(answer, Iterable) or isinstance(answer, str | bytes | Mapping):
         raise PluginError(
             f"{hook} returned {type(answer).__name__}; it must return an iterable of "
-            f"{MANY[hook].__name__}"
+            f"{wanted.__name__}"
         )
     items = list(islice(answer, MOST_ITEMS + 1))
     if len(items) > MOST_ITEMS:
         raise PluginError(f"{hook} offers more than {MOST_ITEMS} items")
-    return _typed(hook, items, MANY[hook])
-
-
-def _typed(hook: str, items: list[Any], wanted: type) -> list[Any]:
     for item in items:
         if inspect.iscoroutine(item):
             item.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -55,7 +54,6 @@ class Turns:
         self._daemon = daemon
         self._mailboxes = Mailboxes()
         self._live: dict[str, Turn] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
         self._warm = WarmSessions()
         self._draining = False
 
@@ -104,7 +102,7 @@ class Turns:
             context = replace(context, pools=(*context.pools, pool))
         turn = Turn(turn_id, context, message, options)
         self._live[turn_id] = turn
-        turn.task = self._own(self._serve(turn))
+        turn.task = asyncio.create_task(self._serve(turn))
         turn.task.add_done_callback(lambda _: self._ended(turn))
         return turn
 
@@ -125,18 +123,13 @@ class Turns:
 
     def stop(self, agent_id: str, reason: str) -> int:
         """Stop all turns of an agent; return how many were running."""
-        mine = [t for t in self._live.values() if _agent_id(t) == agent_id]
-        return sum(turn.cancel(reason) for turn in mine)
+        return sum(turn.cancel(reason) for turn in self._of(agent_id))
 
     async def stop_and_wait(self, agent_id: str, reason: str) -> None:
         """Stop all turns of an agent and wait until their rows are closed."""
         self.stop(agent_id, reason)
-        mine = [t.task for t in self._live.values() if _agent_id(t) == agent_id]
+        mine = [turn.task for turn in self._of(agent_id)]
         await asyncio.gather(*filter(None, mine), return_exceptions=True)
-
-    def busy(self, agent_id: str) -> bool:
-        """Tell whether the agent has a turn running or waiting."""
-        return any(_agent_id(turn) == agent_id for turn in self._live.values())
 
     async def compact(self, agent: Agent) -> Condensed:
         """Compact the agent's session inside its mailbox, when it is long enough."""
@@ -160,7 +153,7 @@ class Turns:
     async def drain(self, patience: float) -> None:
         """Wait for running turns, then stop what is left."""
         self.refuse_new()
-        tasks = set(self._tasks)
+        tasks = {turn.task for turn in self._live.values() if turn.task is not None}
         if tasks:
             await asyncio.wait(tasks, timeout=patience)
         for turn in list(self._live.values()):
@@ -177,8 +170,9 @@ class Turns:
     async def _conduct(self, turn: Turn) -> None:
         run: Run | None = None
         try:
-            async with self._mailboxes.hold(turn.session_id):
-                warm = self._warm.take(turn.session_id)
+            session_id = turn.agent.session_id
+            async with self._mailboxes.hold(session_id):
+                warm = self._warm.take(session_id)
                 left = None
                 try:
                     run = await self._prepare(turn, warm)
@@ -186,7 +180,7 @@ class Turns:
                         turn.finish(await run.converse(self._target(turn)))
                         left = run.left()
                 finally:
-                    self._warm.give_back(turn.session_id, left)
+                    self._warm.give_back(session_id, left)
         except asyncio.CancelledError:
             await self._end(turn, run, turn.stopped(), TurnState.CANCELLED)
         except AgentHostError as error:
@@ -208,13 +202,13 @@ class Turns:
             known = await self._daemon.journal.find(turn.id)
             if known is not None and _replayed(turn, known):
                 return None
-        said = warm or await self._read(turn.session_id)
+        said = warm or await self._read(turn.agent.session_id)
         if turn.options.history is not None:
             said = Conversation(said.session, repaired(turn.options.history))
         elif await self._daemon.compaction.before_turn(
             said, self._target(turn), turn.context
         ):
-            said = await self._read(turn.session_id)
+            said = await self._read(turn.agent.session_id)
         run = Run(self._daemon, turn, said)
         if known is not None:
             await self._recall(turn, run.progress)
@@ -235,11 +229,7 @@ class Turns:
         return Conversation(session, repaired(await sessions.history(session)))
 
     async def _end(
-        self,
-        turn: Turn,
-        run: Run | None,
-        error: AgentHostError,
-        state: TurnState,
+        self, turn: Turn, run: Run | None, error: AgentHostError, state: TurnState
     ) -> None:
         result = NOTHING
         if run is not None:
@@ -251,20 +241,11 @@ class Turns:
         turn.fail(error, result)
 
     def _target(self, turn: Turn) -> Target:
-        agent = self._daemon.agents.get(_agent_id(turn))
+        agent = self._daemon.agents.get(turn.agent.id)
         return self._daemon.supervisor.target_of(agent)
 
-    def _own(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
-
-def _agent_id(turn: Turn) -> str:
-    agent = turn.context.agent
-    assert agent is not None  # noqa: S101 - every turn has one
-    return agent.id
+    def _of(self, agent_id: str) -> list[Turn]:
+        return [turn for turn in self._live.values() if turn.agent.id == agent_id]
 
 
 def _check_chain(context: Context, agent: Agent, session_id: str) -> None:

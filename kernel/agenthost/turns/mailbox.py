@@ -37,7 +37,3 @@ class Mailboxes:
             lock, users = self._locks.pop(session_id)
             if users > 1:
                 self._locks[session_id] = (lock, users - 1)
-
-    def busy(self, session_id: str) -> bool:
-        """Tell whether anyone holds or waits for the session."""
-        return session_id in self._locks

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from agenthost_chat.chat import (
     ChatRequest,
-    Completion,
     Delta,
     Finish,
     Message,
@@ -18,7 +17,6 @@ from agenthost_chat.chat import (
     Text,
     TextChunk,
     ToolDefinition,
-    ToolOutput,
     ToolUse,
     Usage,
 )
@@ -89,11 +87,11 @@ class Run:
             said = self._said.messages
             while said and _is_answer(said[-1]):
                 said.pop()
-            self._write(reopened=True)
-            return
-        self._said.add(self.turn.message)
-        self._note(self.turn.message, opened=self.session.agent_id)
-        if self.turn.watched:
+            self._note(reopened=True)
+        else:
+            self._said.add(self.turn.message)
+            self._note(self.turn.message, opened=self.session.agent_id)
+        if resumed or self.turn.watched:
             self._flush()
         else:
             loop = asyncio.get_running_loop()
@@ -107,10 +105,13 @@ class Run:
             QuotaExceeded: A budget has no room for the call.
             TurnFailed: The model asked for tools again and again.
         """
-        agent = self.turn.context.agent
-        assert agent is not None  # noqa: S101 - set by the engine
+        agent, options = self.turn.agent, self.turn.options
+        choice = agent.manifest.model
         tools = self._tools(agent, target)
         system = system_prompt(agent, tools)
+        temperature = options.temperature
+        if temperature is None:
+            temperature = choice.temperature
         limit = self.daemon.config.turns.max_iterations
         self.turn.emit(Thinking())
         while self.progress.iterations < limit:
@@ -119,12 +120,12 @@ class Run:
                 system=system,
                 messages=tuple(self._said.messages),
                 tools=tools,
-                max_tokens=self.turn.options.max_tokens
-                or agent.manifest.model.max_tokens,
-                temperature=self._temperature(),
+                max_tokens=options.max_tokens or choice.max_tokens,
+                temperature=temperature,
                 thinking_budget=self._thinking(agent),
             )
-            context, payer = self.turn.context, self.turn.payer
+            context = self.turn.context
+            payer = Payer(agent, self.turn.id, context.pools)
             watch = self.daemon.observers.watch(context, request, target, payer.failed)
             with watch as seen:
                 answered = await self._ask(target, request, payer)
@@ -134,7 +135,7 @@ class Run:
             self.progress.add(spent)
             calls = completion.message.tool_uses
             if completion.finish is not Finish.TOOL_USE or not calls:
-                return await self._answer(completion, spent)
+                return await self._answer(completion.message, spent)
             await self._run_tools(completion.message, calls, spent)
         raise TurnFailed(
             f"the model still asked for tools after {limit} calls; simplify the "
@@ -153,7 +154,7 @@ class Run:
         await self._settled()
         said = self.progress.said
         message = Message(Role.ASSISTANT, (Text(said),)) if said else None
-        self._write(message, closed=closed)
+        self._note(message, closed=closed)
         await self._settled()
 
     async def _ask(
@@ -178,16 +179,15 @@ class Run:
                     return delta
         raise TurnFailed("the model call ended without an answer")
 
-    async def _answer(self, completion: Completion, spent: Spent) -> TurnResult:
-        text = completion.message.text
-        if not text and not completion.message.parts:
-            completion = _with_text(completion, text)
-        result = self.progress.result(text)
+    async def _answer(self, message: Message, spent: Spent) -> TurnResult:
+        if not message.parts:
+            message = Message(Role.ASSISTANT, (Text(""),))
+        result = self.progress.result(message.text)
         self.turn.seal()
         self.progress.said = ""
-        self._said.add(completion.message)
+        self._said.add(message)
         closed = TurnRecord(TurnState.DONE, result)
-        self._write(completion.message, spent=spent, closed=closed)
+        self._note(message, spent=spent, closed=closed)
         await self._settled()
         return result
 
@@ -196,7 +196,7 @@ class Run:
     ) -> None:
         self.progress.said = ""
         self._said.add(message)
-        self._write(message, spent=spent)
+        self._note(message, spent=spent)
         await self._settled()
         inputs = {call.id: call.arguments for call in calls}
         for call in calls:
@@ -208,12 +208,10 @@ class Run:
             self.turn.emit(
                 ToolEnd(out.id, out.name, inputs[out.id], out.text, out.is_error)
             )
-        self._take(outputs)
-
-    def _take(self, outputs: list[ToolOutput]) -> None:
-        message = Message(Role.TOOL, tuple(outputs))
-        self._said.add(message)
-        self._write(message)
+        answers = Message(Role.TOOL, tuple(outputs))
+        self._said.add(answers)
+        self._note(answers)
+        self._flush()
 
     async def _before_effect(self, call: ToolUse) -> None:
         await self.daemon.journal.start_call(self.turn.id, call.id)
@@ -227,26 +225,8 @@ class Run:
         budget = agent.manifest.thinking.budget_tokens
         return (budget or THINKING_BUDGET) if self.session.thinking else budget
 
-    def _temperature(self) -> float | None:
-        asked = self.turn.options.temperature
-        agent = self.turn.context.agent
-        if asked is not None or agent is None:
-            return asked
-        return agent.manifest.model.temperature
-
-    def _write(
-        self,
-        message: Message | None = None,
-        *,
-        reopened: bool = False,
-        spent: Spent | None = None,
-        closed: TurnRecord | None = None,
-    ) -> None:
-        """Hand a step to the journal; it commits while the model is asked."""
-        self._note(message, reopened=reopened, spent=spent, closed=closed)
-        self._flush()
-
     def _note(self, message: Message | None = None, **facts: Any) -> None:
+        """Make the next step; ``facts`` are its further fields."""
         step = Step(
             session_id=self.session.id,
             turn_id=self.turn.id,
@@ -260,7 +240,7 @@ class Run:
         self._steps.append(step)
 
     def _flush(self) -> None:
-        """Write what was noted, in one commit."""
+        """Write what was noted, in one commit; nobody waits for it here."""
         if self._latest is not None:
             self._latest.cancel()
             self._latest = None
@@ -277,8 +257,3 @@ class Run:
 
 def _is_answer(message: Message) -> bool:
     return message.role is Role.ASSISTANT and not message.tool_uses
-
-
-def _with_text(completion: Completion, text: str) -> Completion:
-    message = Message(Role.ASSISTANT, (Text(text),))
-    return Completion(message, completion.finish, completion.usage)

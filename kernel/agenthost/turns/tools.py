@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from agenthost_chat.chat import ToolDefinition, ToolOutput, ToolUse
@@ -80,14 +81,9 @@ class Toolbox:
 
     def _groups(self, calls: Sequence[ToolUse]) -> list[list[ToolUse]]:
         groups: list[list[ToolUse]] = []
-        reading = False
-        for call in calls:
-            reads = self._reads(call.name)
-            if reads and reading:
-                groups[-1].append(call)
-            else:
-                groups.append([call])
-            reading = reads
+        for reads, run in groupby(calls, lambda call: self._reads(call.name)):
+            together = list(run)
+            groups += [together] if reads else [[call] for call in together]
         return groups
 
     def _reads(self, name: str) -> bool:
@@ -107,16 +103,19 @@ class Toolbox:
                 if self._guards.filled(Guard.TOOL_RESULT):
                     case = ToolResultCase(context, call.name, text)
                     text = self._guards.replace(Guard.TOOL_RESULT, case, text)
+                output = ToolOutput(call.id, call.name, text, is_error)
                 if seen is not None:
-                    seen.result = ToolOutput(call.id, call.name, text, is_error)
+                    seen.result = output
+                return output
         except AgentHostError as error:
-            text, is_error = f"{call.name} failed: {error.message}", True
+            problem = error.message
         except TimeoutError:
-            text, is_error = f"{call.name} failed: it took too long", True
+            problem = "it took too long"
         except Exception:
             log.exception("tool %s failed in turn %s", call.name, context.turn_id)
-            text, is_error = f"{call.name} failed: an internal error, see the log", True
-        return ToolOutput(call.id, call.name, text, is_error)
+            problem = "an internal error, see the log"
+        text = f"{call.name} failed: {problem}"
+        return ToolOutput(call.id, call.name, text, is_error=True)
 
     def _allowed(self, context: Context, name: str) -> ToolSpec:
         try:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from agenthost_chat.chat import Message
 
-from ..context import Context
+from ..context import AgentView, Context
 from ..errors import AgentHostError, Cancelled
-from ..model_port import Payer
 from .events import (
     NOTHING,
     Done,
@@ -62,10 +61,9 @@ class Watcher:
         if not isinstance(event, TextDelta):
             return event
         text = [event.text]
-        while self._waiting and isinstance(self._waiting[0], TextDelta):
-            following = self._waiting.popleft()
-            assert isinstance(following, TextDelta)  # noqa: S101 - for the checker
-            text.append(following.text)
+        while self._waiting and isinstance(more := self._waiting[0], TextDelta):
+            text.append(more.text)
+            self._waiting.popleft()
         return TextDelta("".join(text))
 
 
@@ -108,28 +106,17 @@ class Turn:
         self.task: asyncio.Task[None] | None = None
         self.cancelled_for: str | None = None
         self._sealed = False
-        self._so_far = NOTHING
+        self._last: TurnEvent | None = None
         self._watchers: list[Watcher] = []
         self._result: asyncio.Future[TurnResult] = (
             asyncio.get_running_loop().create_future()
         )
 
     @property
-    def session_id(self) -> str:
-        """The session it speaks in."""
+    def agent(self) -> AgentView:
+        """The agent that answers, and the session it speaks in."""
         assert self.context.agent is not None  # noqa: S101 - set by the engine
-        return self.context.agent.session_id
-
-    @property
-    def payer(self) -> Payer:
-        """Who pays for its model calls."""
-        assert self.context.agent is not None  # noqa: S101 - set by the engine
-        return Payer(self.context.agent, self.id, self.context.pools)
-
-    @property
-    def done(self) -> bool:
-        """Whether it has a result or an error."""
-        return self._result.done()
+        return self.context.agent
 
     @property
     def watched(self) -> bool:
@@ -139,10 +126,10 @@ class Turn:
     def events(self) -> AsyncIterator[TurnEvent]:
         """Watch from now on; the last event is Done or Failed."""
         watcher = Watcher()
-        if self._result.done():
-            watcher.put(self._last_event())
-        else:
+        if self._last is None:
             self._watchers.append(watcher)
+        else:
+            watcher.put(self._last)
         return watcher.events()
 
     async def result(self) -> TurnResult:
@@ -185,27 +172,20 @@ class Turn:
         """End well."""
         if not self._result.done():
             self._result.set_result(result)
-            self._close()
+            self._close(Done(result))
 
     def fail(self, error: AgentHostError, so_far: TurnResult = NOTHING) -> None:
         """End with an error, after what was said and spent so far."""
         if not self._result.done():
-            self._so_far = so_far
             self._result.set_exception(error)
             self._result.exception()  # seen: a turn nobody waits for may fail quietly
-            self._close()
+            self._close(Failed(error, so_far))
 
     def stopped(self) -> Cancelled:
         """The error of a turn that was cancelled."""
         return Cancelled(f"the turn was stopped: {self.cancelled_for or 'cancelled'}")
 
-    def _close(self) -> None:
-        self.emit(self._last_event())
+    def _close(self, last: TurnEvent) -> None:
+        self._last = last
+        self.emit(last)
         self._watchers.clear()
-
-    def _last_event(self) -> TurnEvent:
-        error = self._result.exception()
-        if error is None:
-            return Done(self._result.result())
-        ours = error if isinstance(error, AgentHostError) else self.stopped()
-        return Failed(ours, self._so_far)

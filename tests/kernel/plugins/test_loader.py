@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from agenthost import Effect, PluginError, ToolResult, ToolSpec, hookimpl
-from agenthost.plugins.loader import Plugins, PluginState
+from agenthost.plugins.discovery import PluginState
+from agenthost.plugins.loader import Plugins
 from agenthost.plugins.validation import hook_names
 from importlib_metadata import EntryPoint
 from pydantic import BaseModel

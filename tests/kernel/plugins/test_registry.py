@@ -62,10 +62,21 @@ def provider(slug: str) -> ProviderSpec:
 ANY: Any = object()
 
 
-async def compiled(*entries: FakeEntry, app: Any = None) -> tuple[Plugins, Registry]:
+class Front:
+    """A front that counts how often its application is asked for."""
+
+    asked = 0
+
+    @property
+    def app(self) -> object:
+        self.asked += 1
+        return self
+
+
+async def compiled(*entries: FakeEntry, front: Any = None) -> tuple[Plugins, Registry]:
     plugins = Plugins(entries)
     await plugins.load(config(enable=["*"]))
-    return plugins, await compile_registry(plugins, app and (lambda _: app))
+    return plugins, await compile_registry(plugins, lambda _: front)
 
 
 def failures(plugins: Plugins) -> dict[str, str | None]:
@@ -155,10 +166,27 @@ async def test_a_path_taken_twice_fails_the_second_whatever_its_parameter() -> N
         entry("plugin:a", module(register_routes=routes("get", "/x/<uuid:id>"))),
         entry("plugin:b", module(register_routes=routes("get", "/x/<name>"))),
         entry("plugin:c", module(register_routes=routes("post", "/x/<name>"))),
-        app=object(),
+        front=Front(),
     )
     assert list(failures(plugins)) == ["plugin:b"]
     assert len(registry.routes) == 2
+
+
+async def test_the_application_is_asked_for_only_where_a_plugin_takes_it() -> None:
+    given: list[object] = []
+    without = entry("plugin:a", module(register_routes=lambda: [RouteGroup("a")]))
+
+    def takes_it(app: object) -> list[RouteGroup]:
+        given.append(app)
+        return [RouteGroup("b")]
+
+    front = Front()
+    _, registry = await compiled(without, front=front)
+    assert (len(registry.routes), front.asked) == (1, 0)
+    taking = entry("plugin:b", module(register_routes=takes_it))
+    _, registry = await compiled(without, taking, front=front)
+    assert (len(registry.routes), front.asked) == (2, 1)
+    assert given == [front]
 
 
 async def test_schemas_and_services_are_collected() -> None:

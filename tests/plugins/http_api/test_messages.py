@@ -99,7 +99,8 @@ async def test_a_client_that_leaves_a_stream_stops_its_turn(
         async for line in answer.aiter_lines():
             if "one" in line:
                 break
-    await asyncio.wait(daemon.daemon.turns._tasks, timeout=5)
+    running = daemon.daemon.turns._live.values()
+    await asyncio.wait([turn.task for turn in running if turn.task], timeout=5)
     assert daemon.daemon.turns.running == 0
     messages = (await agent.session())["messages"]
     assert [m["content"] for m in messages] == ["count", "one"]

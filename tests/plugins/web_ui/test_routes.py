@@ -6,12 +6,11 @@ import agenthost_web_ui
 import pytest
 from agenthost import OPERATOR, Call, NotFound, Reply, Route, RouteGroup
 from agenthost_web_ui.static_files import load_files
-from quart import Quart
 
 
 @pytest.fixture(scope="module")
 def group() -> RouteGroup:
-    (offered,) = agenthost_web_ui.register_routes(Quart(__name__))
+    (offered,) = agenthost_web_ui.register_routes()
     return offered
 
 
