@@ -7,6 +7,7 @@ import json
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ REQUESTS = 1_500
 TURNS_OF_AN_AGENT = 25
 """Below the compaction threshold, so that a turn is one call of the model."""
 SOCKETS = 1_000
+SETTLED = 2.0
+"""Seconds after which a daemon has done all that it does by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +96,20 @@ def _clients(count: int) -> str:
     return "1 client" if count == 1 else f"{count} clients"
 
 
-def memory_row(bench: Bench) -> Row:
-    """Idle memory beside a bare embedded Hypercorn and Quart, one request each."""
+def memory_rows(bench: Bench) -> Iterator[Row]:
+    """Idle memory beside a bare embedded Hypercorn and Quart, one request each.
+
+    Measured once what a start does afterwards is done: without agents, and with one,
+    for whom the daemon has made itself ready to ask a model.
+    """
     bench.hello.ask("/")
-    ours = measure.pss_kb(bench.daemon.pid) / 1e3
     yardstick = measure.pss_kb(bench.hello.pid) / 1e3
-    return Row("idle memory, PSS", ours, "MB", 2.4, yardstick)
+    for agents, limit in ((0, 2.4), (1, 2.7)):
+        bench.daemon.spawn_agents("idle", agents)
+        time.sleep(SETTLED)
+        ours = measure.pss_kb(bench.daemon.pid) / 1e3
+        name = "idle memory, PSS" + (", with an agent" if agents else "")
+        yield Row(name, ours, "MB", limit, yardstick)
 
 
 def socket_row(bench: Bench) -> Row:
@@ -145,7 +156,7 @@ def daemon_rows(home: Path) -> Iterator[Row]:
         yield cold_start_row(home)
         with servers.daemon(home) as (daemon, _):
             bench = Bench(daemon, h)
-            yield memory_row(bench)
+            yield from memory_rows(bench)
             yield socket_row(bench)
             yield from request_rows(bench)
 

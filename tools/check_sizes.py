@@ -10,8 +10,7 @@ from pathlib import Path
 FILE_LINES = 500
 FUNCTION_LINES = 60
 PARAMETERS = 5
-# A ratchet on the way to 6,000: lower it with every move out of the kernel.
-KERNEL_LINES = 6_550
+KERNEL_LINES = 6_000
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

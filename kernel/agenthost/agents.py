@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -57,12 +58,13 @@ class Agent:
 
 
 class Agents:
-    """The agents of one daemon."""
+    """The agents of one daemon; ``exist`` is set from the first one on."""
 
     def __init__(self, rows: AgentRows, clock: Clock, guards: Guards) -> None:
         self._rows = rows
         self._clock = clock
         self._guards = guards
+        self.exist = asyncio.Event()
         self._by_id: dict[str, Agent] = {}
         self._by_name: dict[str, Agent] = {}
 
@@ -165,5 +167,6 @@ class Agents:
         return agent
 
     def _keep(self, agent: Agent) -> None:
+        self.exist.set()
         self._by_id[agent.id] = agent
         self._by_name[agent.name] = agent

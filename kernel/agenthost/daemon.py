@@ -236,8 +236,11 @@ class Daemon:
         """Do what the first requests need but the start does not."""
         # The first answers should not have to share the processor with an import.
         await asyncio.sleep(WARM_UP_AFTER)
-        await self.egress.warm_up()
+        await self.front.warm_up()
         await self.models.probe_local()
+        # Without an agent nobody asks a model: the memory that takes is saved.
+        await self.agents.exist.wait()
+        await self.egress.warm_up()
 
     def _on_stop(self, name: str, close: _Close) -> None:
         self._closing.append((name, close))

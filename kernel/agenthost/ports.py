@@ -303,6 +303,9 @@ class Front(Protocol):
             ConfigError: The address cannot be listened on.
         """
 
+    async def warm_up(self) -> None:
+        """Do what the first requests would wait for, off the event loop."""
+
     async def drain(self, end_turns: Callable[[], Awaitable[None]] | None) -> None:
         """Refuse new work, end the turns by the callback, close streams and sockets."""
 

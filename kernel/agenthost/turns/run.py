@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from agenthost_chat.chat import (
     ChatRequest,
@@ -41,6 +41,15 @@ class TurnFailed(AgentHostError):
     """The turn ended without an answer, for a reason of our own."""
 
     code = "turn_failed"
+
+
+class Facts(TypedDict, total=False):
+    """What a step may say besides its message, as :class:`Step` has it."""
+
+    opened: str
+    reopened: bool
+    spent: Spent
+    closed: TurnRecord
 
 
 @dataclass
@@ -225,8 +234,8 @@ class Run:
         budget = agent.manifest.thinking.budget_tokens
         return (budget or THINKING_BUDGET) if self.session.thinking else budget
 
-    def _note(self, message: Message | None = None, **facts: Any) -> None:
-        """Make the next step; ``facts`` are its further fields."""
+    def _note(self, message: Message | None = None, **facts: Unpack[Facts]) -> None:
+        """Make the next step."""
         step = Step(
             session_id=self.session.id,
             turn_id=self.turn.id,

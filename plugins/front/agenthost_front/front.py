@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from agenthost import RouteGroup
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from quart import Quart
 
 
-WARM_UP_AFTER = 0.25
-
-
 class QuartFront:
     """Everything between a TCP port and the handlers of route groups.
 
@@ -36,7 +32,6 @@ class QuartFront:
 
     def __init__(self, daemon: Daemon, settings: FrontSettings) -> None:
         self.panics = 0
-        self._warming: asyncio.Task[None] | None = None
         self.tickets = Tickets(daemon.clock.monotonic)
         errors = ErrorMap(self._count_panic)
         dispatcher = Dispatcher(daemon, errors)
@@ -69,9 +64,11 @@ class QuartFront:
             ConfigError: The address cannot be listened on.
         """
         self._gate.listen_on(host)
-        address = await self._server.start(host, port)
-        self._warming = asyncio.create_task(self._warm_up())
-        return address
+        return await self._server.start(host, port)
+
+    async def warm_up(self) -> None:
+        """Make the Quart application."""
+        await self._mounted.ready()
 
     async def drain(self, end_turns: EndTurns | None = None) -> None:
         """Refuse new work, end the turns by the callback, close streams and sockets."""
@@ -79,16 +76,8 @@ class QuartFront:
 
     async def stop(self) -> None:
         """End what still runs and stop the server; the store may close after it."""
-        if self._warming is not None:
-            self._warming.cancel()
-            await asyncio.gather(self._warming, return_exceptions=True)
         await self._shutdown.finish()
         await self._server.stop()
-
-    async def _warm_up(self) -> None:
-        # The first answers should not have to share the processor with an import.
-        await asyncio.sleep(WARM_UP_AFTER)
-        await self._mounted.ready()
 
     def _count_panic(self) -> None:
         self.panics += 1
