@@ -70,6 +70,7 @@ function Waiting() {
 function useStickyScroll(entries) {
   const box = useRef(null);
   const stuck = useRef(true);
+  const top = useRef(0);
   const [away, setAway] = useState(false);
   const said = entries.findLast((entry) => entry.role === "user")?.id;
   const toEnd = () => {
@@ -85,7 +86,10 @@ function useStickyScroll(entries) {
   }, []);
   const onScroll = () => {
     const { scrollHeight, scrollTop, clientHeight } = box.current;
-    stuck.current = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    const near = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    // Words may arrive between our own scrolling and this call: only the way up leaves.
+    stuck.current = near || (stuck.current && scrollTop >= top.current);
+    top.current = scrollTop;
     setAway(!stuck.current);
   };
   return { box, away, onScroll, toEnd };
