@@ -7,6 +7,9 @@ from typing import Any
 
 import httpx
 
+_UNSAID = (None, httpx.USE_CLIENT_DEFAULT)
+_SIMPLE = frozenset({"headers", "content"})
+
 
 class DirectClient(httpx.AsyncClient):
     """Sends without httpx's own redirects, cookies and credentials.
@@ -19,6 +22,8 @@ class DirectClient(httpx.AsyncClient):
     def __init__(self, transport: httpx.AsyncBaseTransport, **settings: Any) -> None:
         super().__init__(transport=transport, **settings)
         self._way = transport
+        self._own = self.headers.multi_items()
+        self._patience = self.timeout.as_dict()
 
     def build_request(
         self, method: str, url: httpx.URL | str, **facts: Any
@@ -26,7 +31,19 @@ class DirectClient(httpx.AsyncClient):
         """Build a request; a URL that comes often is read once."""
         if isinstance(url, str):
             url = _read(url)
-        return super().build_request(method, url, **facts)
+        headers = facts.get("headers")
+        said = {name for name, fact in facts.items() if fact not in _UNSAID}
+        if not isinstance(headers, dict) or not said <= _SIMPLE or url.is_relative_url:
+            return super().build_request(method, url, **facts)
+        named = {name.lower(): (name, value) for name, value in self._own}
+        named |= {name.lower(): (name, value) for name, value in headers.items()}
+        return httpx.Request(
+            method,
+            url,
+            headers=list(named.values()),
+            content=facts.get("content"),
+            extensions={"timeout": dict(self._patience)},
+        )
 
     async def send(
         self, request: httpx.Request, *, stream: bool = False, **wishes: Any

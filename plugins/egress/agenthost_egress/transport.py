@@ -261,7 +261,9 @@ def _headers(request: httpx.Request) -> list[tuple[str, str]]:
     dropped = _HOP_HEADERS
     if isinstance(request.stream, httpx.ByteStream) and len(request.content) <= _PIECE:
         dropped = dropped | {"content-length"}
-    return [(k, v) for k, v in request.headers.multi_items() if k not in dropped]
+    encoding = request.headers.encoding
+    pairs = ((k.decode(encoding), v.decode(encoding)) for k, v in request.headers.raw)
+    return [(k, v) for k, v in pairs if k.lower() not in dropped]
 
 
 def _body(request: httpx.Request) -> bytes | AsyncIterable[bytes] | None:

@@ -58,3 +58,15 @@ async def test_a_body_that_breaks_is_closed() -> None:
     with pytest.raises(httpx.ReadError):
         await own.get("http://host/")
     assert body.closed
+
+
+async def test_headers_of_a_call_take_the_place_of_the_clients() -> None:
+    own = client()
+    async with own.stream(
+        "post", "http://host/a", headers={"User-Agent": "mine", "X-One": "1"}
+    ) as answer:
+        sent = answer.request
+    assert sent.method == "POST"
+    assert sent.headers.get_list("user-agent") == ["mine"]
+    assert sent.headers["x-one"] == "1"
+    assert sent.extensions["timeout"] == own.timeout.as_dict()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +53,11 @@ class Lines:
         self._rest = bytearray()
         self._after_return = False
 
+    @property
+    def begun(self) -> bool:
+        """Whether a line is open, or its end may go on."""
+        return bool(self._rest) or self._after_return
+
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Take more bytes; yield the lines that they complete, without their ends.
 
@@ -100,6 +105,11 @@ class NamedEvents:
     def __post_init__(self) -> None:
         self._lines = Lines(self.provider)
 
+    @property
+    def between(self) -> bool:
+        """Whether nothing of an event has been taken yet."""
+        return not (self._name or self._data or self._lines.begun)
+
     def feed(self, chunk: bytes) -> Iterator[tuple[str, bytes]]:
         """Take more bytes; yield the events that they complete."""
         for line in self._lines.feed(chunk):
@@ -135,14 +145,28 @@ class NamedEvents:
         return event
 
 
+def _plain_events(chunk: bytes) -> list[bytes]:
+    """Take whole events of one data line each apart; none when some is not like that.
+
+    Nearly all that models send is so, and reading it line by line takes twice as long.
+    """
+    if not chunk.endswith(b"\n\n") or b"\r" in chunk or len(chunk) > MAX_LINE:
+        return []
+    blocks = chunk[:-2].split(b"\n\n")
+    plain = [b[6:] for b in blocks if b.startswith(b"data: ") and b"\n" not in b]
+    return plain if len(plain) == len(blocks) else []
+
+
 class ServerSentEvents:
     """Data of server-sent events, whatever their names."""
 
     def __init__(self, provider: str) -> None:
         self._events = NamedEvents(provider)
 
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Take more bytes; yield the data of the events that they complete."""
+    def feed(self, chunk: bytes) -> Iterable[bytes]:
+        """Take more bytes; give the data of the events that they complete."""
+        if self._events.between and (plain := _plain_events(chunk)):
+            return plain
         return (data for _, data in self._events.feed(chunk))
 
     def close(self) -> Iterator[bytes]:

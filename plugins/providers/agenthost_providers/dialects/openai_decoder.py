@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from agenthost import ChatRequest, Delta, Endpoint, Finish, Usage
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from .openai_chat import OpenAIQuirks
 
 NAME = "openai-chat"
+# What most pieces of an answer are made of.
+PLAIN = frozenset({"role", "content"})
 # Fields of a detail whose pieces follow one another.
 JOINED = frozenset({"text", "summary", "data"})
 FINISHES = {
@@ -68,14 +71,20 @@ class OpenAIDecoder(EventDecoder):
     def _payload(self, payload: dict[str, Any]) -> Iterator[Delta]:
         if payload.get("error"):
             raise stream_fault(self._endpoint, payload)
-        self._usage(payload)
+        if "usage" in payload or "x_groq" in payload:
+            self._usage(payload)
         for choice in objects_of(payload.get("choices"))[:1]:
             said = choice.get("delta") or choice.get("message")
             if isinstance(said, dict):
                 yield from self._said(said)
             self._reason(choice.get("finish_reason"))
 
-    def _said(self, said: Mapping[str, Any]) -> Iterator[Delta]:
+    def _said(self, said: Mapping[str, Any]) -> Iterable[Delta]:
+        if said.keys() <= PLAIN:
+            return self._content(said.get("content"))
+        return self._said_more(said)
+
+    def _said_more(self, said: Mapping[str, Any]) -> Iterator[Delta]:
         for name in self._quirks.reasoning_fields:
             thought = said.get(name)
             if isinstance(thought, str) and thought:
@@ -88,14 +97,12 @@ class OpenAIDecoder(EventDecoder):
         for position, call in enumerate(objects_of(said.get("tool_calls"))):
             self._call(call, position)
 
-    def _content(self, content: Any) -> Iterator[Delta]:
-        if isinstance(content, str) and self._tags is None:
-            yield from self._draft.text(content)
-        elif isinstance(content, str) and self._tags is not None:
-            yield from self._split(*self._tags.feed(content))
-        elif isinstance(content, list):
-            for piece in objects_of(content):
-                yield from self._typed(piece)
+    def _content(self, content: Any) -> Iterable[Delta]:
+        if isinstance(content, str):
+            if self._tags is None:
+                return self._draft.text(content)
+            return self._split(*self._tags.feed(content))
+        return chain.from_iterable(map(self._typed, objects_of(content)))
 
     def _typed(self, piece: Mapping[str, Any]) -> Iterator[Delta]:
         """Read content as Mistral's reasoning models write it: a list of pieces."""
