@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -85,6 +85,7 @@ class Run:
         self._steps: list[Step] = []
         self._commits: list[asyncio.Future[None]] = []
         self._latest: asyncio.TimerHandle | None = None
+        self._lost = False
 
     def begin(self, *, resumed: bool) -> None:
         """Take up the conversation.
@@ -104,7 +105,7 @@ class Run:
             self._flush()
         else:
             loop = asyncio.get_running_loop()
-            self._latest = loop.call_later(TOGETHER, self._flush)
+            self._latest = loop.call_later(TOGETHER, self._flush_in_time)
 
     async def converse(self, target: Target) -> TurnResult:
         """Ask the model and run its tools until it answers.
@@ -161,7 +162,9 @@ class Run:
     async def keep_what_was_said(self, closed: TurnRecord) -> None:
         """Close the turn's row; words already delivered stay in the session."""
         await self._settled()
-        said = self.progress.said
+        with suppress(AgentHostError):
+            await self._settled()
+        said = "" if self._lost else self.progress.said
         message = Message(Role.ASSISTANT, (Text(said),)) if said else None
         self._note(message, closed=closed)
         await self._settled()
@@ -254,14 +257,29 @@ class Run:
             self._latest.cancel()
             self._latest = None
         if self._steps:
-            steps, self._steps = self._steps, []
-            self._commits.append(self.daemon.journal.keep(*steps))
+            self._commits.append(self.daemon.journal.keep(*self._steps))
+            self._steps = []
+
+    def _flush_in_time(self) -> None:
+        # A store that takes nothing now is asked again, and heard, at the next step.
+        with suppress(AgentHostError):
+            self._flush()
 
     async def _settled(self) -> None:
-        """Wait until what was noted is on disk."""
-        self._flush()
+        """Wait until what was noted is on disk; nothing goes behind a lost step."""
+        try:
+            await self._committed()
+            self._flush()
+            await self._committed()
+        except Exception:
+            self._lost = True
+            self._steps, self._commits = [], []
+            raise
+
+    async def _committed(self) -> None:
         while self._commits:
-            await asyncio.shield(self._commits.pop(0))
+            await asyncio.shield(self._commits[0])
+            self._commits.pop(0)
 
 
 def _is_answer(message: Message) -> bool:

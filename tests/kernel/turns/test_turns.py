@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from agenthost import (
     Cancelled,
     Conflict,
     Context,
+    Journal,
     ProviderError,
     ProviderFault,
     Role,
+    Step,
+    StorageFull,
     ToolOutput,
     TurnOptions,
     Usage,
@@ -188,6 +192,46 @@ async def test_a_turn_that_goes_on_does_not_read_its_own_broken_answer(
     result = await turns.start(context, known, message, options).result()
     assert result.text == "a whole answer"
     assert [m.text for m in daemon.model.requests[-1].messages] == ["go on"]
+
+
+class FullOnce:
+    """A journal whose first write finds the disk full."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self.refused = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._journal, name)
+
+    def keep(self, *steps: Step) -> asyncio.Future[None]:
+        if self.refused.is_set():
+            return self._journal.keep(*steps)
+        self.refused.set()
+        failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        failed.set_exception(StorageFull("the disk is full"))
+        return failed
+
+
+async def test_no_answer_is_kept_behind_a_message_that_was_lost(
+    daemon: RunningDaemon,
+) -> None:
+    pause = Pause()
+    daemon.model.says("half", pause, "whole")
+    agent = await daemon.agent()
+    journal = FullOnce(daemon.daemon.journal)
+    daemon.daemon.journal = journal
+    known = daemon.daemon.agents.get(agent.id)
+    context = Context(daemon.daemon, OPERATOR)
+    turn = daemon.daemon.turns.start(context, known, user_message("lost"))
+    await journal.refused.wait()
+    pause.go_on()
+    with pytest.raises(StorageFull):
+        await turn.result()
+    assert (await agent.session())["messages"] == []
+    await agent.ask("again")
+    said = (await agent.session())["messages"]
+    assert [m["content"] for m in said] == ["again", "You said: again"]
 
 
 async def test_a_suspended_agent_takes_no_messages(daemon: RunningDaemon) -> None:
