@@ -198,11 +198,8 @@ class EmbeddedJobs:
         if due is None:
             await self._changed.wait()
             return
-        delay = min(due - self._clock.time(), LONGEST_WAIT)
-        if delay <= 0:
-            return
         waits = [
-            asyncio.ensure_future(self._clock.sleep(delay)),
+            asyncio.ensure_future(self._sleep_until(due)),
             asyncio.ensure_future(self._changed.wait()),
         ]
         try:
@@ -210,6 +207,12 @@ class EmbeddedJobs:
         finally:
             for wait in waits:
                 wait.cancel()
+
+    async def _sleep_until(self, due: float) -> None:
+        # The delay is taken where the sleep begins: the time may have moved on.
+        delay = min(due - self._clock.time(), LONGEST_WAIT)
+        if delay > 0:
+            await self._clock.sleep(delay)
 
     async def _run(self, running: EmbeddedRun) -> None:
         with suppress(Superseded):
