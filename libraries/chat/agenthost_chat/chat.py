@@ -88,12 +88,12 @@ class Message:
     @property
     def text(self) -> str:
         """The words of all text parts."""
-        return "".join(part.text for part in self.parts if isinstance(part, Text))
+        return "".join([part.text for part in self.parts if isinstance(part, Text)])
 
     @property
     def tool_uses(self) -> tuple[ToolUse, ...]:
         """The calls it asks for, in order."""
-        return tuple(part for part in self.parts if isinstance(part, ToolUse))
+        return tuple([part for part in self.parts if isinstance(part, ToolUse)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from agenthost import (
@@ -160,9 +161,12 @@ class UniqueIds:
     """
 
     def __init__(self, request: ChatRequest) -> None:
-        self._taken = {
-            use.id for message in request.messages for use in message.tool_uses
-        }
+        self._request = request
+
+    @cached_property
+    def _taken(self) -> set[str]:
+        said = self._request.messages
+        return {use.id for message in said for use in message.tool_uses}
 
     def take(self, wanted: str) -> str:
         """Use the id itself when it is free, else one that is."""

@@ -150,11 +150,11 @@ def _plain_events(chunk: bytes) -> list[bytes]:
 
     Nearly all that models send is so, and reading it line by line takes twice as long.
     """
-    if not chunk.endswith(b"\n\n") or b"\r" in chunk or len(chunk) > MAX_LINE:
+    if not (chunk.startswith(b"data: ") and chunk.endswith(b"\n\n")):
         return []
-    blocks = chunk[:-2].split(b"\n\n")
-    plain = [b[6:] for b in blocks if b.startswith(b"data: ") and b"\n" not in b]
-    return plain if len(plain) == len(blocks) else []
+    events = chunk[6:-2].split(b"\n\ndata: ")
+    only = chunk.count(b"\n") == 2 * len(events) and b"\r" not in chunk
+    return events if only and len(chunk) <= MAX_LINE else []
 
 
 class ServerSentEvents:

@@ -250,7 +250,7 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def _user_content(message: Message) -> str | list[dict[str, Any]]:
-    if not any(isinstance(part, Image) for part in message.parts):
+    if not [part for part in message.parts if isinstance(part, Image)]:
         return message.text
     return [
         _user_part(part) for part in message.parts if isinstance(part, Text | Image)

@@ -51,6 +51,32 @@ class OpenAIDecoder(EventDecoder):
         self._tags = ThinkTags() if quirks.think_tags else None
         self._details: list[dict[str, Any]] | None = None
 
+    def feed(self, chunk: bytes) -> list[Delta]:
+        """Take the next bytes of the body.
+
+        Words alone, nearly all that comes, are gathered: a tenth of a message's time
+        went into reading them one by one (``make bench``).
+        """
+        if self._tags is not None or not self._streamed:
+            return super().feed(chunk)
+        deltas: list[Delta] = []
+        words: list[str] = []
+        for event in self._framing.feed(chunk):
+            if self._done or not event.startswith(b"{"):
+                more = self._take(event)
+            else:
+                payload = self._object(event)
+                word = _only_words(payload)
+                if word is not None:
+                    words.append(word)
+                    continue
+                more = self._payload(payload)
+            deltas += self._draft.text("".join(words))
+            words.clear()
+            deltas += more
+        deltas += self._draft.text("".join(words))
+        return deltas
+
     def _take(self, event: bytes) -> Iterable[Delta]:
         if self._done:
             return ()
@@ -170,6 +196,23 @@ class OpenAIDecoder(EventDecoder):
             usage = vendor.get("usage") if isinstance(vendor, dict) else None
         if isinstance(usage, dict):
             self._draft.usage = read_usage(usage, self._quirks.cost_field)
+
+
+def _only_words(payload: dict[str, Any]) -> str | None:
+    """Give the words of an event that says nothing else."""
+    if payload.get("error") or payload.get("usage") or "x_groq" in payload:
+        return None
+    choices = payload.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1:
+        return None
+    choice = choices[0]
+    if not isinstance(choice, dict) or choice.get("finish_reason"):
+        return None
+    said = choice.get("delta")
+    if not isinstance(said, dict) or not said.keys() <= PLAIN:
+        return None
+    words = said.get("content")
+    return words if isinstance(words, str) else None
 
 
 def read_usage(usage: Mapping[str, Any], cost_field: str = "") -> Usage:
