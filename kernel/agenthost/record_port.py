@@ -221,8 +221,8 @@ class Ledger(Protocol):
     async def of_agent(self, agent_id: str) -> Total:
         """Sum everything an agent has used."""
 
-    async def of_turn(self, turn_id: str) -> Total:
-        """Sum what a turn's own model calls took."""
+    async def of_turn(self, agent_id: str, turn_id: str) -> Total:
+        """Sum what the model calls of an agent's turn took."""
 
     async def since(
         self, moment: float, width: float, agent: str = ""

@@ -217,7 +217,7 @@ class Turns:
 
     async def _recall(self, turn: Turn, progress: Progress) -> None:
         """Count what a resumed turn took before, also against its own limit."""
-        before = await self._daemon.usage.of_turn(turn.id)
+        before = await self._daemon.usage.of_turn(turn.agent.id, turn.id)
         progress.usage = Usage(before.input_tokens, before.output_tokens)
         progress.cost = before.cost_micro_usd
         if turn.options.max_cost_micro_usd is not None:

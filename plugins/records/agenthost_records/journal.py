@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from enum import StrEnum
 from functools import partial
+from typing import Any
 
 from agenthost import (
     Message,
@@ -21,7 +22,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from .codec import dump_json
 from .sessions import append
-from .tables import tool_calls, turns
+from .tables import RUNNING, tool_calls, turns
 from .usage import record
 
 
@@ -40,21 +41,7 @@ _REOPEN = (
     .where(turns.c.id == bindparam("turn"))
     .values(state=TurnState.RUNNING.value, error=None, error_code=None)
 )
-_CLOSE = (
-    update(turns)
-    .where(turns.c.id == bindparam("turn"))
-    .values(
-        state=bindparam("new_state"),
-        response=bindparam("new_response"),
-        error=bindparam("new_error"),
-        error_code=bindparam("new_code"),
-        iterations=bindparam("new_iterations"),
-        input_tokens=bindparam("new_input"),
-        output_tokens=bindparam("new_output"),
-        cost_micro_usd=bindparam("new_cost"),
-        ended_at=bindparam("now"),
-    )
-)
+_CLOSE = update(turns).where(turns.c.id == bindparam("turn"))
 _INTEND = insert(tool_calls)
 _MOVE = (
     update(tool_calls)
@@ -108,46 +95,63 @@ class TurnJournal:
 
 
 def _keep_all(connection: Connection, steps: tuple[Step, ...]) -> None:
+    append(connection, steps)
+    _set_turn(connection, steps[0], steps[-1])
     for step in steps:
-        _keep(connection, step)
+        if step.spent is not None:
+            record(connection, step.spent)
+        if step.message is not None:
+            _follow_calls(connection, step, step.message)
 
 
-def _keep(connection: Connection, step: Step) -> None:
-    if step.message is not None:
-        _say(connection, step, step.message)
-    if step.opened is not None:
-        _open(connection, step, step.opened)
-    if step.reopened:
-        connection.execute(_REOPEN, {"turn": step.turn_id})
-    if step.spent is not None:
-        record(connection, step.spent)
-    if step.closed is not None:
-        _close(connection, step, step.closed)
+def _set_turn(connection: Connection, first: Step, last: Step) -> None:
+    """Write where the turn stands: one row, also when it begins and ends at once."""
+    ending = {} if last.closed is None else _ending(last, last.closed)
+    if first.opened is not None:
+        connection.execute(_OPEN, {**_beginning(first, first.opened), **ending})
+        return
+    if first.reopened:
+        connection.execute(_REOPEN, {"turn": first.turn_id})
+    if last.closed is not None:
+        if last.closed.state is not TurnState.DONE:
+            connection.execute(_ABANDON, {"turn": last.turn_id})
+        connection.execute(_CLOSE, {"turn": last.turn_id, **ending})
 
 
-def _say(connection: Connection, step: Step, message: Message) -> None:
-    append(connection, step, message)
+def _beginning(step: Step, agent_id: str) -> dict[str, Any]:
+    return {
+        "id": step.turn_id,
+        "session_id": step.session_id,
+        "agent_id": agent_id,
+        "state": TurnState.RUNNING.value,
+        "iterations": 0,
+        "input_tokens": 0,
+        "output_tokens": 0,
+        "cost_micro_usd": 0,
+        "started_at": step.at,
+    }
+
+
+def _ending(step: Step, closed: TurnRecord) -> dict[str, Any]:
+    result, error = closed.result, closed.error
+    return {
+        "state": closed.state.value,
+        "response": result.text,
+        "error": error.message if error else None,
+        "error_code": error.code if error else None,
+        "iterations": result.iterations,
+        "input_tokens": result.usage.input_tokens,
+        "output_tokens": result.usage.output_tokens,
+        "cost_micro_usd": result.cost_micro_usd,
+        "ended_at": step.at,
+    }
+
+
+def _follow_calls(connection: Connection, step: Step, message: Message) -> None:
     if message.role is Role.TOOL:
         _end_calls(connection, step, message)
     elif step.closed is None and message.tool_uses:
         _intend(connection, step, message)
-
-
-def _open(connection: Connection, step: Step, agent_id: str) -> None:
-    connection.execute(
-        _OPEN,
-        {
-            "id": step.turn_id,
-            "session_id": step.session_id,
-            "agent_id": agent_id,
-            "state": TurnState.RUNNING.value,
-            "iterations": 0,
-            "input_tokens": 0,
-            "output_tokens": 0,
-            "cost_micro_usd": 0,
-            "started_at": step.at,
-        },
-    )
 
 
 def _intend(connection: Connection, step: Step, message: Message) -> None:
@@ -196,27 +200,6 @@ def _end_calls(connection: Connection, step: Step, message: Message) -> None:
     )
 
 
-def _close(connection: Connection, step: Step, closed: TurnRecord) -> None:
-    if closed.state is not TurnState.DONE:
-        connection.execute(_ABANDON, {"turn": step.turn_id})
-    result, error = closed.result, closed.error
-    connection.execute(
-        _CLOSE,
-        {
-            "turn": step.turn_id,
-            "new_state": closed.state.value,
-            "new_response": result.text,
-            "new_error": error.message if error else None,
-            "new_code": error.code if error else None,
-            "new_iterations": result.iterations,
-            "new_input": result.usage.input_tokens,
-            "new_output": result.usage.output_tokens,
-            "new_cost": result.cost_micro_usd,
-            "now": step.at,
-        },
-    )
-
-
 def _interrupt_all(connection: Connection) -> int:
     connection.execute(
         update(tool_calls)
@@ -224,7 +207,5 @@ def _interrupt_all(connection: Connection) -> int:
         .values(state=CallState.UNKNOWN.value)
     )
     return connection.execute(
-        update(turns)
-        .where(turns.c.state == TurnState.RUNNING.value)
-        .values(state=TurnState.INTERRUPTED.value)
+        update(turns).where(RUNNING).values(state=TurnState.INTERRUPTED.value)
     ).rowcount

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from agenthost import (
     Clock,
@@ -75,25 +77,33 @@ def open_session(
     connection.execute(_OPEN, row)
 
 
-def append(connection: Connection, step: Step, message: Message) -> None:
-    """Add the message of a step, and count it when it is a visible one.
+def append(connection: Connection, steps: Sequence[Step]) -> None:
+    """Add the messages of a session's next steps, and count the visible ones.
 
     Raises:
         NotFound: The session has been deleted.
     """
+    rows = [_row(step, step.message) for step in steps if step.message is not None]
+    if not rows:
+        return
+    last = rows[-1]
     changed = connection.execute(
         _APPEND,
         {
-            "session": step.session_id,
-            "visible": int(message.role is not Role.TOOL),
-            "next": step.seq + 1,
-            "now": step.at,
+            "session": last["session_id"],
+            "visible": sum(row["role"] != Role.TOOL for row in rows),
+            "next": last["seq"] + 1,
+            "now": last["created_at"],
         },
     )
     if not changed.rowcount:
-        raise NotFound("session", step.session_id)
+        raise NotFound("session", last["session_id"])
+    connection.execute(_INSERT, rows)
+
+
+def _row(step: Step, message: Message) -> dict[str, Any]:
     parts, closed = dump_parts(message), step.closed
-    row = {
+    return {
         "session_id": step.session_id,
         "seq": step.seq,
         "turn_id": step.turn_id,
@@ -103,7 +113,6 @@ def append(connection: Connection, step: Step, message: Message) -> None:
         "partial": int(closed is not None and closed.state is not TurnState.DONE),
         "created_at": step.at,
     }
-    connection.execute(_INSERT, row)
 
 
 def erase(connection: Connection, session_id: str) -> None:

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agenthost import SchemaSpec
-from sqlalchemy import REAL, Column, Float, Index, Integer, MetaData, Table, Text
+from sqlalchemy import (
+    REAL,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    literal_column,
+)
+
+if TYPE_CHECKING:
+    from alembic.operations import Operations
 
 metadata = MetaData()
 
@@ -56,7 +71,7 @@ turns = Table(
     Column("id", Text, primary_key=True),
     Column("session_id", Text, nullable=False, index=True),
     Column("agent_id", Text, nullable=False),
-    Column("state", Text, nullable=False, index=True),
+    Column("state", Text, nullable=False),
     Column("response", Text),
     Column("error", Text),
     Column("error_code", Text),
@@ -67,6 +82,10 @@ turns = Table(
     Column("started_at", REAL, nullable=False),
     Column("ended_at", REAL),
 )
+
+RUNNING = turns.c.state == literal_column("'running'")
+"""The state is written out: SQLite uses no partial index for a parameter."""
+Index("turns_running", turns.c.state, sqlite_where=RUNNING)
 
 tool_calls = Table(
     "tool_calls",
@@ -102,7 +121,14 @@ usage = Table(
 Index("usage_by_time", usage.c.at)
 Index("usage_by_agent", usage.c.agent_id, usage.c.at)
 
-KERNEL = SchemaSpec("kernel", metadata)
+
+def _index_running_turns_alone(op: Operations) -> None:
+    """Nobody looks for turns that have ended: they need no entry."""
+    op.drop_index("ix_turns_state", "turns")
+    op.create_index("turns_running", "turns", ["state"], sqlite_where=RUNNING)
+
+
+KERNEL = SchemaSpec("kernel", metadata, (_index_running_turns_alone,))
 
 memory = MetaData()
 

@@ -46,7 +46,7 @@ _TOTAL: tuple[ColumnElement[Any], ...] = (
     func.coalesce(func.sum(ledger.c.cost_micro_usd), 0).label("cost_micro_usd"),
 )
 _OF_AGENT = select(*_TOTAL).where(ledger.c.agent_id == bindparam("agent"))
-_OF_TURN = select(*_TOTAL).where(ledger.c.turn_id == bindparam("turn"))
+_OF_TURN = _OF_AGENT.where(ledger.c.turn_id == bindparam("turn"))
 _PERIOD = select(
     *_TOTAL,
     # A call that no agent asked for, such as a provider's test, has an empty id.
@@ -100,9 +100,10 @@ class UsageLedger:
         (row,) = await self._store.read(_OF_AGENT, {"agent": agent_id})
         return Total(*row)
 
-    async def of_turn(self, turn_id: str) -> Total:
-        """Sum what a turn's own model calls took."""
-        (row,) = await self._store.read(_OF_TURN, {"turn": turn_id})
+    async def of_turn(self, agent_id: str, turn_id: str) -> Total:
+        """Sum what the model calls of an agent's turn took."""
+        turn = {"agent": agent_id, "turn": turn_id}
+        (row,) = await self._store.read(_OF_TURN, turn)
         return Total(*row)
 
     async def since(self, moment: float, width: float, agent: str = "") -> list[Slot]:

@@ -40,7 +40,7 @@ def test_register_schema_offers_the_kernels_rows_and_memory() -> None:
         "kernel": ["agents", "messages", "sessions", "tool_calls", "turns", "usage"],
         "kv": ["kv"],
     }
-    assert [spec.steps for spec in register_schema()] == [(), ()]
+    assert [len(spec.steps) for spec in register_schema()] == [1, 0]
 
 
 def test_importing_the_plugin_imports_no_sqlalchemy() -> None:
@@ -73,17 +73,6 @@ def layout(path: Path) -> set[tuple[str, ...]]:
         return declared | {(n, str(v)) for n, v in versions if n in {"kernel", "kv"}}
 
 
-async def test_a_new_database_is_laid_out_as_before(
-    daemons: Daemons, tmp_path: Path
-) -> None:
-    restore(tmp_path / "earlier.db")
-    running = await daemons.start()
-    path = running.daemon.data_dir / "agenthost.db"
-    await running.daemon.stop()
-    assert layout(path) == layout(tmp_path / "earlier.db")
-    assert len(layout(path)) > 9
-
-
 @pytest.fixture
 async def earlier(daemons: Daemons, tmp_path: Path) -> RunningDaemon:
     """A daemon on a home that an earlier release left."""
@@ -91,6 +80,27 @@ async def earlier(daemons: Daemons, tmp_path: Path) -> RunningDaemon:
     (home / "data").mkdir(parents=True)
     restore(home / "data" / "agenthost.db")
     return await daemons.start(home=home, clock=ManualClock(THEN + 60))
+
+
+async def test_an_earlier_database_is_brought_up_to_the_layout_of_a_new_one(
+    daemons: Daemons, earlier: RunningDaemon
+) -> None:
+    new = await daemons.start()
+    before, after = (
+        layout(running.daemon.data_dir / "agenthost.db") for running in (earlier, new)
+    )
+    assert before == after
+    assert len(after) > 9
+
+
+async def test_only_running_turns_are_looked_for_at_a_boot(
+    earlier: RunningDaemon,
+) -> None:
+    plan = "explain query plan update turns set state = 'x' where state = 'running'"
+    path = earlier.daemon.data_dir / "agenthost.db"
+    with closing(sqlite3.connect(path)) as connection:
+        (step,) = connection.execute(plan)
+    assert "turns_running" in step[-1]
 
 
 async def test_agents_and_conversations_of_an_earlier_release_go_on(

@@ -188,7 +188,7 @@ async def test_a_turn_tells_what_the_ledger_tells(
         with suppress(ProviderError):
             await turn.result()
         await asyncio.wait({turn.task} if turn.task else set())
-        assert await told(host, turn.id) == await booked(host, turn.id)
+        assert await told(host, turn.id) == await booked(host, turn.agent.id, turn.id)
 
 
 async def test_a_stopped_turn_tells_what_the_ledger_tells(
@@ -200,7 +200,11 @@ async def test_a_stopped_turn_tells_what_the_ledger_tells(
     await pause.reached.wait()
     turn.cancel("enough")
     await asyncio.wait({turn.task} if turn.task else set())
-    assert await told(daemon, turn.id) == await booked(daemon, turn.id) != (0, 0, 0)
+    assert (
+        await told(daemon, turn.id)
+        == await booked(daemon, turn.agent.id, turn.id)
+        != (0, 0, 0)
+    )
 
 
 async def test_a_resumed_turn_goes_on_with_what_it_had_spent(
@@ -219,7 +223,7 @@ async def test_a_resumed_turn_goes_on_with_what_it_had_spent(
     daemon.model.fails(ProviderFault.SERVER, "half of it")
     with pytest.raises(ProviderError):
         await start(10_000).result()
-    before = await host.usage.of_turn("once")
+    before = await host.usage.of_turn(agent.id, "once")
     assert before.cost_micro_usd > 0
     lost = Spent(0.0, agent.id, "", "once", "scripted", "m", Usage(7, 8), 5_000)
     await host.usage.book(lost)
@@ -227,7 +231,7 @@ async def test_a_resumed_turn_goes_on_with_what_it_had_spent(
         await start(5_500).result()
     result = await start(10_000).result()
     assert result.cost_micro_usd == before.cost_micro_usd + 5_000 + 20
-    assert await told(daemon, "once") == await booked(daemon, "once")
+    assert await told(daemon, "once") == await booked(daemon, agent.id, "once")
 
 
 async def told(host: RunningDaemon, turn_id: str) -> tuple[int, int, int]:
@@ -237,6 +241,8 @@ async def told(host: RunningDaemon, turn_id: str) -> tuple[int, int, int]:
     return used.input_tokens, used.output_tokens, cost
 
 
-async def booked(host: RunningDaemon, turn_id: str) -> tuple[int, int, int]:
-    total = await host.daemon.usage.of_turn(turn_id)
+async def booked(
+    host: RunningDaemon, agent_id: str, turn_id: str
+) -> tuple[int, int, int]:
+    total = await host.daemon.usage.of_turn(agent_id, turn_id)
     return total.input_tokens, total.output_tokens, total.cost_micro_usd
