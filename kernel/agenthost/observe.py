@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
@@ -53,6 +53,28 @@ class Observer:
         """Hear how it ended."""
 
 
+class _Watch(AbstractContextManager[Activity]):
+    """Tells of what its block does."""
+
+    __slots__ = ("_activity", "_began", "_observers")
+
+    def __init__(self, observers: Observers, activity: Activity) -> None:
+        self._observers = observers
+        self._activity = activity
+        self._began = activity.context.clock.monotonic()
+
+    def __enter__(self) -> Activity:
+        self._observers.tell("started", self._activity)
+        return self._activity
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        activity = self._activity
+        if error is not None:
+            activity.error = error
+        activity.seconds = activity.context.clock.monotonic() - self._began
+        self._observers.tell("ended", activity)
+
+
 class Observers:
     """The observers of a daemon; one that raises is dropped and its plugin failed."""
 
@@ -81,22 +103,10 @@ class Observers:
         if not isinstance(subject, Message):
             id_, parent = f"{id_}/{next(self._count)}", context.turn_id
         activity = Activity(id_, parent, context, subject, target, failed=failed)
-        return self._watched(activity)
+        return _Watch(self, activity)
 
-    @contextmanager
-    def _watched(self, activity: Activity) -> Iterator[Activity]:
-        began = activity.context.clock.monotonic()
-        self._tell("started", activity)
-        try:
-            yield activity
-        except BaseException as error:
-            activity.error = error
-            raise
-        finally:
-            activity.seconds = activity.context.clock.monotonic() - began
-            self._tell("ended", activity)
-
-    def _tell(self, what: str, activity: Activity) -> None:
+    def tell(self, what: str, activity: Activity) -> None:
+        """Tell all of a beginning (``started``) or an end (``ended``)."""
         for key, observer in self._offers:
             try:
                 getattr(observer, what)(activity)

@@ -14,7 +14,7 @@ from agenthost_chat.history import repaired
 
 from ..context import OPERATOR, AgentView, Context, Principal, PrincipalKind
 from ..errors import AgentHostError, Conflict, InvalidInput, TooLarge, Unavailable
-from ..model_port import Pool, Target
+from ..model_port import Pool
 from ..record_port import TurnRecord, TurnState
 from .events import NOTHING
 from .mailbox import Mailboxes
@@ -87,7 +87,7 @@ class Turns:
         session = options.session_id or agent.session_id
         turn_id = options.turn_id or str(uuid4())
         known = self._live.get(turn_id)
-        if known is not None:
+        if known is not None and not known.ended:
             return known
         _check_chain(context, agent, session)
         limit = self._daemon.config.turns.max_concurrent
@@ -177,7 +177,7 @@ class Turns:
                 try:
                     run = await self._prepare(turn, warm)
                     if run is not None:
-                        turn.finish(await run.converse(self._target(turn)))
+                        turn.finish(await run.converse())
                         left = run.left()
                 finally:
                     self._warm.give_back(session_id, left)
@@ -192,7 +192,8 @@ class Turns:
 
     def _ended(self, turn: Turn) -> None:
         """Close what a task that was cancelled before its first step left open."""
-        self._live.pop(turn.id, None)
+        if self._live.get(turn.id) is turn:
+            del self._live[turn.id]
         turn.fail(turn.stopped())
 
     async def _prepare(self, turn: Turn, warm: Conversation | None) -> Run | None:
@@ -203,13 +204,14 @@ class Turns:
             if known is not None and _replayed(turn, known):
                 return None
         said = warm or await self._read(turn.agent.session_id)
+        target = self._daemon.supervisor.target_of(
+            self._daemon.agents.get(turn.agent.id)
+        )
         if turn.options.history is not None:
             said = Conversation(said.session, repaired(turn.options.history))
-        elif await self._daemon.compaction.before_turn(
-            said, self._target(turn), turn.context
-        ):
+        elif await self._daemon.compaction.before_turn(said, target, turn.context):
             said = await self._read(turn.agent.session_id)
-        run = Run(self._daemon, turn, said)
+        run = Run(self._daemon, turn, said, target)
         if known is not None:
             await self._recall(turn, run.progress)
         run.begin(resumed=known is not None)
@@ -239,10 +241,6 @@ class Turns:
             with suppress(AgentHostError):
                 await run.keep_what_was_said(closed)
         turn.fail(error, result)
-
-    def _target(self, turn: Turn) -> Target:
-        agent = self._daemon.agents.get(turn.agent.id)
-        return self._daemon.supervisor.target_of(agent)
 
     def _of(self, agent_id: str) -> list[Turn]:
         return [turn for turn in self._live.values() if turn.agent.id == agent_id]

@@ -75,9 +75,12 @@ class Progress:
 class Run:
     """The work of one turn, inside its session's mailbox."""
 
-    def __init__(self, daemon: Daemon, turn: Turn, said: Conversation) -> None:
+    def __init__(
+        self, daemon: Daemon, turn: Turn, said: Conversation, target: Target
+    ) -> None:
         self.daemon = daemon
         self.turn = turn
+        self.target = target
         self.session = said.session
         self.progress = Progress()
         self._said = said
@@ -107,7 +110,7 @@ class Run:
             loop = asyncio.get_running_loop()
             self._latest = loop.call_later(TOGETHER, self._flush_in_time)
 
-    async def converse(self, target: Target) -> TurnResult:
+    async def converse(self) -> TurnResult:
         """Ask the model and run its tools until it answers.
 
         Raises:
@@ -115,9 +118,9 @@ class Run:
             QuotaExceeded: A budget has no room for the call.
             TurnFailed: The model asked for tools again and again.
         """
-        agent, options = self.turn.agent, self.turn.options
+        agent, options, target = self.turn.agent, self.turn.options, self.target
         choice = agent.manifest.model
-        tools = self._tools(agent, target)
+        tools = self._tools(agent)
         system = system_prompt(agent, tools)
         temperature = options.temperature
         if temperature is None:
@@ -138,7 +141,7 @@ class Run:
             payer = Payer(agent, self.turn.id, context.pools)
             watch = self.daemon.observers.watch(context, request, target, payer.failed)
             with watch as seen:
-                answered = await self._ask(target, request, payer)
+                answered = await self._ask(request, payer)
                 completion, spent = answered.completion, answered.spent
                 if seen is not None:
                     seen.result, seen.spent = completion, spent
@@ -169,12 +172,11 @@ class Run:
         self._note(message, closed=closed)
         await self._settled()
 
-    async def _ask(
-        self, target: Target, request: ChatRequest, payer: Payer
-    ) -> Answered:
+    async def _ask(self, request: ChatRequest, payer: Payer) -> Answered:
         self.progress.iterations += 1
+        stream = self.daemon.models.stream(self.target, request, payer)
         try:
-            return await self._hear(self.daemon.models.stream(target, request, payer))
+            return await self._hear(stream)
         finally:
             for attempt in payer.failed:
                 self.progress.add(attempt.spent)
@@ -228,8 +230,8 @@ class Run:
     async def _before_effect(self, call: ToolUse) -> None:
         await self.daemon.journal.start_call(self.turn.id, call.id)
 
-    def _tools(self, agent: AgentView, target: Target) -> tuple[ToolDefinition, ...]:
-        if not target.model.supports_tools:
+    def _tools(self, agent: AgentView) -> tuple[ToolDefinition, ...]:
+        if not self.target.model.supports_tools:
             return ()
         return self.daemon.toolbox.rights_of(agent.id, agent.manifest).tools
 
@@ -278,7 +280,8 @@ class Run:
 
     async def _committed(self) -> None:
         while self._commits:
-            await asyncio.shield(self._commits[0])
+            commit = self._commits[0]
+            await (commit if self.turn.sealed else asyncio.shield(commit))
             self._commits.pop(0)
 
 

@@ -105,12 +105,10 @@ class Turn:
         self.options = options
         self.task: asyncio.Task[None] | None = None
         self.cancelled_for: str | None = None
-        self._sealed = False
-        self._last: TurnEvent | None = None
+        self.sealed = False
+        self._last: Done | Failed | None = None
         self._watchers: list[Watcher] = []
-        self._result: asyncio.Future[TurnResult] = (
-            asyncio.get_running_loop().create_future()
-        )
+        self._waiting: list[asyncio.Future[None]] = []
 
     @property
     def agent(self) -> AgentView:
@@ -122,6 +120,11 @@ class Turn:
     def watched(self) -> bool:
         """Whether anyone is told of its events now."""
         return bool(self._watchers)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has its result or its error."""
+        return self._last is not None
 
     def events(self) -> AsyncIterator[TurnEvent]:
         """Watch from now on; the last event is Done or Failed."""
@@ -139,12 +142,19 @@ class Turn:
             Cancelled: It was stopped.
             AgentHostError: What it failed with.
         """
-        return await asyncio.shield(self._result)
+        while self._last is None:
+            waiting = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiting)
+            await waiting
+        if isinstance(self._last, Failed):
+            raise self._last.error
+        return self._last.result
 
-    def ending(self) -> tuple[TurnResult | None, BaseException | None]:
+    def ending(self) -> tuple[TurnResult | None, AgentHostError | None]:
         """Its result or its error, once it is done."""
-        error = self._result.exception()
-        return (None, error) if error else (self._result.result(), None)
+        if isinstance(self._last, Done):
+            return self._last.result, None
+        return None, self._last.error if self._last else None
 
     def cancel(self, reason: str) -> bool:
         """Stop it; what was said so far is kept.
@@ -152,7 +162,7 @@ class Turn:
         Returns:
             False when it has ended, is being stored as complete, or is being stopped.
         """
-        if self._result.done() or self._sealed or self.cancelled_for is not None:
+        if self.ended or self.sealed or self.cancelled_for is not None:
             return False
         self.cancelled_for = reason
         if self.task is not None:
@@ -161,7 +171,7 @@ class Turn:
 
     def seal(self) -> None:
         """Its answer is complete and on its way to disk: it cannot be stopped now."""
-        self._sealed = True
+        self.sealed = True
 
     def emit(self, event: TurnEvent) -> None:
         """Tell all watchers."""
@@ -170,22 +180,24 @@ class Turn:
 
     def finish(self, result: TurnResult) -> None:
         """End well."""
-        if not self._result.done():
-            self._result.set_result(result)
-            self._close(Done(result))
+        self._close(Done(result))
 
     def fail(self, error: AgentHostError, so_far: TurnResult = NOTHING) -> None:
         """End with an error, after what was said and spent so far."""
-        if not self._result.done():
-            self._result.set_exception(error)
-            self._result.exception()  # seen: a turn nobody waits for may fail quietly
-            self._close(Failed(error, so_far))
+        self._close(Failed(error, so_far))
 
     def stopped(self) -> Cancelled:
         """The error of a turn that was cancelled."""
         return Cancelled(f"the turn was stopped: {self.cancelled_for or 'cancelled'}")
 
-    def _close(self, last: TurnEvent) -> None:
+    def _close(self, last: Done | Failed) -> None:
+        """Tell everybody; only the first end counts."""
+        if self.ended:
+            return
         self._last = last
         self.emit(last)
         self._watchers.clear()
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result(None)
+        self._waiting.clear()

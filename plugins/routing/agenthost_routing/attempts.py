@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 
 from agenthost import Clock, ProviderError, ProviderFault, Secret, Target
@@ -30,14 +31,14 @@ PASSING = frozenset(
 OF_THE_KEY = frozenset({ProviderFault.AUTH, ProviderFault.BILLING})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidate:
     """A target with one of its keys."""
 
     target: Target
     key: Secret | None
 
-    @property
+    @cached_property
     def id(self) -> Id:
         """What its failures are remembered by; a new key starts afresh."""
         secret = self.key.reveal().encode() if self.key else b""

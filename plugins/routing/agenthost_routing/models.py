@@ -144,11 +144,9 @@ class RoutedModels(Catalogue):
         self, candidate: Candidate, request: ChatRequest, payer: Payer | None
     ) -> _Call:
         model = candidate.target.model
-        request = replace(
-            request,
-            model=model.upstream_id,
-            tools=request.tools if model.supports_tools else (),
-        )
+        tools = request.tools if model.supports_tools else ()
+        if request.model != model.upstream_id or request.tools != tools:
+            request = replace(request, model=model.upstream_id, tools=tools)
         hold = await self._budgets.reserve(payer, model, request)
         return _Call(candidate, hold, payer)
 
@@ -199,7 +197,9 @@ class RoutedModels(Catalogue):
             )
         if call.payer is None:
             self._daemon.usage.book(spent)
-        return Answered(replace(completion, usage=usage), spent)
+        if usage is not completion.usage:
+            completion = replace(completion, usage=usage)
+        return Answered(completion, spent)
 
     def _close(self, call: _Call) -> None:
         """Book what an unfinished call has cost: what it said, and its prompt."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 
 from agenthost import (
     ChatRequest,
@@ -45,6 +46,7 @@ def _rate(own: float | None, rates: ModelFacts | LongContext) -> Decimal:
     return _exact(rates.input_cost_per_1m if own is None else own)
 
 
+@lru_cache(maxsize=1_024)
 def _exact(rate: float) -> Decimal:
     """Take the figure as it is written, not its nearest binary fraction."""
     return Decimal(str(rate))
@@ -65,6 +67,8 @@ def measured(usage: Usage, request: ChatRequest, heard: int) -> Usage:
 
     An empty answer may well have no output; a call without a prompt there is not.
     """
+    if usage.input_tokens and usage.output_tokens:
+        return usage
     output = usage.output_tokens or math.ceil(heard / CHARACTERS_PER_TOKEN)
     return replace(
         usage,
