@@ -9,6 +9,7 @@ import httpx
 
 _UNSAID = (None, httpx.USE_CLIENT_DEFAULT)
 _SIMPLE = frozenset({"headers", "content"})
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
 class DirectClient(httpx.AsyncClient):
@@ -22,7 +23,9 @@ class DirectClient(httpx.AsyncClient):
     def __init__(self, transport: httpx.AsyncBaseTransport, **settings: Any) -> None:
         super().__init__(transport=transport, **settings)
         self._way = transport
-        self._own = self.headers.multi_items()
+        self._own = {
+            name.lower(): (name, value) for name, value in self.headers.multi_items()
+        }
         self._patience = self.timeout.as_dict()
 
     def build_request(
@@ -35,15 +38,22 @@ class DirectClient(httpx.AsyncClient):
         said = {name for name, fact in facts.items() if fact not in _UNSAID}
         if not isinstance(headers, dict) or not said <= _SIMPLE or url.is_relative_url:
             return super().build_request(method, url, **facts)
-        named = {name.lower(): (name, value) for name, value in self._own}
+        content = facts.get("content") or b""
+        if not isinstance(content, bytes):
+            return super().build_request(method, url, **facts)
+        named = {"host": ("Host", url.netloc.decode("ascii")), **self._own}
+        if content or method in _WITH_BODY:
+            named["content-length"] = ("Content-Length", str(len(content)))
         named |= {name.lower(): (name, value) for name, value in headers.items()}
-        return httpx.Request(
+        request = httpx.Request(
             method,
             url,
             headers=list(named.values()),
-            content=facts.get("content"),
+            stream=httpx.ByteStream(content),
             extensions={"timeout": dict(self._patience)},
         )
+        request.read()
+        return request
 
     async def send(
         self, request: httpx.Request, *, stream: bool = False, **wishes: Any
