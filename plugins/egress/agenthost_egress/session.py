@@ -58,7 +58,7 @@ async def open_session(policy: EgressPolicy, guards: Guards) -> aiohttp.ClientSe
 
 
 def _prepare() -> ssl.SSLContext:
-    import aiohttp  # noqa: F401  (loaded here so that the loop does not wait for it)
+    from . import wire  # noqa: F401  (loaded here so that the loop does not wait for it)
 
     return ssl.create_default_context()
 
@@ -68,7 +68,9 @@ def _session(
 ) -> aiohttp.ClientSession:
     import aiohttp
 
-    connector = aiohttp.TCPConnector(
+    from .wire import Connector
+
+    connector = Connector(
         resolver=_resolver(check),
         use_dns_cache=False,
         socket_factory=check.socket,

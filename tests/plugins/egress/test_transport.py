@@ -31,6 +31,7 @@ from agenthost import (
 from agenthost.plugins.guards import Guards
 from agenthost_egress import transport
 from agenthost_egress.client import AiohttpEgress
+from aiohttp.client_proto import ResponseHandler
 
 from .wire import Heard, Wire, always, answer, then_close, then_hang
 
@@ -110,6 +111,41 @@ async def test_a_stream_is_read_as_it_arrives(egress: AiohttpEgress) -> None:
         assert await anext(chunks) == b"one"
         go.set()
         assert await anext(chunks) == b"two"
+
+
+def in_pieces(count: int) -> bytes:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return head + b"8\r\n12345678\r\n" * count + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize("count", [50, 100_000])
+async def test_reading_stops_where_a_reader_is_slow_and_goes_on_only_there(
+    egress: AiohttpEgress, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    asked: list[str] = []
+    for name in ("pause_reading", "resume_reading"):
+        real = getattr(ResponseHandler, name)
+
+        def noted(self: Any, *rest: Any, name: str = name, real: Any = real) -> None:
+            asked.append(name)
+            real(self, *rest)
+
+        monkeypatch.setattr(ResponseHandler, name, noted)
+
+    async def script(_: Heard, writer: asyncio.StreamWriter) -> None:
+        writer.write(in_pieces(count))
+
+    read = 0
+    async with (
+        Wire(script) as wire,
+        egress.client(OPEN).stream("GET", wire.url) as response,
+    ):
+        async for chunk in response.aiter_bytes():
+            read += len(chunk)
+            await asyncio.sleep(0.001)
+    assert read == 8 * count
+    assert asked.count("resume_reading") <= asked.count("pause_reading")
+    assert bool(asked) == (count > 50)
 
 
 async def test_a_connection_is_kept_alive_within_a_policy_only(

@@ -200,18 +200,16 @@ class OpenAIDecoder(EventDecoder):
 
 def _only_words(payload: dict[str, Any]) -> str | None:
     """Give the words of an event that says nothing else."""
+    try:
+        (choice,) = payload["choices"]
+        said = choice["delta"]
+        words = said["content"]
+    except (KeyError, TypeError, ValueError):
+        return None
+    if choice.get("finish_reason") or not said.keys() <= PLAIN:
+        return None
     if payload.get("error") or payload.get("usage") or "x_groq" in payload:
         return None
-    choices = payload.get("choices")
-    if not isinstance(choices, list) or len(choices) != 1:
-        return None
-    choice = choices[0]
-    if not isinstance(choice, dict) or choice.get("finish_reason"):
-        return None
-    said = choice.get("delta")
-    if not isinstance(said, dict) or not said.keys() <= PLAIN:
-        return None
-    words = said.get("content")
     return words if isinstance(words, str) else None
 
 
