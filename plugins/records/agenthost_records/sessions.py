@@ -117,8 +117,11 @@ def _row(step: Step, message: Message) -> dict[str, Any]:
 
 def erase(connection: Connection, session_id: str) -> None:
     """Delete a session, its messages and its journal."""
-    for table in (messages, tool_calls, turns):
-        connection.execute(delete(table).where(table.c.session_id == session_id))
+    mine = messages.c.session_id == session_id
+    spoken = select(messages.c.turn_id).where(mine)
+    for turn in (tool_calls.c.turn_id, turns.c.id):
+        connection.execute(delete(turn.table).where(turn.in_(spoken)))
+    connection.execute(delete(messages).where(mine))
     connection.execute(delete(sessions).where(sessions.c.id == session_id))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agenthost import SchemaSpec
 from sqlalchemy import (
     REAL,
@@ -17,8 +15,7 @@ from sqlalchemy import (
     literal_column,
 )
 
-if TYPE_CHECKING:
-    from alembic.operations import Operations
+from .steps import write_less
 
 metadata = MetaData()
 
@@ -51,25 +48,29 @@ sessions = Table(
     Column("updated_at", REAL, nullable=False),
 )
 
+# Rows of all sessions stand in order of arrival: one placed among its own session's
+# would move its neighbours at every turn.
 messages = Table(
     "messages",
     metadata,
-    Column("session_id", Text, primary_key=True),
-    Column("seq", Integer, primary_key=True),
+    Column("id", Integer, primary_key=True),
+    Column("session_id", Text, nullable=False),
+    Column("seq", Integer, nullable=False),
     Column("turn_id", Text),
     Column("role", Text, nullable=False),
     Column("parts", Text, nullable=False),
     Column("digest", Text, nullable=False),
     Column("partial", Integer, nullable=False),
     Column("created_at", REAL, nullable=False),
-    sqlite_with_rowid=False,
 )
+Index("messages_by_session", messages.c.session_id, messages.c.seq, unique=True)
 
+# A session's turns and tool calls are found by its messages.
 turns = Table(
     "turns",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("session_id", Text, nullable=False, index=True),
+    Column("session_id", Text, nullable=False),
     Column("agent_id", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("response", Text),
@@ -92,7 +93,7 @@ tool_calls = Table(
     metadata,
     Column("turn_id", Text, primary_key=True),
     Column("call_id", Text, primary_key=True),
-    Column("session_id", Text, nullable=False, index=True),
+    Column("session_id", Text, nullable=False),
     Column("tool", Text, nullable=False),
     Column("arguments", Text, nullable=False),
     Column("state", Text, nullable=False),
@@ -121,14 +122,7 @@ usage = Table(
 Index("usage_by_time", usage.c.at)
 Index("usage_by_agent", usage.c.agent_id, usage.c.at)
 
-
-def _index_running_turns_alone(op: Operations) -> None:
-    """Nobody looks for turns that have ended: they need no entry."""
-    op.drop_index("ix_turns_state", "turns")
-    op.create_index("turns_running", "turns", ["state"], sqlite_where=RUNNING)
-
-
-KERNEL = SchemaSpec("kernel", metadata, (_index_running_turns_alone,))
+KERNEL = SchemaSpec("kernel", metadata, (write_less,))
 
 memory = MetaData()
 

@@ -1,0 +1,41 @@
+"""What brings the tables of an earlier release up to date."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import REAL, Column, Integer, Text, text
+
+if TYPE_CHECKING:
+    from alembic.operations import Operations
+
+_MESSAGE = "session_id, seq, turn_id, role, parts, digest, partial, created_at"
+
+
+def write_less(op: Operations) -> None:
+    """Keep messages in order of arrival, and index what is looked for alone."""
+    op.rename_table("messages", "messages_before")
+    op.create_table(
+        "messages",
+        Column("id", Integer, primary_key=True),
+        Column("session_id", Text, nullable=False),
+        Column("seq", Integer, nullable=False),
+        Column("turn_id", Text),
+        Column("role", Text, nullable=False),
+        Column("parts", Text, nullable=False),
+        Column("digest", Text, nullable=False),
+        Column("partial", Integer, nullable=False),
+        Column("created_at", REAL, nullable=False),
+    )
+    op.execute(
+        f"INSERT INTO messages ({_MESSAGE}) SELECT {_MESSAGE} FROM messages_before "  # noqa: S608 - constant
+        "ORDER BY created_at, session_id, seq"
+    )
+    op.drop_table("messages_before")
+    columns = ["session_id", "seq"]
+    op.create_index("messages_by_session", "messages", columns, unique=True)
+    op.drop_index("ix_turns_session_id", "turns")
+    op.drop_index("ix_tool_calls_session_id", "tool_calls")
+    op.drop_index("ix_turns_state", "turns")
+    running = text("state = 'running'")
+    op.create_index("turns_running", "turns", ["state"], sqlite_where=running)
