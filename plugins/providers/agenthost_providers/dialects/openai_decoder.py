@@ -20,6 +20,7 @@ from .answers import (
 )
 from .decoding import EventDecoder
 from .faults import stream_fault
+from .repeats import Repeats
 
 if TYPE_CHECKING:
     from .openai_chat import OpenAIQuirks
@@ -50,6 +51,7 @@ class OpenAIDecoder(EventDecoder):
         self._calls: dict[int | str, CallDraft] = {}
         self._tags = ThinkTags() if quirks.think_tags else None
         self._details: list[dict[str, Any]] | None = None
+        self._repeats = Repeats(b"content")
 
     def feed(self, chunk: bytes) -> list[Delta]:
         """Take the next bytes of the body.
@@ -61,21 +63,32 @@ class OpenAIDecoder(EventDecoder):
             return super().feed(chunk)
         deltas: list[Delta] = []
         words: list[str] = []
-        for event in self._framing.feed(chunk):
-            if self._done or not event.startswith(b"{"):
-                more = self._take(event)
-            else:
-                payload = self._object(event)
-                word = _only_words(payload)
-                if word is not None:
-                    words.append(word)
-                    continue
-                more = self._payload(payload)
+        events, at = list(self._framing.feed(chunk)), 0
+        while True:
+            known = [] if self._done else self._repeats.read(events, at)
+            words += known
+            at += len(known)
+            if at == len(events):
+                return [*deltas, *self._draft.text("".join(words))]
+            said = self._read(events[at])
+            at += 1
+            if isinstance(said, str):
+                words.append(said)
+                continue
             deltas += self._draft.text("".join(words))
+            deltas += said
             words.clear()
-            deltas += more
-        deltas += self._draft.text("".join(words))
-        return deltas
+
+    def _read(self, event: bytes) -> str | Iterable[Delta]:
+        """Give the words of an event that has nothing else, or its deltas."""
+        if self._done or not event.startswith(b"{"):
+            return self._take(event)
+        payload = self._object(event)
+        words = _only_words(payload)
+        if words is None:
+            return self._payload(payload)
+        self._repeats.learn(event, words)
+        return words
 
     def _take(self, event: bytes) -> Iterable[Delta]:
         if self._done:
