@@ -196,10 +196,11 @@ class Journal(Protocol):
     """Turns: what was intended, what began, what is known of its end."""
 
     def keep(self, *steps: Step) -> asyncio.Future[None]:
-        """Write steps in one piece; it starts at once, awaited or not.
+        """Write a turn's next steps in one piece; it starts at once, awaited or not.
 
-        It fails with NotFound when the session has been deleted. Two writers of one
-        session collide on the number, so that neither overwrites the other.
+        Only the first may open the turn, only the last close it. It fails with NotFound
+        when the session has been deleted. Two writers of one session collide on the
+        number, so that neither overwrites the other.
         """
 
     def start_call(self, turn_id: str, call_id: str) -> asyncio.Future[None]:
