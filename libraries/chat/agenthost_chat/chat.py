@@ -88,7 +88,8 @@ class Message:
     @property
     def text(self) -> str:
         """The words of all text parts."""
-        return "".join([part.text for part in self.parts if isinstance(part, Text)])
+        texts = [part.text for part in self.parts if isinstance(part, Text)]
+        return texts[0] if len(texts) == 1 else "".join(texts)
 
     @property
     def tool_uses(self) -> tuple[ToolUse, ...]:

@@ -29,6 +29,7 @@ from .framing import malformed, read_object
 
 OPEN_TAG = "<think>"
 CLOSE_TAG = "</think>"
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 # An answer of a million tokens is a few MiB; more is a server that went astray.
 LONGEST_ANSWER = 32 * 1024 * 1024
 
@@ -237,7 +238,7 @@ class ThinkTags:
 
 def compact(value: Any) -> str:
     """Write JSON the same way every time: no spaces, keys as they stand."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _COMPACT(value)
 
 
 def body_of(value: Mapping[str, Any]) -> bytes:

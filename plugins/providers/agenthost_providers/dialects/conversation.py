@@ -13,8 +13,10 @@ SAFE_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 def loop_start(messages: Sequence[Message]) -> int:
     """Find where the tool loop at hand begins: after the last word of the user."""
-    users = (i for i, message in enumerate(messages) if message.role is Role.USER)
-    return max(users, default=-1) + 1
+    for end in range(len(messages), 0, -1):
+        if messages[end - 1].role is Role.USER:
+            return end
+    return 0
 
 
 def wire_id(call_id: str, pattern: re.Pattern[str] = SAFE_ID, length: int = 24) -> str:

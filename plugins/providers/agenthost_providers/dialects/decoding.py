@@ -56,4 +56,5 @@ class EventDecoder:
             value = None
         if isinstance(value, dict):
             return value
+        # It reads what from_json does not, or says what is wrong.
         return read_object(self._endpoint.provider, event)

@@ -195,6 +195,9 @@ class _Writer:
         return written
 
     def _assistant(self, message: Message, *, in_loop: bool) -> dict[str, Any]:
+        words = _words_alone(message)
+        if words is not None:
+            return {"role": "assistant", "content": words}
         calls = [self._call(use) for use in message.tool_uses]
         written: dict[str, Any] = {"role": "assistant"}
         written["content"] = message.text or (None if calls else "")
@@ -249,8 +252,17 @@ def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
+def _words_alone(message: Message) -> str | None:
+    """Give what most messages are: one text. A long conversation has many."""
+    part = message.parts[0] if len(message.parts) == 1 else None
+    return part.text if isinstance(part, Text) else None
+
+
 def _user_content(message: Message) -> str | list[dict[str, Any]]:
-    if not [part for part in message.parts if isinstance(part, Image)]:
+    words = _words_alone(message)
+    if words is not None:
+        return words
+    if not any(isinstance(part, Image) for part in message.parts):
         return message.text
     return [
         _user_part(part) for part in message.parts if isinstance(part, Text | Image)
