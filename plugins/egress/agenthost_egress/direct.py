@@ -9,7 +9,6 @@ import httpx
 
 _UNSAID = (None, httpx.USE_CLIENT_DEFAULT)
 _SIMPLE = frozenset({"headers", "content"})
-_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
 class DirectClient(httpx.AsyncClient):
@@ -34,15 +33,13 @@ class DirectClient(httpx.AsyncClient):
         """Build a request; a URL that comes often is read once."""
         if isinstance(url, str):
             url = _read(url)
-        headers = facts.get("headers")
+        headers, content = facts.get("headers"), facts.get("content") or b""
         said = {name for name, fact in facts.items() if fact not in _UNSAID}
-        if not isinstance(headers, dict) or not said <= _SIMPLE or url.is_relative_url:
-            return super().build_request(method, url, **facts)
-        content = facts.get("content") or b""
-        if not isinstance(content, bytes):
+        simple = said <= _SIMPLE and not url.is_relative_url
+        if not (simple and isinstance(headers, dict) and isinstance(content, bytes)):
             return super().build_request(method, url, **facts)
         named = {"host": ("Host", url.netloc.decode("ascii")), **self._own}
-        if content or method in _WITH_BODY:
+        if content:
             named["content-length"] = ("Content-Length", str(len(content)))
         named |= {name.lower(): (name, value) for name, value in headers.items()}
         request = httpx.Request(

@@ -105,18 +105,17 @@ class EgressTransport(httpx.AsyncBaseTransport):
         )
         session = self._session or await self._open()
         timeout = self._timeout(session, request, deadline)
-        seconds = _sending_time(request)
         token = HOST.set(target.host)
         try:
-            asked = session.request(
-                request.method,
-                _same_place(str(request.url), target),
-                headers=_headers(request),
-                data=_body(request),
-                allow_redirects=False,
-                timeout=timeout,
-            )
-            answer = await (asyncio.wait_for(asked, seconds) if seconds else asked)
+            async with asyncio.timeout(_sending_time(request)):
+                answer = await session.request(
+                    request.method,
+                    _same_place(str(request.url), target),
+                    headers=_headers(request),
+                    data=_body(request),
+                    allow_redirects=False,
+                    timeout=timeout,
+                )
         except _wire_errors() as error:
             raise translated(error, request) from error
         finally:
@@ -244,7 +243,7 @@ def _same_place(url: str, target: Target) -> yarl.URL:
 
 
 def _sending_time(request: httpx.Request) -> float | None:
-    """Seconds, if limited, in which a large body must have been taken and answered.
+    """Seconds in which a large body must have been taken and answered.
 
     The wire's own timers watch reading only: a peer that never reads would hold us.
     """

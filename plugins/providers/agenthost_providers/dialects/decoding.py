@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from agenthost import ChatRequest, Delta, Endpoint
-from pydantic_core import from_json
 
 from .answers import AnswerDraft
 from .framing import (
@@ -50,11 +49,4 @@ class EventDecoder:
         raise malformed(self._endpoint.provider, "it broke off before its end")
 
     def _object(self, event: bytes) -> dict[str, Any]:
-        try:
-            value = from_json(event)
-        except ValueError:
-            value = None
-        if isinstance(value, dict):
-            return value
-        # It reads what from_json does not, or says what is wrong.
         return read_object(self._endpoint.provider, event)

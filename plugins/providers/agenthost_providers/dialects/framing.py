@@ -28,20 +28,20 @@ def read_object(provider: str, text: bytes | str) -> dict[str, Any]:
         ProviderError: MALFORMED, the text is no JSON or no object.
     """
     try:
-        value = _parsed(text)
-    except (ValueError, RecursionError) as error:
-        raise malformed(provider, "an event is not JSON") from error
+        value = from_json(text)
+    except ValueError:
+        value = _leniently_read(provider, text)
     if not isinstance(value, dict):
         raise malformed(provider, "an event is not a JSON object")
     return value
 
 
-def _parsed(text: bytes | str) -> Any:
+def _leniently_read(provider: str, text: bytes | str) -> Any:
+    """Read JSON with half a surrogate pair, an error above; models do send them."""
     try:
-        return from_json(text)
-    except ValueError:
-        # Half a surrogate pair is an error there; models do send them.
         return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise malformed(provider, "an event is not JSON") from error
 
 
 class Lines:
