@@ -1,4 +1,7 @@
-"""Hold the sizes: files, functions, parameters and the kernel as a whole."""
+"""Hold the sizes: files, functions, parameters and the kernel as a whole.
+
+The kernel is counted in lines of code: blank lines, comments and docstrings are free.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from pathlib import Path
 FILE_LINES = 500
 FUNCTION_LINES = 60
 PARAMETERS = 5
-KERNEL_LINES = 6_000
+KERNEL_LINES = 4_000
+WITH_LIBRARIES_LINES = 4_800
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -25,16 +29,38 @@ def main() -> int:
 
 def offences(root: Path) -> Iterator[str]:
     """Tell everything in the source folders that is over a limit."""
-    kernel = 0
-    for folder in ("kernel", "libraries", "plugins"):
+    code = {"kernel": 0, "libraries": 0, "plugins": 0}
+    for folder in code:
         for path in sorted((root / folder).rglob("*.py")):
             source = path.read_text(encoding="utf-8")
             name = path.relative_to(root)
             yield from _file_offences(name, source)
-            if folder == "kernel" and "testing" not in name.parts:
-                kernel += len(source.splitlines())
+            if "testing" not in name.parts:
+                code[folder] += code_lines(source)
+    kernel, both = code["kernel"], code["kernel"] + code["libraries"]
     if kernel >= KERNEL_LINES:
-        yield f"kernel: {kernel} lines; it stays under {KERNEL_LINES}"
+        yield f"kernel: {kernel} lines of code; it stays under {KERNEL_LINES}"
+    if both >= WITH_LIBRARIES_LINES:
+        limit = WITH_LIBRARIES_LINES
+        yield f"kernel and libraries: {both} lines of code; they stay under {limit}"
+
+
+def code_lines(source: str) -> int:
+    """Count the lines that are neither blank, nor a comment, nor in a docstring."""
+    lines = {
+        number
+        for number, line in enumerate(source.splitlines(), 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    }
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str())):
+                lines.difference_update(range(node.lineno, _last_line(node) + 1))
+    return len(lines)
+
+
+def _last_line(node: ast.Expr | Function) -> int:
+    return node.end_lineno or node.lineno
 
 
 def _file_offences(name: Path, source: str) -> Iterator[str]:
@@ -63,7 +89,7 @@ def _function_offences(
     name: Path, function: Function, *, is_method: bool
 ) -> Iterator[str]:
     place = f"{name}:{function.lineno}: {function.name}"
-    lines = (function.end_lineno or function.lineno) - function.lineno + 1
+    lines = _last_line(function) - function.lineno + 1
     if lines > FUNCTION_LINES:
         yield f"{place} has {lines} lines; at most {FUNCTION_LINES}"
     arguments = function.args
