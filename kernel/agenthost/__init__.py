@@ -44,10 +44,13 @@ from .errors import Cancelled as Cancelled
 from .errors import ConfigError as ConfigError
 from .errors import Conflict as Conflict
 from .errors import Denied as Denied
+from .errors import Interrupted as Interrupted
 from .errors import InvalidInput as InvalidInput
+from .errors import Mismatch as Mismatch
 from .errors import NotFound as NotFound
 from .errors import NotSent as NotSent
 from .errors import OutcomeUnknown as OutcomeUnknown
+from .errors import PastFailure as PastFailure
 from .errors import PluginError as PluginError
 from .errors import ProviderError as ProviderError
 from .errors import ProviderFault as ProviderFault
@@ -128,10 +131,13 @@ from .providers import open_stream as open_stream
 from .providers import read_error_body as read_error_body
 from .providers import transport_faults as transport_faults
 from .record_port import AgentRows as AgentRows
+from .record_port import CallState as CallState
+from .record_port import Entry as Entry
 from .record_port import Journal as Journal
 from .record_port import Ledger as Ledger
 from .record_port import Memory as Memory
 from .record_port import ModelTotal as ModelTotal
+from .record_port import Outcome as Outcome
 from .record_port import PeriodTotal as PeriodTotal
 from .record_port import Records as Records
 from .record_port import Session as Session
@@ -177,6 +183,7 @@ if TYPE_CHECKING:
     from .turns.events import TurnResult as TurnResult
     from .turns.turn import Turn as Turn
     from .turns.turn import TurnOptions as TurnOptions
+    from .turns.turn import Watcher as Watcher
     from .turns.warm import Conversation as Conversation
 
 _LATER = {
@@ -198,7 +205,7 @@ _LATER = {
         "TurnEvent",
         "TurnResult",
     ),
-    "turns.turn": ("Turn", "TurnOptions"),
+    "turns.turn": ("Turn", "TurnOptions", "Watcher"),
     "turns.warm": ("Conversation",),
 }
 

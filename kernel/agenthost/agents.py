@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from uuid import UUID, uuid4
@@ -148,11 +149,29 @@ class Agents:
         return await self._save(replace(agent, mode=mode, pinned_model=pinned))
 
     async def new_session(self, agent: Agent) -> Agent:
-        """Give the agent an empty session and delete its old one."""
+        """Give the agent an empty session and delete its old one.
+
+        Raises:
+            NotFound: It has another session by now, or has been deleted.
+        """
         fresh = replace(agent, session_id=str(uuid4()), updated_at=self._clock.time())
         await self._rows.switch_session(fresh, agent.session_id)
+        # What else was changed meanwhile stays changed.
+        fresh = replace(self.get(agent.id), session_id=fresh.session_id)
         self._keep(fresh)
         return fresh
+
+    @contextmanager
+    def retired(self, agent: Agent) -> Iterator[None]:
+        """Let the agent take no messages while it is deleted."""
+        self._keep(replace(self.get(agent.id), state=AgentState.TERMINATED))
+        try:
+            yield
+        except BaseException:
+            # It was not deleted after all.
+            with suppress(NotFound):
+                self._keep(replace(self.get(agent.id), state=agent.state))
+            raise
 
     async def delete(self, agent: Agent) -> None:
         """Remove the agent with its sessions and its memory; its usage stays."""

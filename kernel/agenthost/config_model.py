@@ -155,10 +155,15 @@ class Compaction(Table):
 
 
 class Turns(Table):
-    """``[turns]``: limits of the turn engine."""
+    """``[turns]``: limits of the turn engine.
+
+    ``max_seconds`` is how long a turn may run, 0 for ever; waiting for a person, for
+    the session or for another agent does not count.
+    """
 
     max_iterations: Annotated[int, Field(ge=1, le=1_000)] = 50
     max_concurrent: Annotated[int, Field(ge=1, le=100_000)] = 256
+    max_seconds: Annotated[float, Field(ge=0, le=86_400)] = 0.0
 
 
 class Config(Table):

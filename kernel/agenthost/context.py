@@ -100,3 +100,9 @@ class Context:
             chain=(*self.chain, agent.session_id),
             caller=self.principal,
         )
+
+    def moved(self, session_id: str) -> Context:
+        """The context of the same work in another session of its agent."""
+        assert self.agent is not None  # noqa: S101 - work always has an agent
+        agent = replace(self.agent, session_id=session_id)
+        return replace(self, agent=agent, chain=(*self.chain[:-1], session_id))

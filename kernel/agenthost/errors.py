@@ -6,15 +6,23 @@ and the remedy, and never holds a path, SQL or a stack.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import ClassVar
 
 
 class AgentHostError(Exception):
-    """Anything agenthost refuses or fails at, with its HTTP status and code."""
+    """Anything agenthost refuses or fails at, with its HTTP status and code.
+
+    ``retry_in`` is after how many seconds it is worth to try again, where that is
+    known; ``facts`` stand beside the message in an answer's body.
+    """
 
     status: ClassVar[int] = 500
-    code: ClassVar[str] = "internal"
+    code: str = "internal"
+    retry_in: int | None = None
+    facts: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -77,6 +85,27 @@ class Cancelled(Conflict):
     code = "cancelled"
 
 
+class TurnFailed(AgentHostError):
+    """The turn ended without an answer, for a reason of our own."""
+
+    code = "turn_failed"
+
+
+class Mismatch(AgentHostError):
+    """An Idempotency-Key, or a turn's id, was given before for something else."""
+
+    status = 422
+    code = "idempotency_mismatch"
+
+
+class PastFailure(AgentHostError):
+    """What a turn of before failed with, as it was written down."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class TooLarge(AgentHostError):
     """A body, message or value is over its limit."""
 
@@ -110,6 +139,17 @@ class Unavailable(AgentHostError):
 
     status = 503
     code = "unavailable"
+
+
+class Interrupted(Unavailable):
+    """The daemon ended before the turn did; the same id or key goes on with it."""
+
+    code = "interrupted"
+    retry_in = 1
+
+    def __init__(self, message: str, turn_id: str) -> None:
+        super().__init__(message)
+        self.facts = {"turn_id": turn_id}
 
 
 class StorageFull(AgentHostError):

@@ -40,7 +40,6 @@ NOT_YET = (
     "capabilities.ofp_connect",
     "resources.max_memory_bytes",
     "resources.max_cpu_time_ms",
-    "resources.max_tool_calls_per_minute",
     "resources.max_network_bytes_per_hour",
 )
 

@@ -7,12 +7,12 @@ frozen object and is written wholly or not at all.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from agenthost_chat.chat import Json, Message, Usage
+from agenthost_chat.chat import Json, Message, ToolOutput, Usage
 
 if TYPE_CHECKING:
     from .agents import Agent
@@ -105,9 +105,14 @@ class Slot:
 
 
 class TurnState(StrEnum):
-    """Where a turn stands. Interrupted turns were cut off by the daemon's death."""
+    """Where a turn stands.
+
+    WAITING turns wait for a person. INTERRUPTED ones were cut off by the daemon's end
+    and can be resumed, as FAILED ones can; CANCELLED ones were stopped by a person.
+    """
 
     RUNNING = "running"
+    WAITING = "waiting"
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -116,11 +121,51 @@ class TurnState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """Where a turn stands and what it came to; ``error`` is written, never read."""
+    """Where a turn stands and what it came to.
+
+    ``digest`` is what its id was given for, None when nobody gave one.
+    """
 
     state: TurnState
     result: TurnResult
     error: AgentHostError | None = None
+    agent_id: str = ""
+    session_id: str = ""
+    digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A message as it stands in a session.
+
+    ``place`` orders a session's entries, with ``seq`` among those of one place.
+    ``partial`` says that the turn broke off in it. ``turn_id`` is None for messages
+    that no turn wrote.
+    """
+
+    message: Message
+    seq: int
+    place: int
+    turn_id: str | None
+    at: float
+    partial: bool = False
+
+
+class CallState(StrEnum):
+    """Where a tool call stands: only STARTED and UNKNOWN may have had an effect."""
+
+    INTENDED = "intended"
+    STARTED = "started"
+    COMMITTED = "committed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a tool call; not ``known`` is whether it took effect."""
+
+    output: ToolOutput
+    known: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +179,13 @@ class Step:
         seq: The number of ``message``, the session's next.
         message: What was said. The calls it asks for are intended from now on,
             unless the turn ends with it; those it answers have ended.
+        behind: The number of the message that ``message`` stands behind, where later
+            ones have been written: a resumed turn answers in its own place.
+        unknown: The calls that ``message`` answers without knowing their outcome.
         opened: The id of the agent whose turn begins.
-        reopened: An interrupted or failed turn goes on.
+        digest: With ``opened``: what the turn's id was given for.
+        reopened: An interrupted or failed turn goes on, and what it was saying when
+            it broke off is no longer part of the session.
         spent: What the model call took.
         closed: How the turn ended. When it is not DONE, ``message`` broke off, and
             how its running calls ended will not be known.
@@ -146,7 +196,10 @@ class Step:
     at: float
     seq: int = 0
     message: Message | None = None
+    behind: int | None = None
+    unknown: frozenset[str] = frozenset()
     opened: str | None = None
+    digest: str | None = None
     reopened: bool = False
     spent: Spent | None = None
     closed: TurnRecord | None = None
@@ -165,7 +218,10 @@ class AgentRows(Protocol):
         """Write how the agent stands now."""
 
     async def switch_session(self, agent: Agent, old: str) -> None:
-        """Give the agent the empty session it names and delete its old one."""
+        """Give the agent the empty session it names and delete its old one.
+
+        NotFound when ``old`` is not the agent's session now, or it has gone.
+        """
 
     async def delete(self, agent_id: str) -> None:
         """Remove an agent with its sessions and its memory; its usage stays."""
@@ -177,8 +233,20 @@ class Sessions(Protocol):
     async def get(self, session_id: str) -> Session:
         """Read a session's row, or raise NotFound."""
 
+    async def of_agent(self, agent_id: str) -> Session:
+        """Read the row of an agent's own session, or raise NotFound."""
+
+    async def entries(self, session: Session) -> list[Entry]:
+        """Read what is not summarised, as it stands: each turn in its own place."""
+
     async def history(self, session: Session) -> list[Message]:
         """Read the conversation as a model sees it, the summary first."""
+
+    async def turns(self, session_id: str) -> Mapping[str, TurnRecord]:
+        """Read how the turns that spoke in a session stand, by id."""
+
+    async def erase(self, session_id: str) -> None:
+        """Delete a session that is no agent's own, with its messages and turns."""
 
     async def list(self) -> Sequence[SessionItem]:
         """All sessions that agents own, oldest first."""
@@ -187,9 +255,12 @@ class Sessions(Protocol):
         """Switch extended thinking for the session."""
 
     async def compact(
-        self, session_id: str, first_seq: int, summary: Message, spent: Spent
+        self, session: Session, first_seq: int, summary: Message, spent: Spent
     ) -> None:
-        """Let the summary stand for what is before ``first_seq``; nothing is lost."""
+        """Let the summary stand for what is before ``first_seq``; nothing is lost.
+
+        Conflict when the session has been compacted or deleted since it was read.
+        """
 
 
 class Journal(Protocol):
@@ -203,11 +274,21 @@ class Journal(Protocol):
         number, so that neither overwrites the other.
         """
 
-    def start_call(self, turn_id: str, call_id: str) -> asyncio.Future[None]:
-        """Write that an effect is about to begin."""
+    def start_call(
+        self, turn_id: str, call_id: str, ended: Sequence[Outcome] = ()
+    ) -> asyncio.Future[None]:
+        """Write that an effect is about to begin, and what came of those before it."""
+
+    async def calls(
+        self, turn_id: str
+    ) -> Mapping[str, tuple[CallState, ToolOutput | None]]:
+        """Read how a turn's calls stand, by id, with the outcome where it is kept."""
 
     async def find(self, turn_id: str) -> TurnRecord | None:
         """Read a turn, or None when there is none."""
+
+    async def said(self, session_id: str, turn_id: str) -> list[Entry]:
+        """Read what was said in a turn, also when it has been summarised."""
 
     async def interrupt_all(self) -> int:
         """At boot: mark what the last process left running; count the turns."""

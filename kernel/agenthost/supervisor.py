@@ -98,15 +98,15 @@ class Supervisor:
         return named
 
     async def reset_session(self, agent: Agent) -> Agent:
-        """Stop the running turn and give the agent an empty session."""
-        await self._daemon.turns.stop_and_wait(agent.id, "the session was reset")
-        return await self._daemon.agents.new_session(agent)
+        """Stop what runs or waits and give the agent an empty session."""
+        return await self._daemon.turns.reset(agent)
 
     async def delete(self, agent: Agent) -> None:
         """Stop the agent's turns and remove it, its memory and its workspace."""
         daemon = self._daemon
-        await daemon.turns.stop_and_wait(agent.id, "the agent was deleted")
-        await daemon.agents.delete(agent)
+        with daemon.agents.retired(agent):
+            await daemon.turns.stop_all(agent.id, "the agent was deleted")
+            await daemon.agents.delete(agent)
         daemon.toolbox.forget(agent.id)
         await asyncio.to_thread(daemon.files.workspace(agent.id).remove)
         self._tell("agent_terminated", agent)

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from uuid import uuid4
 
-from agenthost_chat.chat import Message, Role, Text, Usage
+from agenthost_chat.chat import Message, Role, Text
 from agenthost_chat.history import repaired
 
 from ..context import OPERATOR, AgentView, Context, Principal, PrincipalKind
-from ..errors import AgentHostError, Conflict, InvalidInput, TooLarge, Unavailable
+from ..errors import (
+    AgentHostError,
+    Conflict,
+    InvalidInput,
+    Mismatch,
+    NotFound,
+    TooLarge,
+    TurnFailed,
+    Unavailable,
+)
 from ..model_port import Pool
 from ..record_port import TurnRecord, TurnState
 from .events import NOTHING
 from .mailbox import Mailboxes
-from .run import Progress, Run, TurnFailed
-from .turn import NO_OPTIONS, Turn, TurnOptions
+from .resume import Past
+from .run import Run
+from .slots import Slots
+from .turn import NO_OPTIONS, Turn, TurnOptions, Watcher
+from .unclosed import Unclosed
+from .waits import ring
 from .warm import Conversation, WarmSessions
+from .work import Work
 
 if TYPE_CHECKING:
     from ..agents import Agent
@@ -28,9 +42,13 @@ if TYPE_CHECKING:
     from ..ports import Condensed
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 MESSAGE_BYTES = 64 * 1024
 CALL_DEPTH = 5
+WAITING_FOR_EACH_RUNNING = 16
+STOP_PATIENCE = 10.0
+RETRY_IN = 5
 
 
 def user_message(text: str) -> Message:
@@ -53,14 +71,40 @@ class Turns:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self._mailboxes = Mailboxes()
-        self._live: dict[str, Turn] = {}
+        self._slots = Slots(daemon.config.turns.max_concurrent)
+        self._live: dict[str, Work] = {}
         self._warm = WarmSessions()
+        self._past = Past(daemon)
+        self._unclosed = Unclosed(daemon)
         self._draining = False
+        self._listeners: list[Callable[[Turn], None]] = []
 
     @property
     def running(self) -> int:
-        """How many turns run or wait."""
+        """How many turns, compactions and resets run or wait."""
         return len(self._live)
+
+    @overload
+    def start(
+        self,
+        context: Context,
+        agent: Agent,
+        message: Message,
+        options: TurnOptions = ...,
+        *,
+        watch: Literal[False] = ...,
+    ) -> Turn: ...
+
+    @overload
+    def start(
+        self,
+        context: Context,
+        agent: Agent,
+        message: Message,
+        options: TurnOptions = ...,
+        *,
+        watch: Literal[True],
+    ) -> Watcher: ...
 
     def start(
         self,
@@ -68,7 +112,9 @@ class Turns:
         agent: Agent,
         message: Message,
         options: TurnOptions = NO_OPTIONS,
-    ) -> Turn:
+        *,
+        watch: bool = False,
+    ) -> Turn | Watcher:
         """Start a turn; watch it, wait for it or stop it through what is returned.
 
         Args:
@@ -76,35 +122,76 @@ class Turns:
             agent: Who answers.
             message: What the user says.
             options: What this turn sets differently.
+            watch: Subscribe to its events before the first: the subscription is
+                returned, its ``turn`` is the turn. Of a turn whose id is known it
+                begins with what was said before.
 
         Raises:
-            Conflict: The agent is suspended or terminated, or would wait for itself.
-            Unavailable: The daemon is draining.
+            Conflict: The agent is suspended or terminated, or the call would wait for
+                itself.
+            Mismatch: The turn's id was given for something else.
+            Unavailable: The daemon is draining, or too many turns wait.
         """
         if self._draining:
             raise Unavailable("draining: the daemon is shutting down")
         agent.check_accepts_messages()
-        session = options.session_id or agent.session_id
         turn_id = options.turn_id or str(uuid4())
         known = self._live.get(turn_id)
-        if known is not None and not known.ended:
-            return known
-        _check_chain(context, agent, session)
-        limit = self._daemon.config.turns.max_concurrent
-        if len(self._live) >= limit:
-            raise Unavailable(f"{limit} turns are running or waiting; try again soon")
-        view = AgentView(agent.id, agent.name, agent.manifest, session)
-        rights = self._daemon.toolbox.rights_of(agent.id, agent.manifest)
-        principal = Principal(PrincipalKind.AGENT, agent.name, rights.grants)
-        context = context.for_agent(view, principal, turn_id)
-        if options.max_cost_micro_usd is not None:
-            pool = Pool(options.max_cost_micro_usd)
-            context = replace(context, pools=(*context.pools, pool))
-        turn = Turn(turn_id, context, message, options)
-        self._live[turn_id] = turn
-        turn.task = asyncio.create_task(self._serve(turn))
-        turn.task.add_done_callback(lambda _: self._ended(turn))
-        return turn
+        if isinstance(known, Turn) and not known.ended:
+            _check_digest(options, known.options.digest)
+            return known.watch(0) if watch else known
+        self._check_room(context, agent, options.session_id or agent.session_id)
+        turn = Turn(
+            turn_id, self._inside(context, agent, turn_id, options), message, options
+        )
+        watcher = turn.watch() if watch else None
+        self._begin(turn, self._serve(turn))
+        return watcher or turn
+
+    async def resume(self, context: Context, agent: Agent, turn_id: str) -> Watcher:
+        """Go on with a turn that was interrupted or failed, in its own place.
+
+        Raises:
+            NotFound: The agent has no such turn.
+            Conflict: Its question is no longer in the session.
+        """
+        live = self._live_turn(agent, turn_id)
+        if live is not None:
+            return live.watch(0)
+        record, spoken = await self._past.of(agent, turn_id)
+        question = next((m for m in spoken if m.role is Role.USER), None)
+        if question is None:
+            raise Conflict("the turn's question is no longer in the session; ask again")
+        options = TurnOptions(
+            turn_id, digest=record.digest, session_id=record.session_id
+        )
+        return self.start(context, agent, question, options, watch=True)
+
+    async def attach(self, agent: Agent, turn_id: str, offset: int = 0) -> Watcher:
+        """Watch a turn that somebody else started, or one that has ended.
+
+        Args:
+            agent: Who answers in it.
+            turn_id: The turn.
+            offset: How many of its characters the watcher has: what was said and done
+                behind them is told first.
+
+        Raises:
+            NotFound: The agent has no such turn.
+        """
+        live = self._live_turn(agent, turn_id)
+        if live is not None:
+            return live.watch(offset)
+        return await self._past.told(agent, turn_id, offset)
+
+    def listen(self, listener: Callable[[Turn], None]) -> Callable[[], None]:
+        """Call a function with each turn that begins to run.
+
+        Returns:
+            A function that ends it.
+        """
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     async def call_agent(self, context: Context, reference: str, message: str) -> str:
         """Ask another agent on behalf of a turn and wait for its answer.
@@ -114,32 +201,67 @@ class Turns:
             Conflict: The call would wait for itself, or is nested too deeply.
         """
         agent = self._daemon.agents.find(reference)
+        caller = self._live.get(context.turn_id or "")
         turn = self.start(context, agent, user_message(message))
+        if not isinstance(caller, Turn) or caller.slot is None:
+            return await self._asked(turn)
+        caller.asked.append(turn)
         try:
-            return (await turn.result()).text
-        except asyncio.CancelledError:
-            turn.cancel("the caller was stopped")
-            raise
+            # While it waits, the caller's slot is for others and its clock stands.
+            async with caller.slot.aside():
+                return await self._asked(turn)
+        finally:
+            caller.asked.remove(turn)
 
-    def stop(self, agent_id: str, reason: str) -> int:
-        """Stop all turns of an agent; return how many were running."""
-        return sum(turn.cancel(reason) for turn in self._of(agent_id))
+    async def stop(self, agent: Agent, reason: str, session_id: str = "") -> int:
+        """End what runs in a session, the agent's own by default; what waits goes on.
 
-    async def stop_and_wait(self, agent_id: str, reason: str) -> None:
-        """Stop all turns of an agent and wait until their rows are closed."""
-        self.stop(agent_id, reason)
-        mine = [turn.task for turn in self._of(agent_id)]
-        await asyncio.gather(*filter(None, mine), return_exceptions=True)
+        Returns:
+            How many turns or compactions were stopped: 0 or 1. It is closed on disk.
+        """
+        runs = self._mailboxes.ahead(session_id or agent.session_id)[:1]
+        own = [work for work in runs if work.agent.id == agent.id]
+        return await self._stop(own, reason)
+
+    async def stop_all(self, agent_id: str, reason: str) -> int:
+        """End all that runs or waits for an agent, and wait until it is closed."""
+        return await self._stop(self._of(agent_id), reason)
 
     async def compact(self, agent: Agent) -> Condensed:
-        """Compact the agent's session inside its mailbox, when it is long enough."""
-        async with self._mailboxes.hold(agent.session_id):
-            session = await self._daemon.sessions.get(agent.session_id)
+        """Compact the agent's session inside its mailbox, when it is long enough.
+
+        Raises:
+            Cancelled: It was stopped.
+        """
+
+        async def work(session_id: str) -> Condensed:
+            session = await self._daemon.sessions.get(session_id)
             target = self._daemon.supervisor.target_of(agent)
             self._warm.forget(session.id)
             view = AgentView(agent.id, agent.name, agent.manifest, session.id)
             context = Context(self._daemon, OPERATOR, agent=view)
             return await self._daemon.compaction.by_count(session, target, context)
+
+        return await self._apart(agent, work)
+
+    async def reset(self, agent: Agent) -> Agent:
+        """Give the agent an empty session; what runs or waits in its old is stopped.
+
+        Of several resets at once one changes the session, and all tell of that one.
+        """
+        old = agent.session_id
+        for work in self._mailboxes.ahead(old):
+            work.cancel("the session was reset")
+
+        async def switch(session_id: str) -> Agent:
+            now = self._daemon.agents.get(agent.id)
+            if session_id != old:
+                return now
+            self._warm.forget(old)
+            return await self._daemon.agents.new_session(now)
+
+        # Sealed: neither a stop nor another reset ends one that waits its turn.
+        return await self._apart(agent, switch, sealed=True)
 
     async def set_thinking(self, session_id: str, *, on: bool) -> None:
         """Switch extended thinking, from the session's next turn on."""
@@ -151,116 +273,230 @@ class Turns:
         self._draining = True
 
     async def drain(self, patience: float) -> None:
-        """Wait for running turns, then stop what is left."""
+        """Wait for running turns, then interrupt what is left: it can be resumed."""
         self.refuse_new()
-        tasks = {turn.task for turn in self._live.values() if turn.task is not None}
+        tasks = {work.task for work in self._live.values() if work.task is not None}
         if tasks:
+            log.info("waiting up to %g s for %d turns", patience, len(tasks))
             await asyncio.wait(tasks, timeout=patience)
-        for turn in list(self._live.values()):
-            turn.cancel("the daemon is shutting down")
+        for work in list(self._live.values()):
+            work.cancel("the daemon is shutting down", TurnState.INTERRUPTED)
         if tasks:
             await asyncio.wait(tasks, timeout=5.0)
+        await self._unclosed.give_up()
+
+    def _begin(self, work: Work, doing: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        self._live[work.id] = work
+        task = asyncio.create_task(doing)
+        work.task = task
+        task.add_done_callback(lambda _: self._ended(work))
+        return task
+
+    def _ended(self, work: Work) -> None:
+        """Close what a task that was cancelled before its first step left open."""
+        if self._live.get(work.id) is work:
+            del self._live[work.id]
+        if isinstance(work, Turn):
+            work.fail(work.stopped())
+
+    async def _apart(
+        self, agent: Agent, do: Callable[[str], Awaitable[T]], *, sealed: bool = False
+    ) -> T:
+        """Do something else than a turn inside the agent's mailbox.
+
+        It is drained, and unless it is sealed stopped, as a turn is; who asked for it
+        may leave.
+        """
+        work_id = str(uuid4())
+        work = Work(
+            work_id, self._inside(Context(self._daemon, OPERATOR), agent, work_id)
+        )
+        work.sealed = sealed
+
+        async def inside() -> T:
+            while True:
+                async with self._mailboxes.hold(work.agent.session_id, work):
+                    if not self._moved(work):
+                        work.runs = True
+                        return await do(work.agent.session_id)
+                self._move(work)
+
+        task = self._begin(work, inside())
+        # Whoever asked may be gone when it fails: then nobody else looks at it.
+        task.add_done_callback(lambda each: each.cancelled() or each.exception())
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if work.cancelled_for is None:
+                raise
+            raise work.stopped() from None
+
+    async def _stop(self, works: Sequence[Work], reason: str) -> int:
+        stopped = [work for work in works if work.cancel(reason)]
+        tasks = [work.task for work in works if work.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=STOP_PATIENCE)
+        return len(stopped)
+
+    async def _asked(self, turn: Turn) -> str:
+        try:
+            return (await turn.result()).text
+        except asyncio.CancelledError:
+            turn.cancel("the caller was stopped")
+            raise
+
+    def _check_room(self, context: Context, agent: Agent, session_id: str) -> None:
+        limit = self._daemon.config.turns.max_concurrent
+        if len(self._live) >= limit * (1 + WAITING_FOR_EACH_RUNNING):
+            full = Unavailable(f"{len(self._live)} turns run or wait; try again soon")
+            full.retry_in = RETRY_IN
+            raise full
+        caller = self._live.get(context.turn_id or "")
+        if caller is not None and (names := ring(self._mailboxes, caller, session_id)):
+            raise Conflict(
+                f"agent {agent.name!r} waits for this call ({' -> '.join(names)}); "
+                "it cannot call itself"
+            )
+        if len(context.chain) >= CALL_DEPTH:
+            raise Conflict(f"agent calls are nested {CALL_DEPTH} deep; answer instead")
+
+    def _inside(
+        self,
+        context: Context,
+        agent: Agent,
+        work_id: str,
+        options: TurnOptions = NO_OPTIONS,
+    ) -> Context:
+        session = options.session_id or agent.session_id
+        view = AgentView(agent.id, agent.name, agent.manifest, session)
+        rights = self._daemon.toolbox.rights_of(agent.id, agent.manifest)
+        principal = Principal(PrincipalKind.AGENT, agent.name, rights.grants)
+        context = context.for_agent(view, principal, work_id)
+        if options.max_cost_micro_usd is not None:
+            pool = Pool(options.max_cost_micro_usd)
+            context = replace(context, pools=(*context.pools, pool))
+        return context
+
+    def _moved(self, work: Work) -> bool:
+        """Whether the agent's own session was reset while this waited in it."""
+        if isinstance(work, Turn) and work.options.session_id is not None:
+            return False
+        now = self._daemon.agents.get(work.agent.id)
+        return now.session_id != work.agent.session_id
+
+    def _move(self, work: Work) -> None:
+        now = self._daemon.agents.get(work.agent.id)
+        work.context = work.context.moved(now.session_id)
 
     async def _serve(self, turn: Turn) -> None:
         with self._daemon.observers.watch(turn.context, turn.message) as seen:
-            await self._conduct(turn)
+            try:
+                while not await self._held(turn):
+                    self._move(turn)
+            except asyncio.CancelledError:
+                turn.fail(turn.stopped())
+            except AgentHostError as error:
+                turn.fail(error)
             if seen is not None:
                 seen.result, seen.error = turn.ending()
 
-    async def _conduct(self, turn: Turn) -> None:
-        run: Run | None = None
-        try:
-            session_id = turn.agent.session_id
-            async with self._mailboxes.hold(session_id):
+    async def _held(self, turn: Turn) -> bool:
+        """Run the turn in its mailbox; False when the session was reset meanwhile.
+
+        The mailbox is kept until the turn's last row is on disk, however it ends: the
+        next turn reads the session and goes on from its numbers.
+        """
+        session_id = turn.agent.session_id
+        async with self._mailboxes.hold(session_id, turn):
+            if self._moved(turn):
+                return False
+            limit = self._daemon.config.turns.max_seconds
+            async with self._slots.take(limit, turn.expire) as turn.slot:
+                turn.runs = True
+                for tell in self._listeners:
+                    tell(turn)
                 warm = self._warm.take(session_id)
                 left = None
                 try:
-                    run = await self._prepare(turn, warm)
-                    if run is not None:
-                        turn.finish(await run.converse())
-                        left = run.left()
+                    left = await self._conduct(turn, warm)
                 finally:
                     self._warm.give_back(session_id, left)
+        return True
+
+    async def _conduct(
+        self, turn: Turn, warm: Conversation | None
+    ) -> Conversation | None:
+        """Run a turn to its end; return the session as it left it, if it can tell."""
+        run: Run | None = None
+        try:
+            run = await self._prepare(turn, warm)
+            if run is not None:
+                if run.resumed:
+                    await run.go_on()
+                turn.finish(await run.converse())
+                return run.left()
         except asyncio.CancelledError:
-            await self._end(turn, run, turn.stopped(), TurnState.CANCELLED)
+            await self._end(turn, run, turn.stopped(), turn.ends_as)
         except AgentHostError as error:
             await self._end(turn, run, error, TurnState.FAILED)
-        except Exception:
+        except BaseException:
+            # Also SystemExit: a driver or an observer ends its turn, not the daemon.
             log.exception("turn %s failed", turn.id)
             ours = TurnFailed("the turn failed for an internal reason; see the log")
             await self._end(turn, run, ours, TurnState.FAILED)
-
-    def _ended(self, turn: Turn) -> None:
-        """Close what a task that was cancelled before its first step left open."""
-        if self._live.get(turn.id) is turn:
-            del self._live[turn.id]
-        turn.fail(turn.stopped())
+        return None
 
     async def _prepare(self, turn: Turn, warm: Conversation | None) -> Run | None:
         """Load the session and begin; None when the turn had already ended."""
-        known = None
+        await self._unclosed.close(turn.agent.session_id)
         if turn.options.turn_id is not None:
             known = await self._daemon.journal.find(turn.id)
-            if known is not None and _replayed(turn, known):
-                return None
-        said = warm or await self._read(turn.agent.session_id)
-        target = self._daemon.supervisor.target_of(
-            self._daemon.agents.get(turn.agent.id)
-        )
+            if known is not None:
+                _check_digest(turn.options, known.digest)
+                if await self._past.replayed(turn, known):
+                    return None
+                return await self._past.resumed(turn)
+        said = warm or await self._past.conversation(turn.agent.session_id)
+        agent = self._daemon.agents.get(turn.agent.id)
+        target = self._daemon.supervisor.target_of(agent)
         if turn.options.history is not None:
             said = Conversation(said.session, repaired(turn.options.history))
         elif await self._daemon.compaction.before_turn(said, target, turn.context):
-            said = await self._read(turn.agent.session_id)
+            said = await self._past.conversation(turn.agent.session_id)
         run = Run(self._daemon, turn, said, target)
-        if known is not None:
-            await self._recall(turn, run.progress)
-        run.begin(resumed=known is not None)
+        run.begin()
         return run
-
-    async def _recall(self, turn: Turn, progress: Progress) -> None:
-        """Count what a resumed turn took before, also against its own limit."""
-        before = await self._daemon.usage.of_turn(turn.agent.id, turn.id)
-        progress.usage = Usage(before.input_tokens, before.output_tokens)
-        progress.cost = before.cost_micro_usd
-        if turn.options.max_cost_micro_usd is not None:
-            turn.context.pools[-1].used += before.cost_micro_usd
-
-    async def _read(self, session_id: str) -> Conversation:
-        sessions = self._daemon.sessions
-        session = await sessions.get(session_id)
-        return Conversation(session, repaired(await sessions.history(session)))
 
     async def _end(
         self, turn: Turn, run: Run | None, error: AgentHostError, state: TurnState
     ) -> None:
+        """Close a turn that has no answer; from here on it cannot be stopped."""
+        turn.seal()
         result = NOTHING
         if run is not None:
-            result = run.progress.result(run.progress.said)
+            result = run.progress.result(turn.saying)
             closed = TurnRecord(state, result, error)
-            # A session that was deleted meanwhile has nothing left to close.
-            with suppress(AgentHostError):
+            try:
                 await run.keep_what_was_said(closed)
+            except NotFound:
+                pass  # The session was deleted meanwhile: nothing is left to close.
+            except AgentHostError:
+                self._unclosed.keep(run.closing(closed))
         turn.fail(error, result)
 
-    def _of(self, agent_id: str) -> list[Turn]:
-        return [turn for turn in self._live.values() if turn.agent.id == agent_id]
+    def _live_turn(self, agent: Agent, turn_id: str) -> Turn | None:
+        live = self._live.get(turn_id)
+        if not isinstance(live, Turn) or live.ended or live.agent.id != agent.id:
+            return None
+        return live
+
+    def _of(self, agent_id: str) -> list[Work]:
+        return [work for work in self._live.values() if work.agent.id == agent_id]
 
 
-def _check_chain(context: Context, agent: Agent, session_id: str) -> None:
-    if session_id in context.chain:
-        raise Conflict(
-            f"agent {agent.name!r} is waiting for this call; it cannot call itself"
+def _check_digest(options: TurnOptions, digest: str | None) -> None:
+    if options.digest != digest:
+        raise Mismatch(
+            "this Idempotency-Key, or turn id, was given before with another body; "
+            "use a new one"
         )
-    if len(context.chain) >= CALL_DEPTH:
-        raise Conflict(f"agent calls are nested {CALL_DEPTH} deep; answer instead")
-
-
-def _replayed(turn: Turn, known: TurnRecord) -> bool:
-    """Give a turn that ended before its recorded end; False when it must go on."""
-    if known.state is TurnState.CANCELLED:
-        turn.fail(turn.stopped())
-        return True
-    if known.state is not TurnState.DONE:
-        return False
-    turn.finish(known.result)
-    return True

@@ -1,10 +1,11 @@
-"""What a turn tells those who watch it."""
+"""What a turn tells those who watch it, and how it is told again to who comes late."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from agenthost_chat.chat import JsonObject, Usage
+from agenthost_chat.chat import JsonObject, Message, Role, ToolOutput, Usage
 
 from ..errors import AgentHostError
 
@@ -14,13 +15,14 @@ class TurnResult:
     """How a turn ended: the answer and what it took.
 
     ``cost_micro_usd`` is in millionths of a US dollar, ``iterations`` the number of
-    model calls.
+    model calls, ``model`` the last one that answered, as ``provider/model``.
     """
 
     text: str
     usage: Usage
     iterations: int
     cost_micro_usd: int
+    model: str = ""
 
 
 NOTHING = TurnResult("", Usage(), 0, 0)
@@ -33,9 +35,10 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """More of the answer."""
+    """More of the answer; ``offset`` counts the turn's characters up to its end."""
 
     text: str
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +87,43 @@ class Failed:
 
 
 TurnEvent = Thinking | TextDelta | ToolStart | ToolEnd | Missed | Done | Failed
+
+
+def told_again(
+    spoken: Iterable[Message], saying: str = "", offset: int = 0
+) -> Iterator[TurnEvent]:
+    """Tell what a turn has said and done, as it was told the first time.
+
+    Args:
+        spoken: The turn's messages so far; its question is passed over.
+        saying: The words of the message that is not complete yet.
+        offset: The characters that the listener has. A tool call stands at the
+            characters said before it; those at the offset are told once more.
+    """
+    position = 0
+    inputs: dict[str, JsonObject] = {}
+    for message in spoken:
+        if message.role is Role.TOOL:
+            if position >= offset:
+                yield from _ends(message, inputs)
+        elif message.role is Role.ASSISTANT:
+            position += len(message.text)
+            yield from _words(message.text, position, offset)
+            inputs = {use.id: use.arguments for use in message.tool_uses}
+            if position >= offset:
+                for use in message.tool_uses:
+                    yield ToolStart(use.id, use.name, use.arguments)
+    yield from _words(saying, position + len(saying), offset)
+
+
+def _words(text: str, position: int, offset: int) -> Iterator[TextDelta]:
+    unheard = text[-(position - offset) :] if position > offset else ""
+    if unheard:
+        yield TextDelta(unheard, position)
+
+
+def _ends(message: Message, inputs: dict[str, JsonObject]) -> Iterator[ToolEnd]:
+    for part in message.parts:
+        if isinstance(part, ToolOutput):
+            input_ = inputs.get(part.id, {})
+            yield ToolEnd(part.id, part.name, input_, part.text, part.is_error)

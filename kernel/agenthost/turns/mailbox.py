@@ -1,12 +1,13 @@
-"""One mailbox a session: its turns and compactions run one after another."""
+"""One mailbox a session: turns, compactions and resets run one after another."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from ..errors import RateLimited
+from .work import Work
 
 WAITING_PER_SESSION = 64
 
@@ -15,25 +16,42 @@ class Mailboxes:
     """The mailboxes in use; one that nobody holds or waits for is forgotten."""
 
     def __init__(self) -> None:
-        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
+        # In order of arrival; the first holds the session, the others wait.
+        self._queues: dict[str, list[tuple[Work, asyncio.Future[None]]]] = {}
 
     @asynccontextmanager
-    async def hold(self, session_id: str) -> AsyncIterator[None]:
+    async def hold(self, session_id: str, work: Work) -> AsyncIterator[None]:
         """Wait for the session in order of arrival and keep it.
 
         Raises:
             RateLimited: Too many already wait for this session.
         """
-        lock, users = self._locks.get(session_id) or (asyncio.Lock(), 0)
-        if users >= WAITING_PER_SESSION:
+        queue = self._queues.setdefault(session_id, [])
+        if len(queue) >= WAITING_PER_SESSION:
             raise RateLimited(
-                f"{users} turns already wait for this session; wait for one to end"
+                f"{len(queue)} turns already wait for this session; wait for one to end"
             )
-        self._locks[session_id] = (lock, users + 1)
+        comes: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entry = (work, comes)
+        queue.append(entry)
         try:
-            async with lock:
-                yield
+            if queue[0] is not entry:
+                await comes
+            yield
         finally:
-            lock, users = self._locks.pop(session_id)
-            if users > 1:
-                self._locks[session_id] = (lock, users - 1)
+            first = queue[0] is entry
+            queue.remove(entry)
+            if not queue:
+                self._queues.pop(session_id, None)
+            # Also who was woken and cancelled in one moment hands the session on.
+            elif first and not queue[0][1].done():
+                queue[0][1].set_result(None)
+
+    def ahead(self, session_id: str, work: Work | None = None) -> Sequence[Work]:
+        """Who runs or waits in a session before ``work``; all when it is not there."""
+        found: list[Work] = []
+        for each, _ in self._queues.get(session_id, ()):
+            if each is work:
+                break
+            found.append(each)
+        return found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from agenthost_chat.chat import (
@@ -17,15 +18,18 @@ from agenthost_chat.chat import (
     Text,
     TextChunk,
     ToolDefinition,
+    ToolOutput,
     ToolUse,
     Usage,
 )
+from agenthost_chat.history import UNKNOWN
 
 from ..context import AgentView
-from ..errors import AgentHostError
+from ..errors import AgentHostError, TurnFailed
 from ..model_port import Answered, Payer, Target
-from ..record_port import Spent, Step, TurnRecord, TurnState
-from .events import TextDelta, Thinking, ToolEnd, ToolStart, TurnResult
+from ..record_port import CallState, Outcome, Spent, Step, TurnRecord, TurnState
+from .calls import unlike
+from .events import Thinking, ToolEnd, ToolStart, TurnResult
 from .prompt import system_prompt
 from .turn import Turn
 from .warm import Conversation
@@ -35,18 +39,17 @@ if TYPE_CHECKING:
 
 THINKING_BUDGET = 10_000
 TOGETHER = 0.05
-
-
-class TurnFailed(AgentHostError):
-    """The turn ended without an answer, for a reason of our own."""
-
-    code = "turn_failed"
+NOTHING_KNOWN: Mapping[str, Outcome] = MappingProxyType({})
+BROKEN_OFF = 16 * 1024
+"""So many characters of an answer that broke off are kept."""
 
 
 class Facts(TypedDict, total=False):
     """What a step may say besides its message, as :class:`Step` has it."""
 
+    unknown: frozenset[str]
     opened: str
+    digest: str | None
     reopened: bool
     spent: Spent
     closed: TurnRecord
@@ -59,56 +62,81 @@ class Progress:
     usage: Usage = field(default_factory=Usage)
     cost: int = 0
     iterations: int = 0
-    said: str = ""
+    model: str = ""
 
     def add(self, spent: Spent | None) -> None:
         """Count what a call has taken."""
         if spent is not None:
             self.usage += spent.usage
             self.cost += spent.cost_micro_usd
+            self.model = f"{spent.provider}/{spent.model}"
 
     def result(self, text: str) -> TurnResult:
         """The result with this answer."""
-        return TurnResult(text, self.usage, self.iterations, self.cost)
+        return TurnResult(text, self.usage, self.iterations, self.cost, self.model)
 
 
 class Run:
-    """The work of one turn, inside its session's mailbox."""
+    """The work of one turn, inside its session's mailbox.
+
+    Args:
+        daemon: What it works with.
+        turn: What is told of it.
+        said: The conversation up to where the turn goes on.
+        target: The model that is asked.
+        behind: Where a resumed turn goes on in the middle of a session: the number of
+            its last message.
+    """
 
     def __init__(
-        self, daemon: Daemon, turn: Turn, said: Conversation, target: Target
+        self,
+        daemon: Daemon,
+        turn: Turn,
+        said: Conversation,
+        target: Target,
+        behind: int | None = None,
     ) -> None:
         self.daemon = daemon
         self.turn = turn
         self.target = target
         self.session = said.session
         self.progress = Progress()
+        self.resumed = False
         self._said = said
+        self._behind = behind
         self._seq = said.session.next_seq
         self._steps: list[Step] = []
         self._commits: list[asyncio.Future[None]] = []
         self._latest: asyncio.TimerHandle | None = None
         self._lost = False
+        self._call_ids: set[str] = set()
+        self._effects: set[str] = set()
+        self._ended: list[Outcome] = []
 
-    def begin(self, *, resumed: bool) -> None:
-        """Take up the conversation.
+    def begin(self) -> None:
+        """Take up the conversation with the user's message.
 
-        The user message is on its way to disk now, or within ``TOGETHER`` seconds: when
-        nobody watches, a quick answer goes with it in one commit.
+        It is on its way to disk now, or within ``TOGETHER`` seconds: when nobody
+        watches, a quick answer goes with it in one commit.
         """
-        if resumed:
-            said = self._said.messages
-            while said and _is_answer(said[-1]):
-                said.pop()
-            self._note(reopened=True)
-        else:
-            self._said.add(self.turn.message)
-            self._note(self.turn.message, opened=self.session.agent_id)
-        if resumed or self.turn.watched:
+        turn = self.turn
+        self._said.add(turn.message)
+        opened, digest = self.session.agent_id, turn.options.digest
+        self._note(turn.message, opened=opened, digest=digest)
+        if turn.watched:
             self._flush()
         else:
             loop = asyncio.get_running_loop()
             self._latest = loop.call_later(TOGETHER, self._flush_in_time)
+
+    async def go_on(self) -> None:
+        """Take up a turn that was cut off, its unanswered calls first."""
+        self._note(reopened=True)
+        self._flush()
+        spoken = self.turn.spoken
+        self._call_ids.update(use.id for m in spoken for use in m.tool_uses)
+        if spoken and (calls := spoken[-1].tool_uses):
+            await self._answer_calls(calls)
 
     async def converse(self) -> TurnResult:
         """Ask the model and run its tools until it answers.
@@ -126,7 +154,8 @@ class Run:
         if temperature is None:
             temperature = choice.temperature
         limit = self.daemon.config.turns.max_iterations
-        self.turn.emit(Thinking())
+        if self.turn.watched:
+            self.turn.emit(Thinking())
         while self.progress.iterations < limit:
             request = ChatRequest(
                 model=target.model.upstream_id,
@@ -146,31 +175,39 @@ class Run:
                 if seen is not None:
                     seen.result, seen.spent = completion, spent
             self.progress.add(spent)
-            calls = completion.message.tool_uses
+            message = unlike(self._call_ids, completion.message)
+            calls = message.tool_uses
             if completion.finish is not Finish.TOOL_USE or not calls:
-                return await self._answer(completion.message, spent)
-            await self._run_tools(completion.message, calls, spent)
+                return await self._answer(message, spent)
+            self._spoke(message)
+            self._note(message, spent=spent)
+            await self._settled()
+            await self._run_tools(calls)
         raise TurnFailed(
             f"the model still asked for tools after {limit} calls; simplify the "
             "request or raise turns.max_iterations"
         )
 
     def left(self) -> Conversation | None:
-        """The session as this turn left it; None when its history was given."""
-        if self.turn.options.history is not None:
+        """The session as this turn left it; None when it cannot tell."""
+        if self.turn.options.history is not None or self._behind is not None:
             return None
         self._said.session = replace(self.session, next_seq=self._seq)
         return self._said
 
     async def keep_what_was_said(self, closed: TurnRecord) -> None:
         """Close the turn's row; words already delivered stay in the session."""
-        await self._settled()
         with suppress(AgentHostError):
             await self._settled()
-        said = "" if self._lost else self.progress.said
+        said = "" if self._lost else _shortened(self.turn.saying)
         message = Message(Role.ASSISTANT, (Text(said),)) if said else None
         self._note(message, closed=closed)
         await self._settled()
+
+    def closing(self, closed: TurnRecord) -> Step:
+        """What closes the turn's row, without words: for a store that took none."""
+        now = self.daemon.clock.time()
+        return Step(self.session.id, self.turn.id, now, closed=closed)
 
     async def _ask(self, request: ChatRequest, payer: Payer) -> Answered:
         self.progress.iterations += 1
@@ -187,8 +224,7 @@ class Run:
                 if self.turn.watched and (self._steps or self._commits):
                     await self._settled()
                 if isinstance(delta, TextChunk):
-                    self.progress.said += delta.text
-                    self.turn.emit(TextDelta(delta.text))
+                    self.turn.say(delta.text)
                 elif isinstance(delta, Answered):
                     return delta
         raise TurnFailed("the model call ended without an answer")
@@ -198,37 +234,66 @@ class Run:
             message = Message(Role.ASSISTANT, (Text(""),))
         result = self.progress.result(message.text)
         self.turn.seal()
-        self.progress.said = ""
-        self._said.add(message)
+        self._spoke(message)
         closed = TurnRecord(TurnState.DONE, result)
         self._note(message, spent=spent, closed=closed)
         await self._settled()
         return result
 
-    async def _run_tools(
-        self, message: Message, calls: tuple[ToolUse, ...], spent: Spent
-    ) -> None:
-        self.progress.said = ""
-        self._said.add(message)
-        self._note(message, spent=spent)
-        await self._settled()
-        inputs = {call.id: call.arguments for call in calls}
+    async def _answer_calls(self, calls: Sequence[ToolUse]) -> None:
+        """Answer calls that a cut off turn left open, by what the journal knows.
+
+        One that was only intended runs, and so does one that may run twice; the rest
+        is told as it was written down, or as unknown.
+        """
+        journal = await self.daemon.journal.calls(self.turn.id)
+        known: dict[str, Outcome] = {}
         for call in calls:
-            self.turn.emit(ToolStart(call.id, call.name, call.arguments))
-        outputs = []
+            state, output = journal.get(call.id, (CallState.UNKNOWN, None))
+            begun = state is not CallState.INTENDED
+            if output is not None:
+                known[call.id] = Outcome(output, state is CallState.COMMITTED)
+            elif begun and not self.daemon.toolbox.repeatable(call.name):
+                lost = ToolOutput(call.id, call.name, UNKNOWN, is_error=True)
+                known[call.id] = Outcome(lost, known=False)
+        await self._run_tools(calls, known)
+
+    async def _run_tools(
+        self, calls: Sequence[ToolUse], known: Mapping[str, Outcome] = NOTHING_KNOWN
+    ) -> None:
+        inputs = {call.id: call.arguments for call in calls}
+        left = [call for call in calls if call.id not in known]
+        if self.turn.watched:
+            for call in left:
+                self.turn.emit(ToolStart(call.id, call.name, call.arguments))
+        outcomes = dict(known)
         toolbox = self.daemon.toolbox
-        async for out in toolbox.run(self.turn.context, calls, self._before_effect):
-            outputs.append(out)
+        async for outcome in toolbox.run(self.turn.context, left, self._before_effect):
+            out = outcome.output
+            outcomes[out.id] = outcome
+            # A read rides with the step: it is asked anew if that is lost.
+            if out.id in self._effects:
+                self._ended.append(outcome)
             self.turn.emit(
                 ToolEnd(out.id, out.name, inputs[out.id], out.text, out.is_error)
             )
-        answers = Message(Role.TOOL, tuple(outputs))
-        self._said.add(answers)
-        self._note(answers)
+        self._ended = []
+        outputs = tuple(outcomes[call.id].output for call in calls)
+        unknown = frozenset(id_ for id_, each in outcomes.items() if not each.known)
+        answers = Message(Role.TOOL, outputs)
+        self._spoke(answers)
+        self._note(answers, unknown=unknown)
         self._flush()
 
     async def _before_effect(self, call: ToolUse) -> None:
-        await self.daemon.journal.start_call(self.turn.id, call.id)
+        # What came of the effects before this one is durable before it begins.
+        ended, self._ended = tuple(self._ended), []
+        self._effects.add(call.id)
+        await self.daemon.journal.start_call(self.turn.id, call.id, ended)
+
+    def _spoke(self, message: Message) -> None:
+        self._said.add(message)
+        self.turn.spoke(message)
 
     def _tools(self, agent: AgentView) -> tuple[ToolDefinition, ...]:
         if not self.target.model.supports_tools:
@@ -247,6 +312,7 @@ class Run:
             at=self.daemon.clock.time(),
             seq=self._seq,
             message=message,
+            behind=self._behind,
             **facts,
         )
         if message is not None:
@@ -285,5 +351,11 @@ class Run:
             self._commits.pop(0)
 
 
-def _is_answer(message: Message) -> bool:
-    return message.role is Role.ASSISTANT and not message.tool_uses
+def _shortened(text: str) -> str:
+    """Cut what is kept of an answer that broke off; what is left out is told."""
+    left_out = len(text) - BROKEN_OFF
+    if left_out <= 0:
+        return text
+    return (
+        f"{text[:BROKEN_OFF]}\n[the answer broke off; {left_out} characters left out]"
+    )

@@ -10,15 +10,24 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from agenthost_chat.chat import ToolDefinition, ToolOutput, ToolUse
+from agenthost_chat.history import UNKNOWN
 from agenthost_toml.suggest import did_you_mean
 from pydantic import BaseModel, ValidationError
 
 from ..authorize import authorize
 from ..context import Context, Grants
-from ..errors import AgentHostError, InvalidInput, NotFound
+from ..errors import (
+    AgentHostError,
+    InvalidInput,
+    NotFound,
+    OutcomeUnknown,
+    RateLimited,
+)
 from ..observe import Observers
 from ..plugins.guards import Guard, Guards, ToolCallCase, ToolResultCase
 from ..plugins.specs import Effect, ToolSpec
+from ..record_port import Outcome
+from .calls import Pace
 
 if TYPE_CHECKING:
     from ..manifest import Manifest
@@ -27,6 +36,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RESULT_CHARACTERS = 100_000
+STEP_BYTES = 400_000
+CALLS_PER_ANSWER = 64
+CALLS_TOGETHER = 8
+AGAIN_IS_FINE = "Calling it again is safe."
 BeforeEffect = Callable[[ToolUse], Awaitable[None]]
 
 
@@ -48,6 +61,7 @@ class Toolbox:
         self._guards = guards
         self._observers = observers
         self._rights: dict[str, tuple[Manifest, Rights]] = {}
+        self._pace = Pace()
 
     def rights_of(self, agent_id: str, manifest: Manifest) -> Rights:
         """What an agent may do, and the tools its model is shown, sorted by name."""
@@ -63,27 +77,49 @@ class Toolbox:
     def forget(self, agent_id: str) -> None:
         """Forget a deleted agent's rights."""
         self._rights.pop(agent_id, None)
+        self._pace.forget(agent_id)
+
+    def repeatable(self, name: str) -> bool:
+        """Tell whether calling the tool twice is the same as once."""
+        try:
+            spec = self._registry.tool(name).spec
+        except NotFound:
+            return True
+        return spec.idempotent or spec.effect is Effect.READ
 
     async def run(
         self, context: Context, calls: Sequence[ToolUse], before_effect: BeforeEffect
-    ) -> AsyncIterator[ToolOutput]:
+    ) -> AsyncIterator[Outcome]:
         """Run the calls of a step in order; neighbouring reads run together.
 
-        ``before_effect`` is awaited before a call that changes something, so that the
-        journal knows of it first.
+        Of an answer with very many calls only the first run, and what they say is cut
+        to what a model can use in one step.
+
+        Args:
+            context: For which agent, in which turn.
+            calls: What the model asks for.
+            before_effect: Awaited before a call that changes something, so that the
+                journal knows of it first.
         """
-        for group in self._groups(calls):
-            outputs = await asyncio.gather(
+        room = STEP_BYTES
+        for group in self._groups(calls[:CALLS_PER_ANSWER]):
+            outcomes = await asyncio.gather(
                 *(self._one(context, call, before_effect) for call in group)
             )
-            for output in outputs:
-                yield output
+            for outcome in outcomes:
+                fitting = _fitting(outcome, room)
+                room -= len(fitting.output.text.encode("utf-8", "surrogatepass"))
+                yield fitting
+        for call in calls[CALLS_PER_ANSWER:]:
+            many = f"not run: at most {CALLS_PER_ANSWER} calls in one answer"
+            yield _failed(call, many)
 
     def _groups(self, calls: Sequence[ToolUse]) -> list[list[ToolUse]]:
         groups: list[list[ToolUse]] = []
         for reads, run in groupby(calls, lambda call: self._reads(call.name)):
             together = list(run)
-            groups += [together] if reads else [[call] for call in together]
+            size = CALLS_TOGETHER if reads else 1
+            groups += [together[i : i + size] for i in range(0, len(together), size)]
         return groups
 
     def _reads(self, name: str) -> bool:
@@ -94,28 +130,62 @@ class Toolbox:
 
     async def _one(
         self, context: Context, call: ToolUse, before_effect: BeforeEffect
-    ) -> ToolOutput:
+    ) -> Outcome:
+        with self._observers.watch(context, call) as seen:
+            inside = context if seen is None else replace(context, cause=seen.id)
+            outcome = await self._outcome(inside, call, before_effect)
+            try:
+                outcome = self._checked(context, outcome)
+            except AgentHostError as error:
+                outcome = replace(outcome, output=_failed(call, error.message).output)
+            if seen is not None:
+                seen.result = outcome.output
+            return outcome
+
+    def _checked(self, context: Context, outcome: Outcome) -> Outcome:
+        """Let the guards read what the model will, errors included.
+
+        Raises:
+            AgentHostError: A guard refuses it.
+        """
+        output = outcome.output
+        text = _capped(output.text)
+        if self._guards.filled(Guard.TOOL_RESULT):
+            case = ToolResultCase(context, output.name, text)
+            text = self._guards.replace(Guard.TOOL_RESULT, case, text)
+        if text is output.text:
+            return outcome
+        return replace(outcome, output=replace(output, text=text))
+
+    async def _outcome(
+        self, context: Context, call: ToolUse, before_effect: BeforeEffect
+    ) -> Outcome:
+        """Call the tool; every failure is an outcome."""
         try:
-            with self._observers.watch(context, call) as seen:
-                inside = context if seen is None else replace(context, cause=seen.id)
-                text, is_error = await self._call(inside, call, before_effect)
-                text = _capped(text)
-                if self._guards.filled(Guard.TOOL_RESULT):
-                    case = ToolResultCase(context, call.name, text)
-                    text = self._guards.replace(Guard.TOOL_RESULT, case, text)
-                output = ToolOutput(call.id, call.name, text, is_error)
-                if seen is not None:
-                    seen.result = output
-                return output
+            text, is_error = await self._call(context, call, before_effect)
+            return Outcome(ToolOutput(call.id, call.name, text, is_error))
+        except OutcomeUnknown as error:
+            return self._unknown(call, error.message)
         except AgentHostError as error:
-            problem = error.message
+            return _failed(call, error.message)
         except TimeoutError:
-            problem = "it took too long"
-        except Exception:
+            return self._unknown(call, "it took too long")
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException:
+            # A tool that calls sys.exit ends its own call, not the daemon.
             log.exception("tool %s failed in turn %s", call.name, context.turn_id)
-            problem = "an internal error, see the log"
-        text = f"{call.name} failed: {problem}"
-        return ToolOutput(call.id, call.name, text, is_error=True)
+            return _failed(call, "an internal error, see the log")
+
+    def _unknown(self, call: ToolUse, problem: str) -> Outcome:
+        """A call whose end nobody saw: a read has failed, an effect may have happened.
+
+        The model is told so, lest it repeats a payment.
+        """
+        if self._reads(call.name):
+            return _failed(call, problem)
+        advice = AGAIN_IS_FINE if self.repeatable(call.name) else UNKNOWN
+        return replace(_failed(call, f"{problem}. {advice}"), known=False)
 
     def _allowed(self, context: Context, name: str) -> ToolSpec:
         try:
@@ -133,6 +203,7 @@ class Toolbox:
     ) -> tuple[str, bool]:
         spec = self._allowed(context, call.name)
         arguments = validated(spec, call)
+        self._keep_pace(context)
         if self._guards.filled(Guard.TOOL_CALL):
             case = ToolCallCase(context, spec.name, spec.effect.value, call.arguments)
             self._guards.check(Guard.TOOL_CALL, case)
@@ -141,6 +212,18 @@ class Toolbox:
         async with asyncio.timeout(spec.timeout):
             result = await spec.call(context, arguments)
         return result.text, result.is_error
+
+    def _keep_pace(self, context: Context) -> None:
+        agent = context.agent
+        if agent is None:
+            return
+        limit = agent.manifest.resources.max_tool_calls_per_minute
+        wait = self._pace.wait(agent.id, limit, context.clock.monotonic())
+        if wait:
+            raise RateLimited(
+                f"more than {limit} tool calls a minute; wait {wait:.0f} s, or raise "
+                "resources.max_tool_calls_per_minute in the manifest"
+            )
 
 
 def validated(spec: ToolSpec, call: ToolUse) -> BaseModel:
@@ -159,8 +242,26 @@ def validated(spec: ToolSpec, call: ToolUse) -> BaseModel:
         raise InvalidInput("", f"wrong arguments: {problems}") from error
 
 
+def _failed(call: ToolUse, problem: str) -> Outcome:
+    text = f"{call.name} failed: {problem}"
+    return Outcome(ToolOutput(call.id, call.name, text, is_error=True))
+
+
 def _capped(text: str) -> str:
     if len(text) <= RESULT_CHARACTERS:
         return text
     left_out = len(text) - RESULT_CHARACTERS
     return f"{text[:RESULT_CHARACTERS]}\n[{left_out} characters left out]"
+
+
+def _fitting(outcome: Outcome, room: int) -> Outcome:
+    """Cut a result to the bytes that are left of its step."""
+    output = outcome.output
+    if len(output.text) * 4 <= room:
+        return outcome
+    data = output.text.encode("utf-8", "surrogatepass")
+    if len(data) <= room:
+        return outcome
+    kept = data[: max(room, 0)].decode("utf-8", "ignore")
+    text = f"{kept}\n[the results of this step are too long; the rest is left out]"
+    return replace(outcome, output=replace(output, text=text))

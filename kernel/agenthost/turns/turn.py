@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 
-from agenthost_chat.chat import Message
+from agenthost_chat.chat import Message, Role
 
-from ..context import AgentView, Context
-from ..errors import AgentHostError, Cancelled
+from ..context import Context
+from ..errors import AgentHostError
+from ..record_port import TurnState
 from .events import (
     NOTHING,
     Done,
@@ -19,18 +20,23 @@ from .events import (
     TextDelta,
     TurnEvent,
     TurnResult,
+    told_again,
 )
+from .slots import Slot
+from .work import Work
 
 WATCHER_EVENTS = 1_000
 
 
 class Watcher:
-    """One consumer's bounded queue of events."""
+    """One consumer's bounded queue of a turn's events."""
 
-    __slots__ = ("_missed", "_ready", "_waiting")
+    __slots__ = ("_missed", "_ready", "_waiting", "turn")
 
-    def __init__(self) -> None:
-        self._waiting: deque[TurnEvent] = deque()
+    def __init__(self, turn: Turn, told: Iterable[TurnEvent] = ()) -> None:
+        self.turn = turn
+        # What is told again may be long; only what comes from now on is bounded.
+        self._waiting: deque[TurnEvent] = deque(told)
         self._ready = asyncio.Event()
         self._missed = 0
 
@@ -56,15 +62,20 @@ class Watcher:
             if isinstance(event, Done | Failed):
                 return
 
+    def leave(self) -> bool:
+        """Watch no longer; tell whether the turn goes on with nobody watching."""
+        return self.turn.forget(self)
+
     def _next(self) -> TurnEvent:
         event = self._waiting.popleft()
         if not isinstance(event, TextDelta):
             return event
-        text = [event.text]
+        text, offset = [event.text], event.offset
         while self._waiting and isinstance(more := self._waiting[0], TextDelta):
             text.append(more.text)
+            offset = more.offset
             self._waiting.popleft()
-        return TextDelta("".join(text))
+        return TextDelta("".join(text), offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +84,8 @@ class TurnOptions:
 
     Args:
         turn_id: Makes the start idempotent: the same id is the same turn, running,
-            ended or interrupted by the daemon's death.
+            ended or cut off.
+        digest: What the id was given for; the same id with another is refused.
         session_id: The session it speaks in; the agent's own by default.
         max_tokens: The longest answer, instead of the manifest's.
         temperature: Instead of the manifest's.
@@ -83,6 +95,7 @@ class TurnOptions:
     """
 
     turn_id: str | None = None
+    digest: str | None = None
     session_id: str | None = None
     max_tokens: int | None = None
     temperature: float | None = None
@@ -93,28 +106,22 @@ class TurnOptions:
 NO_OPTIONS = TurnOptions()
 
 
-class Turn:
+class Turn(Work):
     """One turn: a task of its session's mailbox, not of whoever started it."""
 
     def __init__(
         self, turn_id: str, context: Context, message: Message, options: TurnOptions
     ) -> None:
-        self.id = turn_id
-        self.context = context
+        super().__init__(turn_id, context)
         self.message = message
         self.options = options
-        self.task: asyncio.Task[None] | None = None
-        self.cancelled_for: str | None = None
-        self.sealed = False
+        self.slot: Slot | None = None
+        self.spoken: list[Message] = []
+        self.saying = ""
+        self.offset = 0
         self._last: Done | Failed | None = None
         self._watchers: list[Watcher] = []
         self._waiting: list[asyncio.Future[None]] = []
-
-    @property
-    def agent(self) -> AgentView:
-        """The agent that answers, and the session it speaks in."""
-        assert self.context.agent is not None  # noqa: S101 - set by the engine
-        return self.context.agent
 
     @property
     def watched(self) -> bool:
@@ -126,20 +133,39 @@ class Turn:
         """Whether it has its result or its error."""
         return self._last is not None
 
-    def events(self) -> AsyncIterator[TurnEvent]:
-        """Watch from now on; the last event is Done or Failed."""
-        watcher = Watcher()
+    def watch(self, offset: int | None = None) -> Watcher:
+        """Watch; the last event is Done or Failed.
+
+        Args:
+            offset: Tell again first what was said and done behind this character; by
+                default nothing is told again.
+        """
+        told: list[TurnEvent] = []
+        if offset is not None:
+            told += told_again(self.spoken, self.saying, offset)
+        if self._last is not None:
+            told.append(self._last)
+        watcher = Watcher(self, told)
         if self._last is None:
             self._watchers.append(watcher)
-        else:
-            watcher.put(self._last)
-        return watcher.events()
+        return watcher
+
+    def events(self) -> AsyncIterator[TurnEvent]:
+        """Watch from now on."""
+        return self.watch().events()
+
+    def forget(self, watcher: Watcher) -> bool:
+        """Let a watcher go; tell whether the turn goes on with nobody watching."""
+        if watcher in self._watchers:
+            self._watchers.remove(watcher)
+        return not self.ended and not self._watchers
 
     async def result(self) -> TurnResult:
         """Wait for the end; a caller that goes away does not stop the turn.
 
         Raises:
             Cancelled: It was stopped.
+            Interrupted: The daemon ended before it.
             AgentHostError: What it failed with.
         """
         while self._last is None:
@@ -150,28 +176,36 @@ class Turn:
             raise self._last.error
         return self._last.result
 
+    def expire(self) -> None:
+        """End it: it has run as long as it may."""
+        limit = "it ran longer than turns.max_seconds allows"
+        self.cancel(limit, TurnState.FAILED)
+
     def ending(self) -> tuple[TurnResult | None, AgentHostError | None]:
         """Its result or its error, once it is done."""
         if isinstance(self._last, Done):
             return self._last.result, None
         return None, self._last.error if self._last else None
 
-    def cancel(self, reason: str) -> bool:
-        """Stop it; what was said so far is kept.
+    def recall(self, spoken: Iterable[Message]) -> None:
+        """Take over what it said before it was cut off, or in an earlier process."""
+        self.spoken = list(spoken)
+        self.offset = sum(len(m.text) for m in self.spoken if m.role is Role.ASSISTANT)
+        if self._watchers:
+            for event in told_again(self.spoken):
+                self.emit(event)
 
-        Returns:
-            False when it has ended, is being stored as complete, or is being stopped.
-        """
-        if self.ended or self.sealed or self.cancelled_for is not None:
-            return False
-        self.cancelled_for = reason
-        if self.task is not None:
-            self.task.cancel()
-        return True
+    def say(self, text: str) -> None:
+        """Say more of the message that the model is at."""
+        self.saying += text
+        self.offset += len(text)
+        if self._watchers:
+            self.emit(TextDelta(text, self.offset))
 
-    def seal(self) -> None:
-        """Its answer is complete and on its way to disk: it cannot be stopped now."""
-        self.sealed = True
+    def spoke(self, message: Message) -> None:
+        """A message is complete."""
+        self.spoken.append(message)
+        self.saying = ""
 
     def emit(self, event: TurnEvent) -> None:
         """Tell all watchers."""
@@ -185,10 +219,6 @@ class Turn:
     def fail(self, error: AgentHostError, so_far: TurnResult = NOTHING) -> None:
         """End with an error, after what was said and spent so far."""
         self._close(Failed(error, so_far))
-
-    def stopped(self) -> Cancelled:
-        """The error of a turn that was cancelled."""
-        return Cancelled(f"the turn was stopped: {self.cancelled_for or 'cancelled'}")
 
     def _close(self, last: Done | Failed) -> None:
         """Tell everybody; only the first end counts."""

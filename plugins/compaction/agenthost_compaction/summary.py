@@ -78,15 +78,15 @@ class SummaryCompaction:
     async def _condense(
         self, session: Session, target: Target, context: Context
     ) -> Condensed:
-        history = await self._daemon.sessions.history(session)
-        summaries = 1 if session.summary else 0
-        said = history[summaries:]
+        entries = await self._daemon.sessions.entries(session)
+        said = [entry.message for entry in entries]
         cut = safe_cut(said, self._daemon.config.compaction.keep_recent)
         if cut == 0:
             return Condensed(summarised=0, kept=len(said))
+        older = [session.summary] if session.summary else []
         assert context.agent is not None  # noqa: S101 - it is the agent's session
         payer = Payer(context.agent, f"compaction:{session.id}", context.pools)
-        request = _request(target, history[: summaries + cut])
+        request = _request(target, older + said[:cut])
         watch = self._daemon.observers.watch(context, request, target, payer.failed)
         with watch as seen:
             answer = await self._ask(target, request, payer)
@@ -95,7 +95,7 @@ class SummaryCompaction:
         text = PREFIX + answer.completion.message.text
         summary = Message(Role.USER, (Text(text),))
         await self._daemon.sessions.compact(
-            session.id, session.first_seq + cut, summary, answer.spent
+            session, entries[cut].seq, summary, answer.spent
         )
         return Condensed(summarised=cut, kept=len(said) - cut)
 

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from agenthost import (
@@ -25,6 +26,7 @@ from .asgi import Headers
 JSON_TYPE = (b"content-type", b"application/json")
 RETRY_AFTER = (b"retry-after", b"60")
 CHALLENGE = (b"www-authenticate", b"Bearer")
+NO_FACTS: Mapping[str, str] = MappingProxyType({})
 INTERNAL = "internal error; the daemon's log has it under this x-request-id"
 
 _log = logging.getLogger("agenthost.front")
@@ -98,9 +100,9 @@ def _body(value: Any) -> bytes:
     return to_json(value)
 
 
-def error_body(message: str, code: str) -> bytes:
-    """The body that every error has."""
-    return to_json({"error": message, "code": code})
+def error_body(message: str, code: str, facts: Mapping[str, str] = NO_FACTS) -> bytes:
+    """The body that every error has; ``facts`` stand beside its message."""
+    return to_json({"error": message, "code": code, **facts})
 
 
 class ErrorMap:
@@ -117,7 +119,8 @@ class ErrorMap:
         """Map an error; what is not of our tree is logged and shows nothing."""
         if isinstance(error, AgentHostError):
             headers = [JSON_TYPE, *_remedies(error)]
-            return Plain(error.status, error_body(error.message, error.code), headers)
+            body = error_body(error.message, error.code, error.facts)
+            return Plain(error.status, body, headers)
         self.panic(error, request_id)
         return Plain(500, error_body(INTERNAL, "internal"))
 
@@ -132,6 +135,8 @@ def _remedies(error: AgentHostError) -> Headers:
         return [RETRY_AFTER]
     if isinstance(error, Unauthenticated):
         return [CHALLENGE]
+    if error.retry_in is not None:
+        return [(b"retry-after", b"%d" % error.retry_in)]
     return []
 
 

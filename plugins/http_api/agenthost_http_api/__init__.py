@@ -22,4 +22,4 @@ def register_routes() -> Iterable[RouteGroup]:
 
     yield from (agents.routes, messages.routes, sessions.routes, memory.routes)
     yield from (catalogue.routes, providers.routes, usage.routes)
-    yield from (system.routes, socket.routes)
+    yield from (system.routes, socket.socket_routes())

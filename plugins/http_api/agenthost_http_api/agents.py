@@ -23,6 +23,7 @@ from .shapes import (
     SetMode,
     SetModel,
     Status,
+    StopQuery,
     UpdateAgent,
 )
 
@@ -143,11 +144,24 @@ async def set_model(call: Call, agent_id: UUID, body: SetModel) -> Answer:
     return answer
 
 
-@routes.post("/api/agents/<agent_id>/stop", scope="agents:write", answer=Status)
-async def stop_agent(call: Call, agent_id: UUID) -> Answer:
-    """Stop what the agent is doing; what it said so far is kept."""
-    agent = call.daemon.agents.get(str(agent_id))
-    stopped = call.daemon.turns.stop(agent.id, "stopped by request")
+@routes.post(
+    "/api/agents/<agent_id>/stop",
+    scope="agents:write",
+    query=StopQuery,
+    answer=Status,
+)
+async def stop_agent(call: Call, agent_id: UUID, query: StopQuery) -> Answer:
+    """Stop what the agent is doing; what it said so far is kept.
+
+    What runs in its own session, or in the one that is named, ends before this
+    answers; messages that wait there go on. ``all=true`` ends those too.
+    """
+    agent, turns = call.daemon.agents.get(str(agent_id)), call.daemon.turns
+    if query.all:
+        stopped = await turns.stop_all(agent.id, "stopped by request")
+    else:
+        session = str(query.session or agent.session_id)
+        stopped = await turns.stop(agent, "stopped by request", session)
     message = f"{stopped} turn(s) stopped" if stopped else "no turn was running"
     return {"status": "stopped", "message": message}
 

@@ -32,7 +32,7 @@ async def _model(call: Call, agent: Agent, name: str) -> str:
 
 
 async def _stop(call: Call, agent: Agent, _: str) -> str:
-    stopped = call.daemon.turns.stop(agent.id, "stopped by /stop")
+    stopped = await call.daemon.turns.stop(agent, "stopped by /stop")
     return "Stopped." if stopped else "Nothing was running."
 
 
@@ -45,7 +45,7 @@ async def _usage(call: Call, agent: Agent, _: str) -> str:
 
 
 async def _think(call: Call, agent: Agent, _: str) -> str:
-    session = await call.daemon.sessions.get(agent.session_id)
+    session = await call.daemon.sessions.of_agent(agent.id)
     await call.daemon.turns.set_thinking(session.id, on=not session.thinking)
     return f"Extended thinking is now {'off' if session.thinking else 'on'}."
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from hashlib import sha256
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -20,19 +21,22 @@ from agenthost import (
     Thinking,
     ToolEnd,
     ToolStart,
-    Turn,
     TurnEvent,
     TurnOptions,
     TurnResult,
+    Watcher,
     user_message,
 )
 
-from .shapes import MessageAnswer, SendMessage
+from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery
 
 routes = RouteGroup("http_api.messages")
 
 COST = 30
 KEY_LENGTH = 255
+NO_OPTIONS = TurnOptions()
+LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+"""Some readers of event streams take these for the end of a line."""
 
 
 def dollars(micro_usd: int) -> float:
@@ -51,19 +55,17 @@ def result_body(result: TurnResult) -> MessageAnswer:
     }
 
 
-def _turn_id(call: Call, agent_id: str) -> str | None:
+def _options(call: Call, agent_id: str, body: SendMessage) -> TurnOptions:
+    """Read what makes the request repeatable: its key, bound to what it asks."""
     key = call.headers.get("idempotency-key")
     if key is None:
-        return None
+        return NO_OPTIONS
     if not 0 < len(key) <= KEY_LENGTH:
         raise InvalidInput("Idempotency-Key", f"must have 1 to {KEY_LENGTH} characters")
-    return str(uuid5(NAMESPACE_URL, f"agenthost:{agent_id}:{key}"))
-
-
-def _start(call: Call, agent_id: UUID, text: str) -> Turn:
-    agent = call.daemon.agents.get(str(agent_id))
-    options = TurnOptions(turn_id=_turn_id(call, agent.id))
-    return call.daemon.turns.start(call.context, agent, user_message(text), options)
+    turn_id = str(uuid5(NAMESPACE_URL, f"agenthost:{agent_id}:{key}"))
+    # The parsed body, so that white space and the order of keys do not matter.
+    parsed = json.dumps(body.model_dump(mode="json"), sort_keys=True)
+    return TurnOptions(turn_id, digest=sha256(parsed.encode()).hexdigest())
 
 
 @routes.post(
@@ -77,9 +79,13 @@ def _start(call: Call, agent_id: UUID, text: str) -> Turn:
 async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
     """Send a message and wait for the answer.
 
-    With an ``Idempotency-Key`` header a repeated request is the same turn.
+    With an ``Idempotency-Key`` header a repeated request is the same turn: it waits
+    for it, goes on with it when it was cut off, or gives its answer again.
     """
-    return result_body(await _start(call, agent_id, body.message).result())
+    agent = call.daemon.agents.get(str(agent_id))
+    options, message = _options(call, agent.id, body), user_message(body.message)
+    turn = call.daemon.turns.start(call.context, agent, message, options)
+    return result_body(await turn.result())
 
 
 @routes.post(
@@ -87,43 +93,96 @@ async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
     scope="agents:message",
     cost=COST,
     body=SendMessage,
+    query=StreamQuery,
     answer=EventStream,
     direct=True,
 )
-async def stream_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
-    """Send a message and read the answer as events; leaving stops the turn."""
-    turn = _start(call, agent_id, body.message)
-    return EventStream(_frames(turn, turn.events()))
+async def stream_message(
+    call: Call, agent_id: UUID, body: SendMessage, query: StreamQuery
+) -> Answer:
+    """Send a message and read the answer as events.
+
+    Leaving stops the turn, unless the request has an ``Idempotency-Key`` or asks
+    ``detach=true``: then it goes on, and may be read again by its key or its id.
+    """
+    agent = call.daemon.agents.get(str(agent_id))
+    options, message = _options(call, agent.id, body), user_message(body.message)
+    watcher = call.daemon.turns.start(call.context, agent, message, options, watch=True)
+    stays = query.detach or options.turn_id is not None
+    return EventStream(_frames(watcher, stays=stays))
 
 
-def _frame(event: str, data: dict[str, Any]) -> bytes:
-    return f"event: {event}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
+@routes.get(
+    "/api/agents/<agent_id>/message/stream",
+    scope="agents:message",
+    query=AttachQuery,
+    answer=EventStream,
+)
+async def attach_to_turn(call: Call, agent_id: UUID, query: AttachQuery) -> Answer:
+    """Read a turn's events, running or ended; leaving does not stop it.
+
+    It begins with what was said and done behind ``Last-Event-ID``, and so with all of
+    it where there is none.
+    """
+    agent = call.daemon.agents.get(str(agent_id))
+    turn_id = str(query.turn)
+    offset = _offset(call.headers.get("last-event-id", ""), turn_id)
+    watcher = await call.daemon.turns.attach(agent, turn_id, offset)
+    return EventStream(_frames(watcher, stays=True))
 
 
-async def _frames(turn: Turn, events: AsyncIterator[TurnEvent]) -> AsyncIterator[bytes]:
+@routes.post(
+    "/api/agents/<agent_id>/turns/<turn_id>/resume",
+    scope="agents:message",
+    cost=COST,
+    answer=MessageAnswer,
+)
+async def resume_turn(call: Call, agent_id: UUID, turn_id: UUID) -> Answer:
+    """Go on with a turn that was interrupted or failed, and wait for its answer."""
+    agent = call.daemon.agents.get(str(agent_id))
+    watcher = await call.daemon.turns.resume(call.context, agent, str(turn_id))
+    watcher.leave()
+    return result_body(await watcher.turn.result())
+
+
+def _offset(event_id: str, turn_id: str) -> int:
+    turn, _, offset = event_id.rpartition(":")
+    return int(offset) if turn == turn_id and offset.isdecimal() else 0
+
+
+def _frame(event: str, data: dict[str, Any], event_id: str = "") -> bytes:
+    text = json.dumps(data, ensure_ascii=False).translate(LINE_ENDS)
+    return f"{event_id}event: {event}\ndata: {text}\n\n".encode()
+
+
+async def _frames(watcher: Watcher, *, stays: bool) -> AsyncIterator[bytes]:
     try:
-        async for event in events:
-            for frame in _frames_of(event):
+        async for event in watcher.events():
+            for frame in _frames_of(event, watcher.turn.id):
                 yield frame
     finally:
-        turn.cancel("the client left")
+        # Whoever else reads the turn keeps it going.
+        if watcher.leave() and not stays:
+            watcher.turn.cancel("the client left")
 
 
-def _frames_of(event: TurnEvent) -> list[bytes]:
-    if isinstance(event, Failed):
-        error = {"error": event.error.message, "code": event.error.code}
-        return [_frame("error", error), _frame("done", _totals(event.so_far))]
-    if isinstance(event, Thinking):
-        return []
+def _frames_of(event: TurnEvent, turn_id: str) -> list[bytes]:
+    match event:
+        case Failed(error, so_far):
+            told = {"error": error.message, "code": error.code, **error.facts}
+            return [_frame("error", told), _frame("done", _totals(so_far))]
+        case Thinking():
+            return []
+        case TextDelta(text, offset):
+            chunk = {"content": text, "done": False}
+            return [_frame("chunk", chunk, f"id: {turn_id}:{offset}\n")]
     return [_frame(*_event_of(event))]
 
 
 def _event_of(
-    event: TextDelta | ToolStart | ToolEnd | Missed | Done,
+    event: ToolStart | ToolEnd | Missed | Done,
 ) -> tuple[str, dict[str, Any]]:
     match event:
-        case TextDelta(text):
-            return "chunk", {"content": text, "done": False}
         case ToolStart(id_, tool, _):
             return "tool_use", {"tool": tool, "id": id_}
         case ToolEnd(id_, tool, input_, output, is_error):

@@ -7,55 +7,18 @@ from uuid import UUID
 from agenthost import (
     Answer,
     Call,
-    Image,
-    Message,
     NotFound,
-    Role,
     RouteGroup,
-    ToolOutput,
     estimate_tokens,
     timestamp,
 )
 
-from .shapes import SessionDetail, SessionList, SessionMessage, Status, ToolEntry
+from .shapes import SessionDetail, SessionList, Status
+from .transcript import visible
 
 routes = RouteGroup("http_api.sessions")
 
 COMPACT_COST = 30
-
-
-def visible(history: list[Message]) -> list[SessionMessage]:
-    """Show a conversation: results stand in the message that asked for them."""
-    shown: list[SessionMessage] = []
-    open_calls: dict[str, ToolEntry] = {}
-    for message in history:
-        if message.role is Role.TOOL:
-            for part in message.parts:
-                if isinstance(part, ToolOutput) and part.id in open_calls:
-                    open_calls[part.id]["result"] = part.text
-                    open_calls[part.id]["is_error"] = part.is_error
-            continue
-        entry: SessionMessage = {
-            "role": message.role.value.capitalize(),
-            "content": message.text,
-        }
-        calls: dict[str, ToolEntry] = {
-            use.id: {
-                "name": use.name,
-                "input": dict(use.arguments),
-                "result": None,
-                "is_error": False,
-            }
-            for use in message.tool_uses
-        }
-        if calls:
-            entry["tools"] = list(calls.values())
-            open_calls = calls
-        images = sum(isinstance(part, Image) for part in message.parts)
-        if images:
-            entry["images"] = images
-        shown.append(entry)
-    return shown
 
 
 @routes.get(
@@ -63,14 +26,16 @@ def visible(history: list[Message]) -> list[SessionMessage]:
 )
 async def get_session(call: Call, agent_id: UUID) -> Answer:
     """Show the agent's conversation; the token count is an estimate of its size."""
-    daemon = call.daemon
-    agent = daemon.agents.get(str(agent_id))
-    session = await daemon.sessions.get(agent.session_id)
-    history = await daemon.sessions.history(session)
-    messages = visible(history)
+    sessions = call.daemon.sessions
+    session = await sessions.of_agent(str(agent_id))
+    entries = await sessions.entries(session)
+    messages = visible(session, entries, await sessions.turns(session.id))
+    history = [entry.message for entry in entries]
+    if session.summary:
+        history.insert(0, session.summary)
     return {
         "session_id": session.id,
-        "agent_id": agent.id,
+        "agent_id": session.agent_id,
         "message_count": len(messages),
         "context_window_tokens": estimate_tokens(history),
         "messages": messages,
@@ -131,10 +96,15 @@ async def list_sessions(call: Call) -> Answer:
 
 @routes.delete("/api/sessions/<session_id>", scope="sessions:write", answer=Status)
 async def delete_session(call: Call, session_id: UUID) -> Answer:
-    """Delete a session and its history; its agent gets a fresh one."""
-    session = await call.daemon.sessions.get(str(session_id))
-    agent = call.daemon.agents.get(session.agent_id)
-    if agent.session_id != session.id:
-        raise NotFound("session", session.id)
-    await call.daemon.supervisor.reset_session(agent)
+    """Delete a session and its history; an agent gets a fresh one for its own."""
+    daemon = call.daemon
+    session = await daemon.sessions.get(str(session_id))
+    try:
+        agent = daemon.agents.get(session.agent_id)
+    except NotFound:
+        agent = None
+    if agent is not None and agent.session_id == session.id:
+        await daemon.supervisor.reset_session(agent)
+    else:
+        await daemon.sessions.erase(session.id)
     return {"status": "deleted", "session_id": session.id}

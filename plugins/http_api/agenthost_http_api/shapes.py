@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Literal, NotRequired
+from uuid import UUID
 
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
@@ -39,6 +40,30 @@ class SendMessage(BaseModel):
     """``POST /api/agents/{id}/message`` and ``/message/stream``."""
 
     message: str
+
+
+class StreamQuery(BaseModel):
+    """``POST /api/agents/{id}/message/stream``."""
+
+    detach: bool = Field(
+        default=False, description="Let the turn go on when the reader leaves"
+    )
+
+
+class AttachQuery(BaseModel):
+    """``GET /api/agents/{id}/message/stream``."""
+
+    turn: UUID = Field(description="The turn to read")
+
+
+class StopQuery(BaseModel):
+    """``POST /api/agents/{id}/stop``."""
+
+    session: UUID | None = Field(None, description="Instead of the agent's own")
+    all: bool = Field(
+        default=False,
+        description="Stop every turn of the agent, those that wait included",
+    )
 
 
 class SetValue(BaseModel):
@@ -130,13 +155,38 @@ class ToolEntry(TypedDict):
     is_error: bool
 
 
+class MessageUsage(TypedDict):
+    """What the turn of an answer took."""
+
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+
+
+TurnStatus = Literal[
+    "running", "waiting", "complete", "stopped", "interrupted", "failed"
+]
+
+
 class SessionMessage(TypedDict):
-    """A message as people read it."""
+    """A message as people read it.
+
+    ``status`` of a User message is its turn's as a whole, and ``error`` why it has no
+    answer; of an Assistant message whether it is complete or broke off. ``usage`` and
+    ``model`` stand on the last message of a turn.
+    """
 
     role: str
     content: str
     tools: NotRequired[list[ToolEntry]]
     images: NotRequired[int]
+    id: NotRequired[int]
+    turn_id: NotRequired[str]
+    at: NotRequired[str]
+    status: NotRequired[TurnStatus]
+    error: NotRequired[str]
+    usage: NotRequired[MessageUsage]
+    model: NotRequired[str]
 
 
 class SessionDetail(TypedDict):

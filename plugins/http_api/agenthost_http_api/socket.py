@@ -1,4 +1,8 @@
-"""The WebSocket of an agent: its reader and its turn are separate tasks."""
+"""The WebSocket of an agent: its reader and its turns are separate tasks.
+
+A turn belongs to its session: a socket that closes leaves it running, and any socket
+of the agent may attach to it.
+"""
 
 from __future__ import annotations
 
@@ -11,184 +15,226 @@ from uuid import UUID
 from agenthost import (
     Agent,
     AgentHostError,
-    Done,
-    Failed,
     Guard,
     InvalidInput,
-    Missed,
     NotFound,
     RequestCase,
     RouteGroup,
     Socket,
-    TextDelta,
-    Thinking,
-    ToolEnd,
-    ToolStart,
     Turn,
-    TurnEvent,
+    Watcher,
     user_message,
 )
 
-from .agents import summary
 from .commands import run_command
-from .messages import COST, result_body
+from .frames import turn_frame
+from .messages import COST
+from .roster import UPDATE_SECONDS, Roster
 
-routes = RouteGroup("http_api.socket")
-
-UPDATE_SECONDS = 5.0
 TURNS_PER_SOCKET = 16
+ID_LENGTH = 64
+Frame = dict[str, Any]
 
 
-@routes.socket("/api/agents/<agent_id>/ws", scope="agents:message")
-async def chat(socket: Socket, agent_id: UUID) -> None:
-    """Chat with an agent; several messages wait in order, ``/stop`` does not."""
-    agent = socket.call.daemon.agents.get(str(agent_id))
-    await socket.accept()
-    await Chat(socket, agent).serve()
+def socket_routes() -> RouteGroup:
+    """Offer the WebSocket; its sockets share one list of agents."""
+    routes = RouteGroup("http_api.socket")
+    roster = Roster()
+
+    @routes.socket("/api/agents/<agent_id>/ws", scope="agents:message")
+    async def chat(socket: Socket, agent_id: UUID) -> None:
+        """Chat with an agent; several messages wait in order, ``/stop`` does not."""
+        agent = socket.call.daemon.agents.get(str(agent_id))
+        await socket.accept()
+        await Chat(socket, agent, roster).serve()
+
+    return routes
 
 
 class Chat:
-    """One open connection: a reader, a ticker, and a task for each message."""
+    """One open connection: a reader, a ticker, and a task for each turn it follows."""
 
-    def __init__(self, socket: Socket, agent: Agent) -> None:
+    def __init__(self, socket: Socket, agent: Agent, roster: Roster) -> None:
         self._socket = socket
+        self._roster = roster
         self._daemon = socket.call.daemon
         self._agent_id = agent.id
-        self._turns: set[Turn] = set()
+        self._told_of_others = False
+        self._following: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self) -> None:
-        """Read until the peer leaves; then stop what it had started."""
+        """Read until the peer leaves; what it had started goes on."""
         await self._send({"type": "connected", "agent_id": self._agent_id})
-        ticker = self._spawn(self._tick())
+        self._spawn(self._tick())
+        unlisten = self._daemon.turns.listen(self._began)
         try:
             while (text := await self._socket.receive()) is not None:
                 await self._take(text)
         finally:
-            ticker.cancel()
-            for turn in self._turns:
-                turn.cancel("the client left")
+            unlisten()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _take(self, text: str) -> None:
+        frame = _read(text)
+        message_id = frame.get("id", "")
+        if not isinstance(message_id, str) or len(message_id) > ID_LENGTH:
+            message_id = ""
         try:
-            content = await self._content(text)
-            if content is not None:
-                await self._message(content)
+            await self._handle(frame, message_id)
         except AgentHostError as error:
-            await self._fail(error)
+            await self._fail(error, message_id)
 
-    async def _content(self, text: str) -> str | None:
-        """Read a frame; None when it was dealt with. Plain text is a message."""
-        try:
-            frame = json.loads(text)
-        except ValueError:
-            return text
-        if not isinstance(frame, dict) or "type" not in frame:
-            return text
+    async def _handle(self, frame: Frame, message_id: str) -> None:
         match frame["type"]:
             case "ping":
                 await self._send({"type": "pong"})
-                return None
             case "message":
-                content = frame.get("content")
-                if not isinstance(content, str):
-                    raise InvalidInput("content", "must be text")
-                return content
-        raise InvalidInput("type", "must be message or ping")
+                await self._message(_content(frame), message_id)
+            case "attach":
+                await self._attach(frame, message_id)
+            case "resume":
+                agent, turn_id = self._agent(), _turn_id(frame)
+                self._admit()
+                turns = self._daemon.turns
+                watcher = await turns.resume(self._socket.call.context, agent, turn_id)
+                self._follow(watcher, message_id)
+            case "follow":
+                self._told_of_others = True
+            case _:
+                raise InvalidInput(
+                    "type", "must be message, ping, attach, resume or follow"
+                )
 
-    async def _message(self, content: str) -> None:
-        agent = self._daemon.agents.get(self._agent_id)
+    async def _message(self, content: str, message_id: str) -> None:
+        agent = self._agent()
         content = content.strip()
         if content.startswith("/"):
+            command = self._command(agent, content, message_id)
+            # A summary may wait long for the session; all else is done before the
+            # next frame is read, so that a message behind /new is in the new session.
             if content.split()[0] == "/compact":
-                self._spawn(self._command(agent, content))
+                self._spawn(command)
             else:
-                await self._command(agent, content)
+                await command
             return
-        if len(self._turns) >= TURNS_PER_SOCKET:
+        self._admit()
+        watcher = self._daemon.turns.start(
+            self._socket.call.context, agent, user_message(content), watch=True
+        )
+        self._follow(watcher, message_id)
+
+    async def _attach(self, frame: Frame, message_id: str) -> None:
+        offset = frame.get("offset", 0)
+        if not isinstance(offset, int) or isinstance(offset, bool) or offset < 0:
+            raise InvalidInput("offset", "must be a whole number from 0 on")
+        turn_id = _turn_id(frame)
+        if turn_id in self._following:
+            return
+        watcher = await self._daemon.turns.attach(self._agent(), turn_id, offset)
+        self._follow(watcher, message_id)
+
+    def _agent(self) -> Agent:
+        return self._daemon.agents.get(self._agent_id)
+
+    def _admit(self) -> None:
+        """Pass the rules that a request of its own would meet.
+
+        Raises:
+            InvalidInput: Too many messages of this socket wait already.
+        """
+        if len(self._following) >= TURNS_PER_SOCKET:
             raise InvalidInput("message", "too many messages wait; wait for an answer")
         case = RequestCase("MESSAGE", "/ws", self._socket.call.client, COST)
         self._daemon.guards.check(Guard.REQUEST, case)
-        context = self._socket.call.context
-        turn = self._daemon.turns.start(context, agent, user_message(content))
-        self._turns.add(turn)
-        self._spawn(self._follow(turn))
 
-    async def _command(self, agent: Agent, line: str) -> None:
+    def _follow(self, watcher: Watcher, message_id: str) -> None:
+        self._following.add(watcher.turn.id)
+        self._spawn(self._pass_on(watcher, message_id))
+
+    async def _pass_on(self, watcher: Watcher, message_id: str) -> None:
+        turn_id = watcher.turn.id
+        try:
+            async for event in watcher.events():
+                await self._send(turn_frame(event, turn_id, message_id))
+        finally:
+            watcher.leave()
+            self._following.discard(turn_id)
+
+    def _began(self, turn: Turn) -> None:
+        """Tell of a turn of the agent's session that somebody else started."""
+        if not self._told_of_others or turn.id in self._following:
+            return
+        agent = turn.agent
+        if agent.id == self._agent_id and agent.session_id == self._agent().session_id:
+            content = turn.message.text
+            told = {"type": "turn_started", "turn_id": turn.id, "content": content}
+            self._spawn(self._send(told))
+
+    async def _command(self, agent: Agent, line: str, message_id: str) -> None:
         try:
             text = await run_command(self._socket.call, agent, line)
         except AgentHostError as error:
-            await self._fail(error)
+            await self._fail(error, message_id)
             return
-        await self._send(
-            {
-                "type": "response",
-                "content": text,
-                "input_tokens": 0,
-                "output_tokens": 0,
-                "iterations": 0,
-                "cost_usd": 0.0,
-            }
-        )
-
-    async def _follow(self, turn: Turn) -> None:
-        try:
-            async for event in turn.events():
-                await self._send(frame_of(event))
-        finally:
-            self._turns.discard(turn)
+        answer = {
+            "type": "response",
+            "content": text,
+            "input_tokens": 0,
+            "output_tokens": 0,
+            "iterations": 0,
+            "cost_usd": 0.0,
+        }
+        await self._send({**answer, "id": message_id} if message_id else answer)
 
     async def _tick(self) -> None:
+        await asyncio.sleep(self._roster.phase())
         while True:
+            await self._socket.send(self._roster.frame(self._daemon))
+            try:
+                self._agent()
+            except NotFound as error:
+                await self._fail(error, "")
+                return
             await asyncio.sleep(UPDATE_SECONDS)
-            rows = [summary(self._daemon, a) for a in self._daemon.agents.list()]
-            await self._send({"type": "agents_updated", "agents": rows})
 
-    async def _fail(self, error: AgentHostError) -> None:
-        await self._send(
-            {"type": "error", "content": error.message, "code": error.code}
-        )
+    async def _fail(self, error: AgentHostError, message_id: str) -> None:
+        frame = {"type": "error", "content": error.message, "code": error.code}
+        await self._send({**frame, "id": message_id} if message_id else frame)
         if isinstance(error, NotFound) and error.kind == "agent":
             await self._socket.close()
 
-    async def _send(self, frame: dict[str, Any]) -> None:
+    async def _send(self, frame: Frame) -> None:
         await self._socket.send(json.dumps(frame, ensure_ascii=False))
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return task
 
 
-def frame_of(event: TurnEvent) -> dict[str, Any]:
-    """Write a turn's event as a frame."""
-    match event:
-        case Done(result):
-            totals: dict[str, Any] = dict(result_body(result))
-            return {"type": "response", "content": totals.pop("response"), **totals}
-        case Failed(error):
-            return {"type": "error", "content": error.message, "code": error.code}
-        case Missed(count):
-            return {"type": "missed", "events": count}
-        case ToolStart() | ToolEnd():
-            return _tool_frame(event)
-        case TextDelta(text):
-            return {"type": "text_delta", "content": text}
-        case Thinking():
-            return {"type": "thinking"}
+def _read(text: str) -> Frame:
+    """Read a frame; what is none is the text of a message."""
+    try:
+        frame = json.loads(text)
+    except (ValueError, RecursionError):
+        frame = None
+    if isinstance(frame, dict) and "type" in frame:
+        return frame
+    return {"type": "message", "content": text}
 
 
-def _tool_frame(event: ToolStart | ToolEnd) -> dict[str, Any]:
-    frame = {"tool": event.tool, "id": event.id}
-    if isinstance(event, ToolStart):
-        return {"type": "tool_start", **frame, "input": dict(event.input)}
-    return {
-        "type": "tool_end",
-        **frame,
-        "result": event.output,
-        "is_error": event.is_error,
-    }
+def _content(frame: Frame) -> str:
+    content = frame.get("content")
+    if not isinstance(content, str):
+        raise InvalidInput("content", "must be text")
+    return content
+
+
+def _turn_id(frame: Frame) -> str:
+    turn_id = frame.get("turn_id")
+    if not isinstance(turn_id, str):
+        raise InvalidInput("turn_id", "must be the id of a turn")
+    return turn_id

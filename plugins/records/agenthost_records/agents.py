@@ -5,7 +5,16 @@ from __future__ import annotations
 import json
 from functools import partial
 
-from agenthost import Agent, AgentMode, AgentState, Conflict, Manifest, Row, Store
+from agenthost import (
+    Agent,
+    AgentMode,
+    AgentState,
+    Conflict,
+    Manifest,
+    NotFound,
+    Row,
+    Store,
+)
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
@@ -51,7 +60,11 @@ class AgentTable:
         )
 
     async def switch_session(self, agent: Agent, old: str) -> None:
-        """Give the agent the empty session it names and delete its old one."""
+        """Give the agent the empty session it names and delete its old one.
+
+        Raises:
+            NotFound: ``old`` is not its session now, or it has been deleted.
+        """
         await self._store.write(partial(_switch_session, agent=agent, old=old))
 
     async def delete(self, agent_id: str) -> None:
@@ -94,13 +107,15 @@ def _add(connection: Connection, agent: Agent) -> None:
 
 
 def _switch_session(connection: Connection, agent: Agent, old: str) -> None:
-    erase(connection, old)
-    open_session(connection, agent.session_id, agent.id, agent.updated_at)
-    connection.execute(
+    changed = connection.execute(
         update(table)
-        .where(table.c.id == agent.id)
+        .where(table.c.id == agent.id, table.c.session_id == old)
         .values(session_id=agent.session_id, updated_at=agent.updated_at)
     )
+    if not changed.rowcount:
+        raise NotFound("session", old)
+    erase(connection, old)
+    open_session(connection, agent.session_id, agent.id, agent.updated_at)
 
 
 def _delete(connection: Connection, agent_id: str) -> None:

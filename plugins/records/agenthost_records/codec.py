@@ -66,6 +66,16 @@ def _part_of(row: dict[str, Any]) -> Part:
     return _PARTS[row.pop("type")](**row)
 
 
+def dump_part(part: Part) -> str:
+    """Write one part."""
+    return dump_json(_part_row(part))
+
+
+def load_part(text: str) -> Part:
+    """Read what :func:`dump_part` wrote."""
+    return _part_of(json.loads(text))
+
+
 def digest_of(text: str) -> str:
     """The digest stored beside what is written, checked when it is read."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from agenthost import (
+    CallState,
+    Entry,
     Message,
+    Outcome,
     Role,
+    Row,
     Step,
     Store,
     ToolOutput,
@@ -20,20 +24,11 @@ from agenthost import (
 )
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from .codec import dump_json
-from .sessions import append
-from .tables import RUNNING, tool_calls, turns
+from .codec import dump_json, dump_part, load_part
+from .rows import entry, turn_record
+from .sessions import SUPERSEDED, append, supersede
+from .tables import RUNNING, messages, tool_calls, turns
 from .usage import record
-
-
-class CallState(StrEnum):
-    """Where a tool call stands: only STARTED and UNKNOWN may have had an effect."""
-
-    INTENDED = "intended"
-    STARTED = "started"
-    COMMITTED = "committed"
-    UNKNOWN = "unknown"
-
 
 _OPEN = insert(turns)
 _REOPEN = (
@@ -49,7 +44,9 @@ _MOVE = (
         tool_calls.c.turn_id == bindparam("turn"),
         tool_calls.c.call_id == bindparam("call"),
     )
-    .values(state=bindparam("new_state"), ended_at=bindparam("now"))
+    .values(
+        state=bindparam("new_state"), ended_at=bindparam("now"), output=bindparam("out")
+    )
 )
 _ABANDON = (
     update(tool_calls)
@@ -60,6 +57,18 @@ _ABANDON = (
     .values(state=CallState.UNKNOWN.value)
 )
 _BY_ID = select(turns).where(turns.c.id == bindparam("id"))
+_CALLS = select(tool_calls.c.call_id, tool_calls.c.state, tool_calls.c.output).where(
+    tool_calls.c.turn_id == bindparam("turn")
+)
+_SAID = (
+    select(messages)
+    .where(
+        messages.c.session_id == bindparam("session"),
+        messages.c.turn_id == bindparam("turn"),
+        messages.c.partial != SUPERSEDED,
+    )
+    .order_by(messages.c.seq)
+)
 
 
 class TurnJournal:
@@ -72,29 +81,43 @@ class TurnJournal:
         """Write steps in one piece; it starts at once, awaited or not."""
         return self._store.write(partial(_keep_all, steps=steps))
 
-    def start_call(self, turn_id: str, call_id: str) -> asyncio.Future[None]:
-        """Write that an effect is about to begin."""
-        return self._store.write(partial(_start_call, turn_id=turn_id, call_id=call_id))
+    def start_call(
+        self, turn_id: str, call_id: str, ended: Sequence[Outcome] = ()
+    ) -> asyncio.Future[None]:
+        """Write that an effect is about to begin, and what came of those before it."""
+        moves = [*map(_ended, ended), _move(call_id, CallState.STARTED)]
+        return self._store.write(partial(_move_calls, turn_id=turn_id, moves=moves))
+
+    async def calls(
+        self, turn_id: str
+    ) -> Mapping[str, tuple[CallState, ToolOutput | None]]:
+        """Read how a turn's calls stand, by id, with the outcome where it is kept."""
+        rows = await self._store.read(_CALLS, {"turn": turn_id})
+        return {row["call_id"]: (CallState(row["state"]), _output(row)) for row in rows}
 
     async def find(self, turn_id: str) -> TurnRecord | None:
         """Read a turn, or None when there is none."""
         row = await self._store.first(_BY_ID, {"id": turn_id})
-        if row is None:
-            return None
-        result = TurnResult(
-            text=row["response"] or "",
-            usage=Usage(row["input_tokens"], row["output_tokens"]),
-            iterations=row["iterations"],
-            cost_micro_usd=row["cost_micro_usd"],
-        )
-        return TurnRecord(TurnState(row["state"]), result)
+        return None if row is None else turn_record(row)
+
+    async def said(self, session_id: str, turn_id: str) -> list[Entry]:
+        """Read what was said in a turn, also when it has been summarised."""
+        found = {"session": session_id, "turn": turn_id}
+        return [entry(row) for row in await self._store.read(_SAID, found)]
 
     async def interrupt_all(self) -> int:
         """At boot: mark what the last process left running; count the turns."""
         return await self._store.write(_interrupt_all)
 
 
+def _output(row: Row) -> ToolOutput | None:
+    part = load_part(row["output"]) if row["output"] else None
+    return part if isinstance(part, ToolOutput) else None
+
+
 def _keep_all(connection: Connection, steps: tuple[Step, ...]) -> None:
+    if steps[0].reopened:
+        supersede(connection, steps[0])
     append(connection, steps)
     _set_turn(connection, steps[0], steps[-1])
     for step in steps:
@@ -129,6 +152,7 @@ def _beginning(step: Step, agent_id: str) -> dict[str, Any]:
         "output_tokens": 0,
         "cost_micro_usd": 0,
         "started_at": step.at,
+        "digest": step.digest,
     }
 
 
@@ -144,6 +168,7 @@ def _ending(step: Step, closed: TurnRecord) -> dict[str, Any]:
         "output_tokens": result.usage.output_tokens,
         "cost_micro_usd": result.cost_micro_usd,
         "ended_at": step.at,
+        "model": result.model,
     }
 
 
@@ -172,32 +197,37 @@ def _intend(connection: Connection, step: Step, message: Message) -> None:
     )
 
 
-def _start_call(connection: Connection, turn_id: str, call_id: str) -> None:
-    connection.execute(
-        _MOVE,
-        {
-            "turn": turn_id,
-            "call": call_id,
-            "new_state": CallState.STARTED.value,
-            "now": None,
-        },
-    )
+def _move(
+    call_id: str,
+    state: CallState,
+    now: float | None = None,
+    output: str | None = None,
+) -> dict[str, Any]:
+    return {"call": call_id, "new_state": state.value, "now": now, "out": output}
+
+
+def _ended(outcome: Outcome) -> dict[str, Any]:
+    """An effect's end, with its words: the step that holds them is yet to come."""
+    state = CallState.COMMITTED if outcome.known else CallState.UNKNOWN
+    return _move(outcome.output.id, state, output=dump_part(outcome.output))
+
+
+def _move_calls(
+    connection: Connection, turn_id: str, moves: list[dict[str, Any]]
+) -> None:
+    connection.execute(_MOVE, [{"turn": turn_id, **move} for move in moves])
 
 
 def _end_calls(connection: Connection, step: Step, message: Message) -> None:
-    connection.execute(
-        _MOVE,
-        [
-            {
-                "turn": step.turn_id,
-                "call": output.id,
-                "new_state": CallState.COMMITTED.value,
-                "now": step.at,
-            }
-            for output in message.parts
-            if isinstance(output, ToolOutput)
-        ],
-    )
+    """The calls of a step have ended; their words are in its message."""
+    ended = [part.id for part in message.parts if isinstance(part, ToolOutput)]
+    moves = [
+        _move(id_, CallState.UNKNOWN, step.at)
+        if id_ in step.unknown
+        else _move(id_, CallState.COMMITTED, step.at)
+        for id_ in ended
+    ]
+    _move_calls(connection, step.turn_id, moves)
 
 
 def _interrupt_all(connection: Connection) -> int:

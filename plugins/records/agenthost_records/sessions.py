@@ -2,36 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from agenthost import (
     Clock,
+    Conflict,
+    Entry,
     Message,
     NotFound,
     Role,
+    Row,
     Session,
     SessionItem,
     Spent,
     Step,
     Store,
+    TurnRecord,
     TurnState,
 )
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
-from .codec import digest_of, dump_parts, load_message, load_parts
+from .codec import digest_of, dump_parts, load_parts
+from .rows import entry, turn_record
 from .tables import agents, messages, sessions, tool_calls, turns
 from .usage import record
 
 _BY_ID = select(sessions).where(sessions.c.id == bindparam("id"))
-_HISTORY = (
-    select(messages.c.role, messages.c.parts, messages.c.digest)
+SUPERSEDED = 2
+"""``partial`` of what a turn was saying when it broke off, once it said it anew."""
+
+_OF_AGENT = (
+    select(sessions)
+    .join(agents, agents.c.session_id == sessions.c.id)
+    .where(agents.c.id == bindparam("agent"))
+)
+_place = func.coalesce(messages.c.behind, messages.c.seq)
+_ENTRIES = (
+    select(messages)
     .where(
         messages.c.session_id == bindparam("id"),
         messages.c.seq >= bindparam("first_seq"),
+        _place >= bindparam("first_seq"),
+        messages.c.partial != SUPERSEDED,
     )
     .order_by(messages.c.seq)
+)
+_TURNS = select(turns).where(
+    turns.c.id.in_(
+        select(messages.c.turn_id).where(messages.c.session_id == bindparam("id"))
+    )
 )
 _LIST = (
     select(
@@ -112,7 +133,27 @@ def _row(step: Step, message: Message) -> dict[str, Any]:
         "digest": digest_of(parts),
         "partial": int(closed is not None and closed.state is not TurnState.DONE),
         "created_at": step.at,
+        "behind": step.behind,
     }
+
+
+def supersede(connection: Connection, step: Step) -> None:
+    """Take what a turn was saying when it broke off out of its session."""
+    gone = connection.execute(
+        update(messages)
+        .where(
+            messages.c.session_id == step.session_id,
+            messages.c.turn_id == step.turn_id,
+            messages.c.partial == 1,
+        )
+        .values(partial=SUPERSEDED)
+    ).rowcount
+    if gone:
+        connection.execute(
+            update(sessions)
+            .where(sessions.c.id == step.session_id)
+            .values(message_count=sessions.c.message_count - gone)
+        )
 
 
 def erase(connection: Connection, session_id: str) -> None:
@@ -141,24 +182,44 @@ class SessionTable:
         row = await self._store.first(_BY_ID, {"id": session_id})
         if row is None:
             raise NotFound("session", session_id)
-        summary = row["summary"]
-        return Session(
-            id=row["id"],
-            agent_id=row["agent_id"],
-            thinking=bool(row["thinking"]),
-            first_seq=row["first_seq"],
-            next_seq=row["next_seq"],
-            summary=Message(Role.USER, load_parts(summary)) if summary else None,
-            created_at=row["created_at"],
+        return _session(row)
+
+    async def of_agent(self, agent_id: str) -> Session:
+        """Read the row of an agent's own session, whichever it is now.
+
+        Raises:
+            NotFound: There is no such agent.
+        """
+        row = await self._store.first(_OF_AGENT, {"agent": agent_id})
+        if row is None:
+            raise NotFound("agent", agent_id)
+        return _session(row)
+
+    async def entries(self, session: Session) -> list[Entry]:
+        """Read what is not summarised, as it stands: each turn in its own place."""
+        rows = await self._store.read(
+            _ENTRIES, {"id": session.id, "first_seq": session.first_seq}
         )
+        # Rows come in order of writing; few turns, if any, went on in their place.
+        return sorted(map(entry, rows), key=lambda each: (each.place, each.seq))
 
     async def history(self, session: Session) -> list[Message]:
         """Read the conversation as a model sees it, the summary first."""
-        rows = await self._store.read(
-            _HISTORY, {"id": session.id, "first_seq": session.first_seq}
-        )
-        said = [load_message(row["role"], row["parts"], row["digest"]) for row in rows]
+        said = [entry.message for entry in await self.entries(session)]
         return [session.summary, *said] if session.summary else said
+
+    async def turns(self, session_id: str) -> Mapping[str, TurnRecord]:
+        """Read how the turns that spoke in a session stand, by id."""
+        rows = await self._store.read(_TURNS, {"id": session_id})
+        return {row["id"]: turn_record(row) for row in rows}
+
+    async def erase(self, session_id: str) -> None:
+        """Delete a session that is no agent's own, with its messages and turns.
+
+        Raises:
+            Conflict: It is an agent's own.
+        """
+        await self._store.write(partial(_erase_unowned, session_id=session_id))
 
     async def list(self) -> list[SessionItem]:
         """All sessions that agents own, oldest first."""
@@ -183,32 +244,62 @@ class SessionTable:
         )
 
     async def compact(
-        self, session_id: str, first_seq: int, summary: Message, spent: Spent
+        self, session: Session, first_seq: int, summary: Message, spent: Spent
     ) -> None:
-        """Let the summary stand for what is before ``first_seq``; nothing is lost."""
+        """Let the summary stand for what is before ``first_seq``; nothing is lost.
+
+        Raises:
+            Conflict: The session has been compacted or deleted since it was read.
+        """
         row: dict[str, str | float] = {
             "summary": dump_parts(summary),
             "first_seq": first_seq,
             "updated_at": self._clock.time(),
         }
-        await self._store.write(
-            partial(_compact, session_id=session_id, row=row, spent=spent)
+        done = await self._store.write(
+            partial(_compact, session=session, row=row, spent=spent)
         )
+        if not done:
+            raise Conflict("the session was changed while it was summarised")
+
+
+def _session(row: Row) -> Session:
+    summary = row["summary"]
+    return Session(
+        id=row["id"],
+        agent_id=row["agent_id"],
+        thinking=bool(row["thinking"]),
+        first_seq=row["first_seq"],
+        next_seq=row["next_seq"],
+        summary=Message(Role.USER, load_parts(summary)) if summary else None,
+        created_at=row["created_at"],
+    )
+
+
+def _erase_unowned(connection: Connection, session_id: str) -> None:
+    owned = select(agents.c.id).where(agents.c.session_id == session_id)
+    if connection.execute(owned).first() is not None:
+        raise Conflict("the session is an agent's own; reset it instead")
+    erase(connection, session_id)
 
 
 def _compact(
-    connection: Connection, session_id: str, row: dict[str, str | float], spent: Spent
-) -> None:
+    connection: Connection, session: Session, row: dict[str, str | float], spent: Spent
+) -> bool:
+    # The call was paid for, whatever became of the session meanwhile.
     record(connection, spent)
     kept = connection.execute(
         select(func.count()).where(
-            messages.c.session_id == session_id,
+            messages.c.session_id == session.id,
+            _place >= row["first_seq"],
             messages.c.seq >= row["first_seq"],
+            messages.c.partial != SUPERSEDED,
             messages.c.role != Role.TOOL.value,
         )
     ).scalar_one()
-    connection.execute(
+    changed = connection.execute(
         update(sessions)
-        .where(sessions.c.id == session_id)
+        .where(sessions.c.id == session.id, sessions.c.first_seq == session.first_seq)
         .values(message_count=kept + 1, **row)
     )
+    return bool(changed.rowcount)

@@ -39,3 +39,11 @@ def write_less(op: Operations) -> None:
     op.drop_index("ix_turns_state", "turns")
     running = text("state = 'running'")
     op.create_index("turns_running", "turns", ["state"], sqlite_where=running)
+
+
+def go_on_in_place(op: Operations) -> None:
+    """Let a turn go on in its own place, and keep what its effects answered."""
+    op.add_column("messages", Column("behind", Integer))
+    op.add_column("turns", Column("digest", Text))
+    op.add_column("turns", Column("model", Text))
+    op.add_column("tool_calls", Column("output", Text))

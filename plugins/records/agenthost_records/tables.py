@@ -15,7 +15,7 @@ from sqlalchemy import (
     literal_column,
 )
 
-from .steps import write_less
+from .steps import go_on_in_place, write_less
 
 metadata = MetaData()
 
@@ -62,6 +62,7 @@ messages = Table(
     Column("digest", Text, nullable=False),
     Column("partial", Integer, nullable=False),
     Column("created_at", REAL, nullable=False),
+    Column("behind", Integer),
 )
 Index("messages_by_session", messages.c.session_id, messages.c.seq, unique=True)
 
@@ -82,6 +83,8 @@ turns = Table(
     Column("cost_micro_usd", Integer, nullable=False),
     Column("started_at", REAL, nullable=False),
     Column("ended_at", REAL),
+    Column("digest", Text),
+    Column("model", Text),
 )
 
 RUNNING = turns.c.state == literal_column("'running'")
@@ -99,6 +102,7 @@ tool_calls = Table(
     Column("state", Text, nullable=False),
     Column("created_at", REAL, nullable=False),
     Column("ended_at", REAL),
+    Column("output", Text),
 )
 
 usage = Table(
@@ -122,7 +126,7 @@ usage = Table(
 Index("usage_by_time", usage.c.at)
 Index("usage_by_agent", usage.c.agent_id, usage.c.at)
 
-KERNEL = SchemaSpec("kernel", metadata, (write_less,))
+KERNEL = SchemaSpec("kernel", metadata, (write_less, go_on_in_place))
 
 memory = MetaData()
 

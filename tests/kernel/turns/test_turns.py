@@ -25,7 +25,7 @@ from agenthost.context import OPERATOR
 from agenthost.testing import Pause
 from agenthost.testing.daemons import Daemons, RunningDaemon
 from agenthost.turns.events import Missed, TextDelta
-from agenthost.turns.turn import WATCHER_EVENTS, Watcher
+from agenthost.turns.turn import WATCHER_EVENTS, Turn, Watcher
 
 
 async def test_stop_ends_a_turn_and_keeps_what_was_said(daemon: RunningDaemon) -> None:
@@ -154,7 +154,7 @@ async def test_stopping_a_caller_stops_whom_it_called(daemon: RunningDaemon) -> 
     turn = agent.start("greet")
     await pause.reached.wait()
     await turn.stop()
-    await daemon.daemon.turns.stop_and_wait(helper.id, "test")
+    await daemon.daemon.turns.stop_all(helper.id, "test")
     assert daemon.daemon.turns.running == 0
 
 
@@ -313,8 +313,10 @@ async def test_an_hourly_token_quota_refuses_the_next_turn(
     assert refused.json()["code"] == "quota_exceeded"
 
 
-async def test_a_slow_watcher_is_told_what_it_missed() -> None:
-    watcher = Watcher()
+async def test_a_slow_watcher_is_told_what_it_missed(daemon: RunningDaemon) -> None:
+    context = Context(daemon.daemon, OPERATOR)
+    turn = Turn("turn", context, user_message("hi"), TurnOptions())
+    watcher = Watcher(turn)
     for _ in range(WATCHER_EVENTS + 5):
         watcher.put(TextDelta("x"))
     events = watcher.events()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 from agenthost import ProviderFault
 from agenthost.testing import Pause
-from agenthost.testing.daemons import RunningDaemon
+from agenthost.testing.daemons import RunningAgent, RunningDaemon
 
 
 async def test_a_blocking_message_answers_with_totals(daemon: RunningDaemon) -> None:
@@ -127,6 +128,148 @@ async def test_one_idempotency_key_is_one_turn(daemon: RunningDaemon) -> None:
     assert {answer.json()["response"] for answer in answers} == {"You said: once"}
     assert len(daemon.model.requests) == 1
     assert len((await agent.session())["messages"]) == 2
+
+
+async def read_to(
+    daemon: RunningDaemon, agent: RunningAgent, word: str, **more: Any
+) -> str:
+    """Stream a message until a word comes, leave, and return the word's event id."""
+    event_id = ""
+    async with daemon.http.stream(
+        "POST",
+        f"/api/agents/{agent.id}/message/stream",
+        json={"message": "count"},
+        **more,
+    ) as answer:
+        async for line in answer.aiter_lines():
+            if line.startswith("id: "):
+                event_id = line.removeprefix("id: ")
+            if word in line:
+                break
+    return event_id
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"params": {"detach": "true"}}, {"headers": {"Idempotency-Key": "k"}}],
+    ids=["detach", "key"],
+)
+async def test_a_turn_goes_on_and_is_read_again_behind_the_last_event(
+    daemon: RunningDaemon, more: dict[str, Any]
+) -> None:
+    pause = Pause()
+    daemon.model.calls("calculate", expression="1+1")
+    daemon.model.says("one", pause, "two")
+    agent = await daemon.agent()
+    event_id = await read_to(daemon, agent, "one", **more)
+    turn_id, _, offset = event_id.rpartition(":")
+    assert offset == "3"
+    path = f"/api/agents/{agent.id}/message/stream?turn={turn_id}"
+    reading = asyncio.create_task(
+        daemon.http.get(path, headers={"Last-Event-ID": event_id})
+    )
+    whole = asyncio.create_task(daemon.http.get(path))
+    await asyncio.sleep(0.05)
+    pause.go_on()
+    assert '"content": "one' not in (await reading).text
+    assert '"content": "two"' in (await reading).text
+    again = (await whole).text
+    assert again.index("event: tool_use") < again.index("event: tool_result")
+    assert again.index("event: tool_result") < again.index('"content": "one')
+    assert again.rstrip().endswith("}")
+    assert again.count("event: done") == 1
+
+
+async def test_a_repeated_stream_brings_its_words_and_tools(
+    daemon: RunningDaemon,
+) -> None:
+    daemon.model.calls("calculate", expression="1+1")
+    daemon.model.says("It is ", "2.")
+    agent = await daemon.agent()
+    path = f"/api/agents/{agent.id}/message/stream"
+    sent: dict[str, Any] = {
+        "json": {"message": "1+1?"},
+        "headers": {"Idempotency-Key": "k"},
+    }
+    first, second = [(await daemon.http.post(path, **sent)).text for _ in range(2)]
+    assert "event: tool_result" in second
+    assert '"content": "It is 2."' in second
+    assert first.split("event: done")[1] == second.split("event: done")[1]
+    assert len(daemon.model.requests) == 2
+
+
+async def test_a_second_reader_that_leaves_stops_nobody(daemon: RunningDaemon) -> None:
+    pause = Pause()
+    daemon.model.says("one", pause, "two")
+    agent = await daemon.agent()
+    path = f"/api/agents/{agent.id}/message/stream"
+    first = asyncio.create_task(daemon.http.post(path, json={"message": "count"}))
+    await pause.reached.wait()
+    (question,) = (await agent.session())["messages"]
+    other = f"{path}?turn={question['turn_id']}"
+    async with daemon.http.stream("GET", other) as answer:
+        async for line in answer.aiter_lines():
+            if "one" in line:
+                break
+    pause.go_on()
+    assert "two" in (await first).text
+
+
+async def test_a_key_with_another_body_is_refused(daemon: RunningDaemon) -> None:
+    agent = await daemon.agent()
+    assert (await agent.send("9+9", Idempotency_Key="k")).status_code == 200
+    refused = await agent.send("2+3", Idempotency_Key="k")
+    assert (refused.status_code, refused.json()["code"]) == (
+        422,
+        "idempotency_mismatch",
+    )
+    path = f"/api/agents/{agent.id}/message"
+    spaced = b'{ "message" :  "9+9" }'
+    headers = {"Idempotency-Key": "k", "content-type": "application/json"}
+    again = await daemon.http.post(path, content=spaced, headers=headers)
+    assert again.json()["response"] == "You said: 9+9"
+
+
+async def test_an_unknown_turn_is_not_found(daemon: RunningDaemon) -> None:
+    agent = await daemon.agent()
+    nobody = "11111111-2222-4333-8444-555555555555"
+    path = f"/api/agents/{agent.id}"
+    read = await daemon.http.get(f"{path}/message/stream?turn={nobody}")
+    resumed = await daemon.http.post(f"{path}/turns/{nobody}/resume")
+    assert (read.status_code, resumed.status_code) == (404, 404)
+    unnamed = await daemon.http.get(f"{path}/message/stream")
+    assert unnamed.status_code == 400
+    assert "turn" in unnamed.json()["error"]
+
+
+async def test_messages_tell_how_their_turn_stands(daemon: RunningDaemon) -> None:
+    agent = await daemon.agent()
+    await agent.ask("hello")
+    daemon.model.fails(ProviderFault.SERVER, "half")
+    await agent.send("again")
+    hello, answer, again, half = (await agent.session())["messages"]
+    assert [m["status"] for m in (hello, answer)] == ["complete", "complete"]
+    assert hello["turn_id"] == answer["turn_id"]
+    assert answer["model"] == "scripted/scripted-model"
+    assert answer["usage"] == {
+        "input_tokens": 10,
+        "output_tokens": 5,
+        "cost_usd": 0.00002,
+    }
+    assert hello["at"].endswith("Z")
+    assert hello["id"] < answer["id"]
+    assert (again["status"], half["status"]) == ("failed", "failed")
+    assert "scripted to fail" in again["error"]
+
+
+async def test_words_that_some_readers_take_for_a_line_end_are_escaped(
+    daemon: RunningDaemon,
+) -> None:
+    daemon.model.says("a\u2028b\x85c")
+    agent = await daemon.agent()
+    path = f"/api/agents/{agent.id}/message/stream"
+    text = (await daemon.http.post(path, json={"message": "go"})).text
+    assert "\\u2028b\\u0085c" in text
 
 
 async def test_a_session_folds_tools_into_the_message_that_asked(

@@ -64,6 +64,7 @@ async def test_a_message_streams_and_ends_with_totals(daemon: RunningDaemon) -> 
     assert (
         kinds.index("tool_start") < kinds.index("tool_end") < kinds.index("text_delta")
     )
+    assert frames[-1].pop("turn_id") == frames[0]["turn_id"]
     assert frames[-1] == {
         "type": "response",
         "content": "It is 42.",
@@ -170,6 +171,7 @@ async def test_agents_are_told_every_few_seconds(
     daemon: RunningDaemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agenthost_http_api.socket.UPDATE_SECONDS", 0.01)
+    monkeypatch.setattr("agenthost_http_api.roster.UPDATE_SECONDS", 0.01)
     agent = await daemon.agent()
     async with chat(agent) as client:
         frames = await client.until("agents_updated")
@@ -192,13 +194,127 @@ async def test_an_upgrade_for_no_agent_is_refused_in_json(
     assert "error" in json.loads(refused.value.response.body)
 
 
-async def test_leaving_stops_the_turn(daemon: RunningDaemon) -> None:
+async def test_leaving_leaves_the_turn_running(daemon: RunningDaemon) -> None:
     pause = Pause()
     daemon.model.says("one", pause, "two")
     agent = await daemon.agent()
     async with chat(agent) as client:
         await client.say("count")
-        await client.until("text_delta")
-    await daemon.daemon.turns.stop_and_wait(agent.id, "test")
+        (*_, delta) = await client.until("text_delta")
+    session = await agent.session()
+    assert session["messages"][0]["status"] == "running"
+    async with chat(agent) as client:
+        turn_id = session["messages"][0]["turn_id"]
+        assert turn_id == delta["turn_id"]
+        await client.send({"type": "attach", "turn_id": turn_id})
+        (again,) = await client.until("text_delta")
+        assert (again["content"], again["offset"]) == ("one", 3)
+        pause.go_on()
+        frames = await client.until("response")
+    assert [f["content"] for f in frames if f["type"] == "text_delta"] == ["two"]
     messages = (await agent.session())["messages"]
-    assert [m["content"] for m in messages] == ["count", "one"]
+    assert [m["content"] for m in messages] == ["count", "onetwo"]
+    assert [m["status"] for m in messages] == ["complete", "complete"]
+
+
+async def test_thinking_comes_first_on_a_warm_session_too(
+    daemon: RunningDaemon,
+) -> None:
+    async with chat(await daemon.agent()) as client:
+        for _ in range(5):
+            await client.say("hello")
+            frames = await client.until("response")
+            assert frames[0]["type"] == "thinking"
+
+
+async def test_the_clients_own_id_comes_back(daemon: RunningDaemon) -> None:
+    async with chat(await daemon.agent()) as client:
+        await client.send({"type": "message", "content": "hello", "id": "m1"})
+        frames = await client.until("response")
+        assert {frame["id"] for frame in frames} == {"m1"}
+
+
+async def test_another_socket_is_told_of_a_turn_and_reads_it(
+    daemon: RunningDaemon,
+) -> None:
+    pause = Pause()
+    daemon.model.says("one", pause, "two")
+    agent = await daemon.agent()
+    async with chat(agent) as first, chat(agent) as second:
+        await second.send({"type": "follow"})
+        await second.send({"type": "ping"})
+        await second.until("pong")
+        await first.say("count")
+        (told,) = await second.until("turn_started")
+        assert told["content"] == "count"
+        await second.send({"type": "attach", "turn_id": told["turn_id"], "offset": 0})
+        pause.go_on()
+        words = [f.get("content") for f in await second.until("response")]
+        assert words[-1] == "onetwo"
+        await first.until("response")
+
+
+async def test_a_failed_turn_is_resumed(daemon: RunningDaemon) -> None:
+    daemon.model.fails(ProviderFault.SERVER, "half")
+    agent = await daemon.agent()
+    async with chat(agent) as client:
+        await client.say("hello")
+        failed = (await client.until("error"))[-1]
+        await client.send({"type": "resume", "turn_id": failed["turn_id"]})
+        answer = (await client.until("response"))[-1]
+        assert answer["content"] == "You said: hello"
+        assert answer["turn_id"] == failed["turn_id"]
+    said = (await agent.session())["messages"]
+    assert [m["content"] for m in said] == ["hello", "You said: hello"]
+
+
+async def test_a_deeply_nested_frame_is_a_message(daemon: RunningDaemon) -> None:
+    async with chat(await daemon.agent()) as client:
+        await client.send_text("[" * 50_000)
+        frames = await client.until("response")
+    assert frames[-1]["content"].startswith("You said: [[[")
+    assert daemon.daemon.front.panics == 0
+
+
+@pytest.mark.parametrize(
+    ("frame", "words"),
+    [
+        ({"type": "attach"}, "turn_id"),
+        ({"type": "attach", "turn_id": "x", "offset": -1}, "offset"),
+        ({"type": "attach", "turn_id": "nobody"}, "turn not found"),
+        ({"type": "resume", "turn_id": "nobody"}, "turn not found"),
+    ],
+)
+async def test_a_wrong_attach_is_answered(
+    daemon: RunningDaemon, frame: dict[str, Any], words: str
+) -> None:
+    async with chat(await daemon.agent()) as client:
+        await client.send(frame)
+        frames = await client.until("error")
+    assert words in frames[-1]["content"]
+
+
+async def test_the_list_of_agents_is_made_once_for_all_sockets(
+    daemon: RunningDaemon,
+) -> None:
+    from agenthost_http_api.roster import Roster
+
+    await daemon.agent()
+    roster = Roster()
+    first = roster.frame(daemon.daemon)
+    assert roster.frame(daemon.daemon) is first
+    phases = [roster.phase() for _ in range(10)]
+    assert len({round(phase) for phase in phases}) >= 4
+    assert all(0 <= phase < 5 for phase in phases)
+
+
+async def test_the_socket_of_a_deleted_agent_is_closed(
+    daemon: RunningDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agenthost_http_api.socket.UPDATE_SECONDS", 0.01)
+    monkeypatch.setattr("agenthost_http_api.roster.UPDATE_SECONDS", 0.01)
+    agent = await daemon.agent()
+    async with chat(agent) as client:
+        await daemon.http.delete(f"/api/agents/{agent.id}")
+        (error,) = await client.until("error")
+    assert error["code"] == "not_found"

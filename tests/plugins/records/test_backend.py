@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agenthost import (
@@ -40,7 +41,7 @@ def test_register_schema_offers_the_kernels_rows_and_memory() -> None:
         "kernel": ["agents", "messages", "sessions", "tool_calls", "turns", "usage"],
         "kv": ["kv"],
     }
-    assert [len(spec.steps) for spec in register_schema()] == [1, 0]
+    assert [len(spec.steps) for spec in register_schema()] == [2, 0]
 
 
 def test_importing_the_plugin_imports_no_sqlalchemy() -> None:
@@ -59,18 +60,27 @@ def restore(path: Path) -> None:
         connection.executescript(EARLIER.read_text(encoding="utf-8"))
 
 
-def layout(path: Path) -> set[tuple[str, ...]]:
-    """Read how the plugin's tables are declared and indexed, and their versions."""
+def layout(path: Path) -> set[tuple[Any, ...]]:
+    """Read the columns, keys and indexes of the plugin's tables, and their versions.
+
+    Not the text they were declared with: a column that was added stands elsewhere in
+    it than one that was there from the start.
+    """
     ours = {table for spec in register_schema() for table in spec.metadata.tables}
+    found: set[tuple[Any, ...]] = set()
     with closing(sqlite3.connect(path)) as connection:
+        for table in ours:
+            columns = connection.execute(f"pragma table_info({table})")
+            found |= {(table, name, *facts) for _, name, *facts in columns}
         made = connection.execute("select tbl_name, name, sql from sqlite_master")
-        versions = connection.execute("select name, version from schema_versions")
-        declared = {
-            (name, " ".join((sql or "").split()))
+        found |= {
+            (name, " ".join(sql.split()))
             for table, name, sql in made
-            if table in ours
+            if table in ours and name not in ours and sql
         }
-        return declared | {(n, str(v)) for n, v in versions if n in {"kernel", "kv"}}
+        versions = connection.execute("select name, version from schema_versions")
+        found |= {(n, str(v)) for n, v in versions if n in {"kernel", "kv"}}
+    return found
 
 
 @pytest.fixture

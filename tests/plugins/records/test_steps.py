@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ from agenthost import (
     Agent,
     AgentMode,
     AgentState,
+    CallState,
     Cancelled,
     Conflict,
     Manifest,
     Message,
     NotFound,
+    Outcome,
     Records,
     Role,
     Spent,
@@ -92,7 +95,7 @@ async def test_a_turn_is_journalled_step_by_step(
 ) -> None:
     await run_to_its_call(records)
     assert await rows(store, tool_calls) == [
-        ("t", "call", "s", "kv_set", '{"key":"é"}', "intended", NOW, None)
+        ("t", "call", "s", "kv_set", '{"key":"é"}', "intended", NOW, None, None)
     ]
     await records.journal.start_call("t", "call")
     assert await rows(store, tool_calls, "state") == [("started",)]
@@ -100,7 +103,9 @@ async def test_a_turn_is_journalled_step_by_step(
     assert await rows(store, tool_calls, "state", "ended_at") == [("committed", NOW)]
     closed = TurnRecord(TurnState.DONE, RESULT)
     await records.journal.keep(step(3, SAYS, spent=SPENT, closed=closed))
-    assert await records.journal.find("t") == closed
+    assert await records.journal.find("t") == replace(
+        closed, agent_id=ADA.id, session_id="s"
+    )
     session = await records.sessions.get("s")
     assert session.next_seq == 4
     assert await records.sessions.history(session) == [HEARD, ASKS, RESULTS, SAYS]
@@ -191,13 +196,87 @@ async def test_a_summary_stands_for_what_is_before_it(
     await records.journal.keep(step(2, RESULTS))
     await records.journal.keep(step(3, HEARD))
     summary = Message(Role.USER, (Text("So far."),))
-    await records.sessions.compact("s", 3, summary, SPENT)
+    before = await records.sessions.get("s")
+    await records.sessions.compact(before, 3, summary, SPENT)
     session = await records.sessions.get("s")
     assert (session.first_seq, session.next_seq) == (3, 4)
     assert await records.sessions.history(session) == [summary, HEARD]
     assert await rows(store, sessions, "message_count") == [(2,)]
     assert len(await rows(store, messages)) == 4
     assert len(await rows(store, usage)) == 2
+
+
+async def test_a_summary_of_what_has_changed_meanwhile_is_refused(
+    records: Records, store: SqliteStore
+) -> None:
+    await run_to_its_call(records)
+    before = await records.sessions.get("s")
+    summary = Message(Role.USER, (Text("So far."),))
+    await records.sessions.compact(before, 1, summary, SPENT)
+    with pytest.raises(Conflict, match="changed"):
+        await records.sessions.compact(before, 2, summary, SPENT)
+    assert (await records.sessions.get("s")).first_seq == 1
+    assert len(await rows(store, usage)) == 3
+
+
+async def test_a_turn_that_goes_on_stands_in_its_own_place(
+    records: Records, store: SqliteStore
+) -> None:
+    await records.journal.keep(step(0, HEARD, opened=ADA.id))
+    failed = TurnRecord(TurnState.FAILED, RESULT, Unavailable("later"))
+    await records.journal.keep(step(1, SAYS, closed=failed))
+    other = replace(step(2, HEARD, opened=ADA.id), turn_id="u")
+    await records.journal.keep(other, replace(step(3, SAYS), turn_id="u"))
+    closed = TurnRecord(TurnState.DONE, RESULT)
+    again = step(4, RESULTS, behind=0, closed=closed)
+    await records.journal.keep(step(reopened=True), again)
+    session = await records.sessions.get("s")
+    entries = await records.sessions.entries(session)
+    assert [(e.turn_id, e.seq) for e in entries] == [
+        ("t", 0),
+        ("t", 4),
+        ("u", 2),
+        ("u", 3),
+    ]
+    assert await rows(store, sessions, "message_count") == [(3,)]
+    said = await records.journal.said("s", "t")
+    assert [entry.message for entry in said] == [HEARD, RESULTS]
+
+
+async def test_what_an_effect_answered_is_written_before_the_next_begins(
+    records: Records, store: SqliteStore
+) -> None:
+    await run_to_its_call(records)
+    await records.journal.start_call("t", "call")
+    assert await records.journal.calls("t") == {"call": (CallState.STARTED, None)}
+    output = ToolOutput("call", "kv_set", "kept")
+    await records.journal.start_call("t", "other", [Outcome(output)])
+    assert await records.journal.calls("t") == {"call": (CallState.COMMITTED, output)}
+    unsure = Outcome(output, known=False)
+    await records.journal.start_call("t", "other", [unsure])
+    assert await records.journal.calls("t") == {"call": (CallState.UNKNOWN, output)}
+
+
+async def test_a_call_whose_end_nobody_saw_is_unknown(
+    records: Records, store: SqliteStore
+) -> None:
+    await run_to_its_call(records)
+    await records.journal.keep(step(2, RESULTS, unknown=frozenset({"call"})))
+    assert await rows(store, tool_calls, "state") == [("unknown",)]
+
+
+async def test_an_agents_own_session_is_reset_and_not_erased(
+    records: Records, store: SqliteStore
+) -> None:
+    with pytest.raises(Conflict, match="reset"):
+        await records.sessions.erase("s")
+    fresh = replace(ADA, session_id="fresh")
+    await records.agents.switch_session(fresh, "s")
+    assert await rows(store, sessions, "id") == [("fresh",)]
+    with pytest.raises(NotFound):
+        await records.agents.switch_session(replace(ADA, session_id="late"), "s")
+    assert await rows(store, sessions, "id") == [("fresh",)]
+    assert (await records.sessions.of_agent(ADA.id)).id == "fresh"
 
 
 async def test_a_damaged_message_is_never_served(

@@ -1,0 +1,136 @@
+"""What was said before: read for a turn, told again, or gone on with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agenthost_chat.chat import Message, Role, Usage
+from agenthost_chat.history import repaired
+
+from ..context import OPERATOR, AgentView, Context
+from ..errors import AgentHostError, Cancelled, Conflict, NotFound, PastFailure
+from ..record_port import Entry, TurnRecord, TurnState
+from .run import Run
+from .turn import Turn, TurnOptions, Watcher
+from .warm import Conversation
+
+if TYPE_CHECKING:
+    from ..agents import Agent
+    from ..daemon import Daemon
+
+GONE = (
+    "the turn cannot go on: its question is no longer in the session, which was "
+    "summarised or reset since; ask again"
+)
+
+
+class Past:
+    """Reads conversations and turns back."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    async def conversation(self, session_id: str) -> Conversation:
+        """Read a session as its next turn finds it."""
+        sessions = self._daemon.sessions
+        session = await sessions.get(session_id)
+        return Conversation(session, repaired(await sessions.history(session)))
+
+    async def of(self, agent: Agent, turn_id: str) -> tuple[TurnRecord, list[Message]]:
+        """Read one of an agent's turns and what was said in it.
+
+        Raises:
+            NotFound: The agent has no such turn.
+        """
+        journal = self._daemon.journal
+        record = await journal.find(turn_id)
+        if record is None or record.agent_id != agent.id:
+            raise NotFound("turn", turn_id)
+        said = await journal.said(record.session_id, turn_id)
+        return record, [entry.message for entry in said]
+
+    async def told(self, agent: Agent, turn_id: str, offset: int) -> Watcher:
+        """Tell an ended turn again.
+
+        Raises:
+            NotFound: The agent has no such turn.
+        """
+        record, spoken = await self.of(agent, turn_id)
+        view = AgentView(agent.id, agent.name, agent.manifest, record.session_id)
+        context = Context(self._daemon, OPERATOR, agent=view, turn_id=turn_id)
+        question = spoken[0] if spoken else Message(Role.USER, ())
+        turn = Turn(turn_id, context, question, TurnOptions(turn_id))
+        turn.recall(spoken)
+        if record.state is TurnState.DONE:
+            turn.finish(record.result)
+        else:
+            turn.fail(_error_of(record), record.result)
+        return turn.watch(offset)
+
+    async def replayed(self, turn: Turn, known: TurnRecord) -> bool:
+        """Give a turn its recorded end; False when it must go on."""
+        if known.state not in {TurnState.DONE, TurnState.CANCELLED}:
+            return False
+        if turn.watched:
+            said = await self._daemon.journal.said(known.session_id, turn.id)
+            turn.recall([entry.message for entry in said])
+        if known.state is TurnState.DONE:
+            turn.finish(known.result)
+        else:
+            turn.fail(_error_of(known), known.result)
+        return True
+
+    async def resumed(self, turn: Turn) -> Run:
+        """Take up a turn that was cut off, where it stands in its session.
+
+        Raises:
+            Conflict: What it answers is no longer in the session.
+        """
+        session = await self._daemon.sessions.get(turn.agent.session_id)
+        entries = await self._daemon.sessions.entries(session)
+        own = [index for index, e in enumerate(entries) if e.turn_id == turn.id]
+        if not own:
+            raise Conflict(GONE)
+        head = [e for e in entries[: own[-1] + 1] if not _broken(e, turn)]
+        last = entries[own[-1]]
+        behind = None if last is entries[-1] else last.place
+        messages = _as_asked([entry.message for entry in head])
+        if session.summary is not None:
+            messages.insert(0, session.summary)
+        agent = self._daemon.agents.get(turn.agent.id)
+        target = self._daemon.supervisor.target_of(agent)
+        said = Conversation(session, messages)
+        run = Run(self._daemon, turn, said, target, behind)
+        run.resumed = True
+        turn.recall([entry.message for entry in head if entry.turn_id == turn.id])
+        await self._count(turn, run)
+        return run
+
+    async def _count(self, turn: Turn, run: Run) -> None:
+        """Count what a resumed turn took before, also against its own limit."""
+        before = await self._daemon.usage.of_turn(turn.agent.id, turn.id)
+        run.progress.usage = Usage(before.input_tokens, before.output_tokens)
+        run.progress.cost = before.cost_micro_usd
+        if turn.options.max_cost_micro_usd is not None:
+            turn.context.pools[-1].used += before.cost_micro_usd
+
+
+def _broken(entry: Entry, turn: Turn) -> bool:
+    """Whether the turn was cut off in this message: it is said anew."""
+    return entry.partial and entry.turn_id == turn.id
+
+
+def _as_asked(messages: Sequence[Message]) -> list[Message]:
+    """Repair a history, but leave open the calls that it ends with."""
+    if messages and messages[-1].tool_uses:
+        return [*repaired(messages[:-1]), messages[-1]]
+    return repaired(messages)
+
+
+def _error_of(record: TurnRecord) -> AgentHostError:
+    if record.state is TurnState.CANCELLED:
+        return Cancelled("the turn was stopped")
+    if record.error is not None:
+        return record.error
+    return PastFailure("the turn was interrupted; resume it to go on", "interrupted")

@@ -1,0 +1,60 @@
+"""A turn's events as the WebSocket's frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agenthost import (
+    Done,
+    Failed,
+    Missed,
+    TextDelta,
+    Thinking,
+    ToolEnd,
+    ToolStart,
+    TurnEvent,
+)
+
+from .messages import result_body
+
+
+def turn_frame(event: TurnEvent, turn_id: str, message_id: str) -> dict[str, Any]:
+    """Write a turn's event with the turn's id, and the id its client gave it.
+
+    A tool's frames keep ``id`` for the call.
+    """
+    frame = {**frame_of(event), "turn_id": turn_id}
+    if message_id:
+        frame.setdefault("id", message_id)
+    return frame
+
+
+def frame_of(event: TurnEvent) -> dict[str, Any]:
+    """Write a turn's event as a frame."""
+    match event:
+        case Done(result):
+            totals: dict[str, Any] = dict(result_body(result))
+            return {"type": "response", "content": totals.pop("response"), **totals}
+        case Failed(error):
+            frame = {"type": "error", "content": error.message, "code": error.code}
+            return {**frame, **error.facts}
+        case Missed(count):
+            return {"type": "missed", "events": count}
+        case ToolStart() | ToolEnd():
+            return _tool_frame(event)
+        case TextDelta(text, offset):
+            return {"type": "text_delta", "content": text, "offset": offset}
+        case Thinking():
+            return {"type": "thinking"}
+
+
+def _tool_frame(event: ToolStart | ToolEnd) -> dict[str, Any]:
+    frame = {"tool": event.tool, "id": event.id}
+    if isinstance(event, ToolStart):
+        return {"type": "tool_start", **frame, "input": dict(event.input)}
+    return {
+        "type": "tool_end",
+        **frame,
+        "result": event.output,
+        "is_error": event.is_error,
+    }
