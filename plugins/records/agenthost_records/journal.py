@@ -18,9 +18,7 @@ from agenthost import (
     Store,
     ToolOutput,
     TurnRecord,
-    TurnResult,
     TurnState,
-    Usage,
 )
 from sqlalchemy import Connection, bindparam, insert, select, update
 
