@@ -23,7 +23,7 @@ from ..errors import (
     OutcomeUnknown,
     RateLimited,
 )
-from ..observe import Observers
+from ..observe import Activity, Observers
 from ..plugins.guards import Guard, Guards, ToolCallCase, ToolResultCase
 from ..plugins.specs import Effect, ToolSpec
 from ..record_port import Outcome
@@ -133,7 +133,7 @@ class Toolbox:
     ) -> Outcome:
         with self._observers.watch(context, call) as seen:
             inside = context if seen is None else replace(context, cause=seen.id)
-            outcome = await self._outcome(inside, call, before_effect)
+            outcome = await self._outcome(inside, call, before_effect, seen)
             try:
                 outcome = self._checked(context, outcome)
             except AgentHostError as error:
@@ -158,24 +158,38 @@ class Toolbox:
         return replace(outcome, output=replace(output, text=text))
 
     async def _outcome(
-        self, context: Context, call: ToolUse, before_effect: BeforeEffect
+        self,
+        context: Context,
+        call: ToolUse,
+        before_effect: BeforeEffect,
+        seen: Activity | None,
     ) -> Outcome:
-        """Call the tool; every failure is an outcome."""
+        """Call the tool; every failure is an outcome, and told to who observes."""
         try:
             text, is_error = await self._call(context, call, before_effect)
             return Outcome(ToolOutput(call.id, call.name, text, is_error))
-        except OutcomeUnknown as error:
-            return self._unknown(call, error.message)
-        except AgentHostError as error:
-            return _failed(call, error.message)
-        except TimeoutError:
-            return self._unknown(call, "it took too long")
         except (asyncio.CancelledError, GeneratorExit):
             raise
-        except BaseException:
-            # A tool that calls sys.exit ends its own call, not the daemon.
-            log.exception("tool %s failed in turn %s", call.name, context.turn_id)
-            return _failed(call, "an internal error, see the log")
+        except BaseException as error:
+            if seen is not None:
+                seen.error = error
+            return self._failure(context, call, error)
+
+    def _failure(
+        self, context: Context, call: ToolUse, error: BaseException
+    ) -> Outcome:
+        match error:
+            case OutcomeUnknown():
+                return self._unknown(call, error.message)
+            case AgentHostError():
+                return _failed(call, error.message)
+            case TimeoutError():
+                return self._unknown(call, "it took too long")
+        # Also SystemExit: a tool that calls sys.exit ends its own call, no more.
+        log.error(
+            "tool %s failed in turn %s", call.name, context.turn_id, exc_info=error
+        )
+        return _failed(call, "an internal error, see the log")
 
     def _unknown(self, call: ToolUse, problem: str) -> Outcome:
         """A call whose end nobody saw: a read has failed, an effect may have happened.
