@@ -138,7 +138,7 @@ class Toolbox:
                 outcome = self._checked(context, outcome)
             except AgentHostError as error:
                 outcome = replace(outcome, output=_failed(call, error.message).output)
-            if seen is not None:
+            if seen is not None and seen.error is None:
                 seen.result = outcome.output
             return outcome
 
@@ -170,7 +170,7 @@ class Toolbox:
             return Outcome(ToolOutput(call.id, call.name, text, is_error))
         except (asyncio.CancelledError, GeneratorExit):
             raise
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - plugins raise anything
             if seen is not None:
                 seen.error = error
             return self._failure(context, call, error)
