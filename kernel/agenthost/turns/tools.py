@@ -99,11 +99,7 @@ class Toolbox:
             with self._observers.watch(context, call) as seen:
                 inside = context if seen is None else replace(context, cause=seen.id)
                 text, is_error = await self._call(inside, call, before_effect)
-                text = _capped(text)
-                if self._guards.filled(Guard.TOOL_RESULT):
-                    case = ToolResultCase(context, call.name, text)
-                    text = self._guards.replace(Guard.TOOL_RESULT, case, text)
-                output = ToolOutput(call.id, call.name, text, is_error)
+                output = self._output(context, call, text, is_error=is_error)
                 if seen is not None:
                     seen.result = output
                 return output
@@ -115,7 +111,20 @@ class Toolbox:
             log.exception("tool %s failed in turn %s", call.name, context.turn_id)
             problem = "an internal error, see the log"
         text = f"{call.name} failed: {problem}"
-        return ToolOutput(call.id, call.name, text, is_error=True)
+        return self._output(context, call, text, is_error=True)
+
+    def _output(
+        self, context: Context, call: ToolUse, text: str, *, is_error: bool
+    ) -> ToolOutput:
+        """What the model reads, errors too, as the guards let it pass."""
+        text = _capped(text)
+        if self._guards.filled(Guard.TOOL_RESULT):
+            case = ToolResultCase(context, call.name, text)
+            try:
+                text = self._guards.replace(Guard.TOOL_RESULT, case)
+            except AgentHostError as error:
+                text, is_error = f"{call.name} failed: {error.message}", True
+        return ToolOutput(call.id, call.name, text, is_error)
 
     def _allowed(self, context: Context, name: str) -> ToolSpec:
         try:

@@ -387,7 +387,9 @@ async def test_the_address_guard_sees_literals_and_names(host: str) -> None:
         Guard.URL: allow,
         Guard.ADDRESS: refuse,
     }
-    egress = AiohttpEgress(Guards([SecuritySystem("no", guards, lambda: None)]))
+    egress = AiohttpEgress(
+        Guards([SecuritySystem("ssrf_protection", guards, lambda: None)])
+    )
     async with Wire(always(answer())) as wire:
         with pytest.raises(Blocked, match="no"):
             await egress.client(OPEN).get(f"http://{host}:{wire.port}/")
