@@ -16,10 +16,18 @@ from agenthost import (
     ToolCallCase,
     ToolOutput,
     ToolResultCase,
+    UrlCase,
     Verdict,
     hookimpl,
 )
 from agenthost.testing import Daemons, RunningDaemon
+from agenthost.testing.simulators import (
+    OpenAIChatWire,
+    ProviderSimulator,
+    ReplicateSimulator,
+    ReplicateWire,
+    Turn,
+)
 
 from ..egress.wire import Wire, always, answer
 
@@ -214,6 +222,32 @@ async def test_a_refused_result_is_an_error_and_not_asked_again(
     assert output.is_error
     assert output.text == "system_time failed: it holds a secret"
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "replicate-predictions"])
+async def test_guards_are_told_whose_turn_calls_a_model(
+    daemons: Daemons, dialect: str
+) -> None:
+    seen: list[str] = []
+
+    def note(case: UrlCase) -> Verdict:
+        assert case.context is not None
+        assert case.context.agent is not None
+        seen.append(case.context.agent.name)
+        return ALLOW
+
+    replicate = ReplicateSimulator(ReplicateWire())
+    chat = ProviderSimulator(OpenAIChatWire())
+    async with chat if dialect == "openai-chat" else replicate as upstream:
+        upstream.play(Turn("hello"))
+        host = await daemons.start(
+            plugins=[offering("notes", {Guard.URL: note})],
+            config=f'[providers.sim]\nbase_url = "{upstream.base_url}"\n'
+            f'dialect = "{dialect}"\nmodels = ["a/m"]\n',
+        )
+        agent = await host.agent(extra='[model]\nprovider = "sim"\nmodel = "a/m"\n')
+        assert await agent.ask("hi") == "hello"
+    assert set(seen) == {"tester"}
 
 
 async def test_path_and_address_guards_are_told_whose_turn_it_is(
