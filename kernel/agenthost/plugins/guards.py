@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 from ..context import Context, Principal
 from ..errors import AgentHostError, Blocked, PluginError
@@ -200,6 +200,7 @@ _ALL = (
 )
 POINTS: Mapping[Guard, GuardPoint] = {point.name: point for point in _ALL}
 
+Case = TypeVar("Case")
 GuardFunction = Callable[[Any], Verdict]
 Watcher = Callable[[Any, Verdict], object]
 _Asked = tuple[tuple[tuple[str, GuardFunction], ...], tuple[tuple[str, Watcher], ...]]
@@ -274,24 +275,12 @@ class Guards:
         """Tell whether the point is to be asked, so that a case is worth building."""
         return self._points[point] is not None
 
-    def check(self, point: Guard, case: Any) -> None:
-        """Ask a point that can only allow or refuse.
+    def check(self, point: Guard, case: Case) -> Case:
+        """Ask a point, tell its watchers, and return the case as the guards leave it.
 
         Raises:
             AgentHostError: The error a guard's Deny names (Blocked unless it says).
         """
-        self._judged(point, case)
-
-    def replace(self, point: Guard, case: Any) -> str:
-        """Ask a point whose text a guard may replace; return the text to use.
-
-        Raises:
-            AgentHostError: The error a guard's Deny names (Blocked unless it says).
-        """
-        return str(self._judged(point, case).text)
-
-    def _judged(self, point: Guard, case: Any) -> Any:
-        """Return the case as the guards leave it, once the watchers know of it."""
         if (asked := self._points[point]) is None:
             return case
         guards, watchers = asked
@@ -303,7 +292,7 @@ class Guards:
             verdict = answer
             if isinstance(answer, Deny):
                 break
-            left = replace(left, text=answer.value)
+            left = replace(left, text=answer.value)  # type: ignore[type-var]  # reason: every case is a dataclass
         for name, watcher in watchers:
             try:
                 watcher(case, verdict)

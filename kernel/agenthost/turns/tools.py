@@ -121,7 +121,7 @@ class Toolbox:
         if self._guards.filled(Guard.TOOL_RESULT):
             case = ToolResultCase(context, call.name, text)
             try:
-                text = self._guards.replace(Guard.TOOL_RESULT, case)
+                text = self._guards.check(Guard.TOOL_RESULT, case).text
             except AgentHostError as error:
                 text, is_error = f"{call.name} failed: {error.message}", True
         return ToolOutput(call.id, call.name, text, is_error)

@@ -151,7 +151,7 @@ async def test_a_replacement_that_is_no_text_refuses_and_fails_the_plugin() -> N
     guard = {Guard.TOOL_RESULT: lambda _: Replace(cast("str", 7))}
     plugins, registry = await compiled(*planted(of("odd", guard)))
     with pytest.raises(Blocked, match="the result is refused"):
-        registry.security.guards.replace(Guard.TOOL_RESULT, said("text"))
+        registry.security.guards.check(Guard.TOOL_RESULT, said("text"))
     assert not plugins.healthy("security:odd")
 
 
@@ -183,8 +183,8 @@ def test_a_guard_sees_what_those_before_it_replaced() -> None:
     silent = of("b", {Guard.TOOL_RESULT: lambda _: ALLOW})
     label = of("c", {Guard.TOOL_RESULT: lambda c: Replace(f"[theirs] {c.text}")})
     guards = Guards([redact, silent, label])
-    text = guards.replace(Guard.TOOL_RESULT, said("the key"))
-    assert text == "[theirs] the *"
+    left = guards.check(Guard.TOOL_RESULT, said("the key"))
+    assert left.text == "[theirs] the *"
 
 
 def test_a_refusal_after_a_replacement_decides() -> None:
@@ -197,14 +197,14 @@ def test_a_refusal_after_a_replacement_decides() -> None:
     change = of("a", {Guard.TOOL_RESULT: lambda _: Replace("changed")})
     guards = Guards([change, of("b", {Guard.TOOL_RESULT: refuse})])
     with pytest.raises(Denied, match="no"):
-        guards.replace(Guard.TOOL_RESULT, said("text"))
+        guards.check(Guard.TOOL_RESULT, said("text"))
     assert seen == ["changed"]
 
 
 def test_an_unfilled_point_leaves_the_text_as_it_is() -> None:
     guards = Guards()
     assert not guards.filled(Guard.TOOL_RESULT)
-    assert guards.replace(Guard.TOOL_RESULT, said("text")) == "text"
+    assert guards.check(Guard.TOOL_RESULT, said("text")).text == "text"
 
 
 def test_a_watcher_is_told_of_the_case_and_the_verdict() -> None:
@@ -216,13 +216,13 @@ def test_a_watcher_is_told_of_the_case_and_the_verdict() -> None:
 
     watcher = of("w", {}, {Guard.TOOL_RESULT: watch})
     guards = Guards([watcher])
-    assert guards.replace(Guard.TOOL_RESULT, said("one")) == "one"
+    assert guards.check(Guard.TOOL_RESULT, said("one")).text == "one"
     change = of("a", {Guard.TOOL_RESULT: lambda c: Replace(c.text * 2)})
     guards.compile([watcher, change])
-    assert guards.replace(Guard.TOOL_RESULT, said("two")) == "twotwo"
+    assert guards.check(Guard.TOOL_RESULT, said("two")).text == "twotwo"
     guards.compile([watcher, of("a", {Guard.TOOL_RESULT: lambda _: Deny("no")})])
     with pytest.raises(Blocked):
-        guards.replace(Guard.TOOL_RESULT, said("three"))
+        guards.check(Guard.TOOL_RESULT, said("three"))
     assert told == [("one", ALLOW), ("two", Replace("twotwo")), ("three", Deny("no"))]
 
 
