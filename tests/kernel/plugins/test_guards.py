@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -403,3 +404,14 @@ def test_every_case_beyond_the_request_tells_on_whose_behalf() -> None:
         names = {field.name for field in fields(point.case)}
         assert names & {"context", "principal"} or point.name is Guard.REQUEST
         assert "text" in names or not point.replaceable
+
+
+def test_the_page_about_guards_lists_the_points_as_they_are() -> None:
+    page = Path(__file__).parents[3] / "docs" / "guards.md"
+    rows = [
+        [cell.strip(" `") for cell in line.strip("|").split("|")]
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| `")
+    ]
+    told = {name: (effect == "yes", requires) for name, _, effect, requires in rows}
+    assert told == {n: (p.effects, ", ".join(p.requires)) for n, p in POINTS.items()}
