@@ -333,7 +333,7 @@ def _asked(point: Guard, systems: Systems, closed: str | None) -> _Asked | None:
     return (guards, told) if guards or told else None
 
 
-def unheard(name: str) -> SecuritySystem:
+def stand_in(name: str) -> SecuritySystem:
     """Stand in for what failed before it said what it guards: it may be any effect."""
     points = [point.name for point in POINTS.values() if point.effects]
     refuse: GuardFunction = lambda _: Deny(f"{name} has failed")  # noqa: E731

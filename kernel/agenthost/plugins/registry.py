@@ -18,7 +18,7 @@ from ..ports import Backends, BackendSpec, Front
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import RouteGroup
 from .discovery import Status
-from .guards import SecuritySystem, unheard
+from .guards import SecuritySystem, stand_in
 from .loader import Plugins
 from .security import SecuritySystems
 from .specs import SchemaSpec, ServiceSpec, ToolSpec
@@ -128,7 +128,7 @@ async def compile_registry(
 def _unheard(plugins: Plugins, guarding: set[str]) -> list[Offer]:
     """Stand-ins for plugins that failed before they said what they guard."""
     return [
-        (state.key, unheard(state.slug))
+        (state.key, stand_in(state.slug))
         for state in plugins.states()
         if state.status is Status.FAILED
         and (state.key in guarding or state.key.startswith("security:"))

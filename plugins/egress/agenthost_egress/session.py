@@ -36,7 +36,7 @@ class AddressCheck:
         """Refuse an address that a guard does not let through.
 
         Raises:
-            Blocked: A guard refused, nobody guards, or no request asked for it.
+            Blocked: A guard refused, the point is closed, or no request asked for it.
         """
         asked = ASKED.get(None)
         if asked is None:

@@ -44,7 +44,7 @@ class LocalFiles:
 
     Args:
         root: The folder that holds one folder for each agent.
-        guards: Asked at the point ``path``; with no healthy guard nothing is opened.
+        guards: Asked at the point ``path``; while it is closed nothing is opened.
     """
 
     def __init__(self, root: Path, guards: Guards) -> None:
