@@ -252,7 +252,7 @@ async def test_a_watcher_that_raises_decides_nothing_and_fails_its_plugin(
     registry.security.guards.check(Guard.TOOL_CALL, None)
 
 
-@pytest.mark.parametrize("point", EFFECTS)
+@pytest.mark.parametrize("point", sorted(EFFECTS))
 def test_watchers_and_bystanders_fill_no_requirement(point: Guard) -> None:
     watches: dict[Guard, Callable[..., None]] = {point: lambda _, __: None}
     names = POINTS[point].requires
