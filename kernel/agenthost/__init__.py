@@ -101,6 +101,7 @@ from .plugins.specs import ServiceSpec as ServiceSpec
 from .plugins.specs import ToolResult as ToolResult
 from .plugins.specs import ToolSpec as ToolSpec
 from .ports import CHECK_HOST as CHECK_HOST
+from .ports import CONTEXT as CONTEXT
 from .ports import FINAL_URL as FINAL_URL
 from .ports import BackendSpec as BackendSpec
 from .ports import Compaction as Compaction

@@ -146,6 +146,7 @@ class Daemon:
         self.warnings.extend(await self.plugins.load(self.config))
         self.registry = await compile_registry(self.plugins, self._open_front)
         self.guards = self.registry.security.guards
+        self.warnings.extend(self.registry.security.warnings())
         self.store = await self._open_store(self.registry.schemas)
         self._on_stop("store", self.store.close)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, Self
 
+from agenthost_chat.tool_patterns import narrowed, without
 from agenthost_toml.types import Count, Money, Names, Table, shorthand, unwritten
 from pydantic import (
     AfterValidator,
@@ -17,7 +18,6 @@ from pydantic import (
 )
 
 from .profiles import FORMER_NAMES, PROFILE_TOOLS, ProfileName, implied_rights
-from .tool_patterns import narrowed, without
 
 MODULE = "builtin:chat"
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")

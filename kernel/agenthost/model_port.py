@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from agenthost_chat.chat import ChatRequest, Completion, Delta
 
-from .context import AgentView
+from .context import AgentView, Context
 from .providers import ModelFacts, ProviderSpec
 
 if TYPE_CHECKING:
@@ -46,13 +46,15 @@ class Attempt:
 class Payer:
     """Whose budgets and fallbacks a call uses, and the row it is booked on.
 
-    The router adds to ``failed`` what it tried in vain.
+    The router adds to ``failed`` what it tried in vain. ``context`` is told to the
+    guards of what the call sends.
     """
 
     agent: AgentView
     turn_id: str
     pools: tuple[Pool, ...] = ()
     failed: list[Attempt] = field(default_factory=list, compare=False)
+    context: Context | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,9 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 CHECK_HOST = "agenthost.check_host"
 """Request extension: ``(host) -> None``, called for every hop; raises to refuse it."""
 
+CONTEXT = "agenthost.context"
+"""Request extension: the :class:`Context` the request is made in, told to guards."""
+
 FINAL_URL = "agenthost.url"
 """Response extension: the URL that answered, after redirects."""
 
@@ -173,8 +176,13 @@ class Workspace(Protocol):
 class Files(Protocol):
     """The workspaces of all agents."""
 
-    def workspace(self, agent_id: str) -> Workspace:
-        """Return the agent's workspace; its folder is made at the first use."""
+    def workspace(self, agent_id: str, context: Context | None = None) -> Workspace:
+        """Return the agent's workspace; its folder is made at the first use.
+
+        Args:
+            agent_id: Whose workspace it is.
+            context: What guards are told of whoever asks, where there is a turn.
+        """
 
 
 class Vault(Protocol):

@@ -200,11 +200,16 @@ class Dialect(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One call on its way: what a driver gets. ``http`` is the egress client."""
+    """One call on its way: what a driver gets. ``http`` is the egress client.
+
+    Every request of the call is sent with its ``extensions``: they tell the guards of
+    what leaves in whose turn it does.
+    """
 
     request: ChatRequest
     endpoint: Endpoint
     http: httpx.AsyncClient
+    extensions: dict[str, Any] = field(default_factory=dict)
 
 
 @runtime_checkable
@@ -270,7 +275,11 @@ async def stream_dialect(
     decoder = dialect.decoder(call.request, call.endpoint)
     async with transport_faults(call.endpoint.provider):
         async with call.http.stream(
-            wire.method, wire.url, headers=dict(wire.headers), content=wire.body
+            wire.method,
+            wire.url,
+            headers=dict(wire.headers),
+            content=wire.body,
+            extensions=call.extensions,
         ) as answer:
             if not answer.is_success:
                 body = await read_error_body(answer)

@@ -148,8 +148,11 @@ class Hooks(Protocol):
         """Offer one protection and the guard points it fills.
 
         Called once at boot, off the event loop, before any other hook. Its self-test
-        runs at once; guards of a system whose self-test fails are not used, and the
-        points that need one refuse everything. An exception marks this plugin failed.
+        runs before anything is served. A guard is a plain function of the point's
+        case: one that is async fails this plugin, and so does one that raises or
+        answers anything but a verdict, which refuses what it was asked. While this
+        plugin has failed, each point that its system guards refuses everything; when
+        it fails before it has said which they are, every point of effects does.
 
         Returns:
             The system, or None when the platform has no use for it.

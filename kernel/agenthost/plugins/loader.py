@@ -26,6 +26,9 @@ class Plugins:
     Args:
         entries: Entry points to use instead of the installed ones.
         budget: Seconds that an import or a boot hook may take.
+
+    Attributes:
+        on_failure: Called after each plugin that fails, in the thread it failed in.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class Plugins:
         self._budget = budget
         self._states: dict[str, PluginState] = {}
         self._hooks: Mapping[str, Mapping[str, Implementation]] = {}
+        self.on_failure: list[Callable[[], None]] = []
 
     async def load(self, config: Config) -> tuple[str, ...]:
         """Find, select and import; return warnings about ``[plugins]``.
@@ -75,6 +79,8 @@ class Plugins:
         _log.error(
             "plugin %s (%s %s) failed: %s", key, old.distribution, old.version, reason
         )
+        for told in self.on_failure:
+            told()
 
     def implementations(self, hook: str) -> list[tuple[str, Implementation]]:
         """The healthy plugins that implement the hook, first-party ones first."""

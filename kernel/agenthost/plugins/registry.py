@@ -17,7 +17,8 @@ from ..observe import Observer
 from ..ports import Backends, BackendSpec, Front
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import RouteGroup
-from .guards import SecuritySystem
+from .discovery import Status
+from .guards import SecuritySystem, stand_in
 from .loader import Plugins
 from .security import SecuritySystems
 from .specs import SchemaSpec, ServiceSpec, ToolSpec
@@ -101,7 +102,9 @@ async def compile_registry(
     Raises:
         ConfigError: What ``open_front`` needs is served by no plugin.
     """
-    offers = await _asked(plugins, "security_system", "register_backend")
+    guarding = {key for key, _ in plugins.implementations("security_system")}
+    offers = await _asked(plugins, "security_system") + _unheard(plugins, guarding)
+    offers += await _asked(plugins, "register_backend")
     front = open_front(_backends(_settled(plugins, offers)))
     offers += await _asked(
         plugins, "register_schema", "register_dialect", "register_provider"
@@ -114,11 +117,22 @@ async def compile_registry(
     wanted = any("app" in implementation.takes for _, implementation in routing)
     app = front.app if wanted else None
     offers += await plugins.collect("register_routes", app)
-    standing = _settled(plugins, offers)
-    systems = [(k, o) for k, o in standing if isinstance(o, SecuritySystem)]
-    security = SecuritySystems(plugins, systems, _backends(standing))
+    backends = _backends(_settled(plugins, offers))
+    # Also those of failed plugins: what they were to guard is closed.
+    systems = [(k, o) for k, o in offers if isinstance(o, SecuritySystem)]
+    security = SecuritySystems(plugins, systems, backends)
     await security.test()
-    return _compiled(security, standing)
+    return _compiled(security, _settled(plugins, offers))
+
+
+def _unheard(plugins: Plugins, guarding: set[str]) -> list[Offer]:
+    """Stand-ins for plugins that failed before they said what they guard."""
+    return [
+        (state.key, stand_in(state.slug))
+        for state in plugins.states()
+        if state.status is Status.FAILED
+        and (state.key in guarding or state.key.startswith("security:"))
+    ]
 
 
 async def _asked(plugins: Plugins, *hooks: str) -> list[Offer]:

@@ -6,14 +6,14 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 
 from ..errors import PluginError
 from ..ports import Backends
-from .calls import guarded_each
 from .guards import Guards, SecuritySystem
 from .loader import Plugins
 
-TEST_BUDGET = 10.0
+Offers = Sequence[tuple[str, SecuritySystem]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,56 +27,87 @@ class SystemState:
 
 
 class SecuritySystems:
-    """Runs self-tests; guards of a system that fails its own are not used.
+    """Runs self-tests; a system is active while its plugin has not failed.
 
     Args:
         plugins: Tells which plugins are healthy.
-        offers: The systems, each with its plugin's key.
+        offers: The systems, each with its plugin's key. What those of failed plugins
+            guard is closed.
         backends: What is on offer for self-tests that prove a backend.
+
+    Attributes:
+        failed: The systems that are not active, by name.
     """
 
-    def __init__(
-        self,
-        plugins: Plugins,
-        offers: Sequence[tuple[str, SecuritySystem]],
-        backends: Backends,
-    ) -> None:
-        self.guards = Guards()
+    failed: tuple[SystemState, ...] = ()
+
+    def __init__(self, plugins: Plugins, offers: Offers, backends: Backends) -> None:
+        self.guards = Guards(fail=self._fail)
         self._plugins = plugins
         self._offers = offers
         self._backends = backends
-        self._failures: dict[str, str | None] = {}
+        self._compiling = Lock()
+        plugins.on_failure.append(self._compile)
 
     async def test(self) -> list[SystemState]:
-        """Run every self-test and use the guards of those that pass."""
-        systems = [system for _, system in self._offers]
+        """Run every self-test; one that fails makes its plugin a failed one."""
         tests = [
-            (f"{system.name} self-test", partial(_test, system, self._backends))
-            for system in systems
+            (key, partial(_test, system, self._backends))
+            for key, system in self._offers
+            if self._plugins.healthy(key)
         ]
-        outcomes = zip(systems, await guarded_each(tests, TEST_BUDGET), strict=True)
-        self._failures = {system.name: outcome.reason for system, outcome in outcomes}
-        states = self.states()
-        active = {state.name for state in states if state.active}
-        self.guards.compile(system for system in systems if system.name in active)
-        return states
+        await self._plugins.run_each("self-test", tests)
+        self._compile()
+        return self.states()
 
     def states(self) -> list[SystemState]:
         """Every system by name; one whose plugin has failed is inactive."""
-        states = [self._state(plugin, system.name) for plugin, system in self._offers]
+        reasons = {state.key: state.reason for state in self._plugins.states()}
+        states = [
+            SystemState(system.name, key, self._plugins.healthy(key), reasons[key])
+            for key, system in self._offers
+        ]
         return sorted(states, key=lambda state: state.name)
 
-    def _state(self, plugin: str, name: str) -> SystemState:
-        reason = self._failures[name]
-        if reason is None and not self._plugins.healthy(plugin):
-            reason = "its plugin has failed"
-        return SystemState(name, plugin, reason is None, reason)
+    def warnings(self) -> list[str]:
+        """What the operator is told: systems that have failed, points that refuse."""
+        failed = [f"{s.name} is not active: {s.reason}" for s in self.failed]
+        refused = self.guards.closed.values()
+        return [f"security: {told}" for told in (*failed, *refused)]
+
+    def _fail(self, name: str, reason: str) -> None:
+        for key, system in self._offers:
+            if system.name == name and self._plugins.healthy(key):
+                self._plugins.fail(key, reason)
+
+    def _compile(self) -> None:
+        # Guards are asked in several threads, so two plugins may fail at once: the
+        # lock makes the last compilation one that saw both. Who fails in its midst
+        # stands in both lists, which closes its points.
+        with self._compiling:
+            healthy = self._plugins.healthy
+            active = [system for key, system in self._offers if healthy(key)]
+            failed = [system for key, system in self._offers if not healthy(key)]
+            self.guards.compile(active, failed)
+            self.failed = tuple(state for state in self.states() if not state.active)
 
 
 def _test(system: SecuritySystem, backends: Backends) -> None:
+    """Check that the functions are plain ones, then run the self-test."""
+    for point, function in (*system.guards.items(), *system.observes.items()):
+        if _is_async(function):
+            raise PluginError(f"its guard of {point} is async; it must be plain")
     port = system.proves_on
     proven = () if port is None else (backends.find(port).open,)
     answer: object = system.self_test(*proven)  # type: ignore[func-returns-value]  # reason: a plugin may return anything
     if inspect.iscoroutine(answer):
         answer.close()
         raise PluginError("self_test is async; it must be a plain function")
+
+
+def _is_async(function: object) -> bool:
+    """Tell an async function, an object that is called as one, and partials of them."""
+    while isinstance(function, partial):
+        function = function.func
+    called = getattr(type(function), "__call__", None)  # noqa: B004 - its code is asked for
+    return any(map(inspect.iscoroutinefunction, (function, called)))

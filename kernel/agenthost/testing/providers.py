@@ -98,6 +98,14 @@ WIRES: Mapping[str, Wire] = {
 }
 
 
+EXTENSION = "agenthost.contract"
+
+
+async def _extended(request: httpx.Request) -> None:
+    """Demand that a request is sent with the extensions of its call."""
+    assert EXTENSION in request.extensions, "send every request with call.extensions"
+
+
 class ProviderContract:
     """What every provider promises; inherit it and name the provider.
 
@@ -162,10 +170,13 @@ class ProviderContract:
         # Loading certificates takes longer than the call, and nothing here is TLS.
         bare = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         async with httpx.AsyncClient(
-            verify=bare, trust_env=False, timeout=self.patience
+            verify=bare,
+            trust_env=False,
+            timeout=self.patience,
+            event_hooks={"request": [_extended]},
         ) as http:
-            stream = open_stream(spec, ModelCall(request, where, http))
-            return [delta async for delta in stream]
+            call = ModelCall(request, where, http, {EXTENSION: True})
+            return [delta async for delta in open_stream(spec, call)]
 
     async def answer(
         self, upstream: ProviderSimulator, request: ChatRequest | None = None

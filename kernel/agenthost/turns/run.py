@@ -167,7 +167,7 @@ class Run:
                 thinking_budget=self._thinking(agent),
             )
             context = self.turn.context
-            payer = Payer(agent, self.turn.id, context.pools)
+            payer = Payer(agent, self.turn.id, context.pools, context=context)
             watch = self.daemon.observers.watch(context, request, target, payer.failed)
             with watch as seen:
                 answered = await self._ask(request, payer)

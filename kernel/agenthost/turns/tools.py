@@ -152,7 +152,7 @@ class Toolbox:
         text = _capped(output.text)
         if self._guards.filled(Guard.TOOL_RESULT):
             case = ToolResultCase(context, output.name, text)
-            text = self._guards.replace(Guard.TOOL_RESULT, case, text)
+            text = self._guards.check(Guard.TOOL_RESULT, case).text
         if text is output.text:
             return outcome
         return replace(outcome, output=replace(output, text=text))

@@ -85,7 +85,8 @@ class SummaryCompaction:
             return Condensed(summarised=0, kept=len(said))
         older = [session.summary] if session.summary else []
         assert context.agent is not None  # noqa: S101 - it is the agent's session
-        payer = Payer(context.agent, f"compaction:{session.id}", context.pools)
+        name = f"compaction:{session.id}"
+        payer = Payer(context.agent, name, context.pools, context=context)
         request = _request(target, older + said[:cut])
         watch = self._daemon.observers.watch(context, request, target, payer.failed)
         with watch as seen:

@@ -17,8 +17,8 @@ class AiohttpEgress:
     """Everything that leaves the daemon by HTTP leaves through a client from here.
 
     Args:
-        guards: Asked at the points ``url`` and ``address``; without a healthy guard
-            there, nothing leaves.
+        guards: Asked at the points ``url`` and ``address``; while one of them is closed
+            nothing leaves.
     """
 
     def __init__(self, guards: Guards) -> None:

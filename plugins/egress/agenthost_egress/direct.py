@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 _UNSAID = (None, httpx.USE_CLIENT_DEFAULT)
-_SIMPLE = frozenset({"headers", "content"})
+_SIMPLE = frozenset({"headers", "content", "extensions"})
 
 
 class DirectClient(httpx.AsyncClient):
@@ -47,7 +47,10 @@ class DirectClient(httpx.AsyncClient):
             url,
             headers=list(named.values()),
             stream=httpx.ByteStream(content),
-            extensions={"timeout": dict(self._patience)},
+            extensions={
+                "timeout": dict(self._patience),
+                **(facts.get("extensions") or {}),
+            },
         )
         request.read()
         return request

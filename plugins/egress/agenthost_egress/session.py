@@ -8,15 +8,17 @@ import ssl
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agenthost import AddressCase, Blocked, EgressPolicy, Guard, Guards
+from agenthost import AddressCase, Blocked, Context, EgressPolicy, Guard, Guards
 
 if TYPE_CHECKING:
     import aiohttp
     from aiohttp.abc import ResolveResult
 
-# The socket factory is told an address only; the name it stands for rides here. It
-# decides nothing by itself: without it no socket is made.
-HOST: ContextVar[str] = ContextVar("egress_host")
+# The socket factory is told an address only; the name it stands for, and the context
+# of the request, ride here. The connector resolves and connects inside the task of the
+# request that needs the connection, or in tasks made there, so both see what that
+# request has set and never another's. Without it no socket is made.
+ASKED: ContextVar[tuple[str, Context | None]] = ContextVar("egress_asked")
 _HEADER_BYTES = 32 * 1024
 _KEEP_ALIVE = 15.0
 _CONNECTIONS = 512
@@ -34,15 +36,15 @@ class AddressCheck:
         """Refuse an address that a guard does not let through.
 
         Raises:
-            Blocked: A guard refused, nobody guards, or no request asked for it.
+            Blocked: A guard refused, the point is closed, or no request asked for it.
         """
-        host = HOST.get(None)
-        if host is None:
+        asked = ASKED.get(None)
+        if asked is None:
             raise Blocked("a connection that no request asked for was refused")
-        self._guards.check(
-            Guard.ADDRESS,
-            AddressCase(host, address, port, self._policy.allowed_hosts),
-        )
+        host, context = asked
+        allowed = self._policy.allowed_hosts
+        case = AddressCase(host, address, port, allowed, context)
+        self._guards.check(Guard.ADDRESS, case)
 
     def socket(self, info: tuple[Any, ...]) -> socket.socket:
         """Make the socket for an address that passes, literal or resolved."""

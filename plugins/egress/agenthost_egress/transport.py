@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import httpx
 from agenthost import (
     CHECK_HOST,
+    CONTEXT,
     FINAL_URL,
     EgressPolicy,
     Guard,
@@ -25,7 +26,7 @@ from .client import ENDED
 from .decode import Decoder, UnknownCoding
 from .faults import broken_body, translated
 from .redirects import is_redirect, next_request
-from .session import HOST, open_session
+from .session import ASKED, open_session
 from .target import Target, target_of
 
 if TYPE_CHECKING:
@@ -97,15 +98,13 @@ class EgressTransport(httpx.AsyncBaseTransport):
         check_host = request.extensions.get(CHECK_HOST)
         if check_host is not None:
             check_host(target.host)
-        self._guards.check(
-            Guard.URL,
-            UrlCase(
-                target.scheme, target.host, target.port, self._policy.allowed_hosts
-            ),
-        )
+        context = request.extensions.get(CONTEXT)
+        allowed = self._policy.allowed_hosts
+        case = UrlCase(target.scheme, target.host, target.port, allowed, context)
+        self._guards.check(Guard.URL, case)
         session = self._session or await self._open()
         timeout = self._timeout(session, request, deadline)
-        token = HOST.set(target.host)
+        token = ASKED.set((target.host, context))
         try:
             async with asyncio.timeout(_sending_time(request)):
                 answer = await session.request(
@@ -119,7 +118,7 @@ class EgressTransport(httpx.AsyncBaseTransport):
         except _wire_errors() as error:
             raise translated(error, request) from error
         finally:
-            HOST.reset(token)
+            ASKED.reset(token)
         return self._response(answer, request)
 
     async def _open(self) -> aiohttp.ClientSession:

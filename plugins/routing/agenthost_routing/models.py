@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 from agenthost import (
+    CONTEXT,
     Answered,
     Attempt,
     ChatRequest,
@@ -242,7 +243,8 @@ class RoutedModels(Catalogue):
         facts = spec.facts
         endpoint = Endpoint(facts.slug, facts.base_url, call.candidate.key)
         http = self._daemon.egress.client(self._policy(facts))
-        return open_stream(spec, ModelCall(call.hold.request, endpoint, http))
+        told = {CONTEXT: call.payer.context} if call.payer else {}
+        return open_stream(spec, ModelCall(call.hold.request, endpoint, http, told))
 
     def _policy(self, facts: ProviderFacts) -> EgressPolicy:
         configured = facts.local or facts.slug in self._config.providers

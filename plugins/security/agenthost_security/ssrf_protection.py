@@ -51,34 +51,40 @@ NEVER = tuple(
 )
 
 
-@lru_cache(maxsize=1024)
 def public_name(case: UrlCase) -> Verdict:
     """Deny a host whose name alone says that it is local or a metadata service."""
-    host = case.host.lower().rstrip(".")
-    if host in METADATA_NAMES and host not in case.allowed_hosts:
+    return _judged_name(case.host.lower().rstrip("."), case.allowed_hosts)
+
+
+def public_address(case: AddressCase) -> Verdict:
+    """Deny an address that is not public, whatever it is wrapped in."""
+    return _judged_address(case.host, case.address, case.allowed_hosts)
+
+
+# Remembered by what decides alone: a case would keep the context of its turn alive.
+@lru_cache(maxsize=1024)
+def _judged_name(host: str, allowed: frozenset[str]) -> Verdict:
+    if host in METADATA_NAMES and host not in allowed:
         return Deny(f"{host} is a metadata service; allow it by its own name")
     with suppress(ValueError):
-        return public_address(
-            AddressCase(host, host, case.port, case.allowed_hosts),
-        )
-    if not _is_local_name(host) or _names(case.allowed_hosts, host):
+        return _judged_address(host, host, allowed)
+    if not _is_local_name(host) or _names(allowed, host):
         return ALLOW
     return Deny(_remedy(host))
 
 
 @lru_cache(maxsize=1024)
-def public_address(case: AddressCase) -> Verdict:
-    """Deny an address that is not public, whatever it is wrapped in."""
-    address = ip_address(case.address.partition("%")[0])
+def _judged_address(host: str, text: str, allowed: frozenset[str]) -> Verdict:
+    address = ip_address(text.partition("%")[0])
     forms = tuple(_unwrapped(address))
-    literal = _literals(case.allowed_hosts)
+    literal = _literals(allowed)
     if any(form in METADATA and form not in literal for form in forms):
-        return Deny(f"{case.host} is a metadata service; allow it by its address")
+        return Deny(f"{host} is a metadata service; allow it by its address")
     if all(_is_public(form) for form in forms):
         return ALLOW
-    if _names(case.allowed_hosts, case.host) or _holds(case.allowed_hosts, address):
+    if _names(allowed, host) or _holds(allowed, address):
         return ALLOW
-    return Deny(_remedy(case.host))
+    return Deny(_remedy(host))
 
 
 def _remedy(host: str) -> str:

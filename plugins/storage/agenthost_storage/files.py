@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from agenthost import (
     AgentHostError,
     Blocked,
+    Context,
     Denied,
     Guard,
     Guards,
@@ -43,14 +44,16 @@ class LocalFiles:
 
     Args:
         root: The folder that holds one folder for each agent.
-        guards: Asked at the point ``path``; with no healthy guard nothing is opened.
+        guards: Asked at the point ``path``; while it is closed nothing is opened.
     """
 
     def __init__(self, root: Path, guards: Guards) -> None:
         self._root = root
         self._guards = guards
 
-    def workspace(self, agent_id: str) -> LocalWorkspace:
+    def workspace(
+        self, agent_id: str, context: Context | None = None
+    ) -> LocalWorkspace:
         """Return the agent's workspace; its folder is made at the first use.
 
         Raises:
@@ -58,15 +61,18 @@ class LocalFiles:
         """
         if not _AGENT_ID.fullmatch(agent_id):
             raise InvalidInput("agent_id", "it must be letters, digits, - and _")
-        return LocalWorkspace(self._root / agent_id, self._guards)
+        return LocalWorkspace(self._root / agent_id, self._guards, context)
 
 
 class LocalWorkspace:
     """One agent's folder; paths are relative to it, with ``/`` between the names."""
 
-    def __init__(self, folder: Path, guards: Guards) -> None:
+    def __init__(
+        self, folder: Path, guards: Guards, context: Context | None = None
+    ) -> None:
         self._folder = folder
         self._guards = guards
+        self._context = context
 
     def read(self, path: str, limit: int) -> bytes:
         """Return a file's content.
@@ -133,7 +139,7 @@ class LocalWorkspace:
         if "\0" in path:
             raise InvalidInput("path", "it contains a null character")
         place = PurePosixPath(path)
-        self._guards.check(Guard.PATH, PathCase(place, write))
+        self._guards.check(Guard.PATH, PathCase(place, write, self._context))
         return place
 
     @contextmanager

@@ -86,7 +86,7 @@ async def file_list(context: Context, call: FileList) -> ToolResult:
 def _workspace(context: Context) -> Workspace:
     if context.agent is None:
         raise InvalidInput("", "only an agent has files; none is calling")
-    return context.daemon.files.workspace(context.agent.id)
+    return context.daemon.files.workspace(context.agent.id, context)
 
 
 def _one_line(name: str) -> str:

@@ -216,6 +216,9 @@ async def test_a_plugin_may_have_several_schemas_in_a_tuple() -> None:
     }
 
 
+PATHS = "path_traversal_prevention"
+
+
 def system(
     name: str, test: Callable[[], Any], guard: Callable[[Any], Any] = lambda _: ALLOW
 ) -> Any:
@@ -241,34 +244,36 @@ async def asynchronous() -> None:
 async def test_guards_of_a_failed_self_test_are_not_used(
     test: Callable[[], Any], reason: str
 ) -> None:
-    _, registry = await compiled(entry("security:s", system("s", test)))
+    plugins, registry = await compiled(entry("security:s", system("s", test)))
     (state,) = registry.security.states()
     assert (state.active, state.reason) == (False, reason)
-    with pytest.raises(Blocked, match="no security system guards"):
+    assert failures(plugins) == {"security:s": reason}
+    with pytest.raises(Blocked, match="the security system s is not active"):
         registry.security.guards.check(Guard.PATH, None)
 
 
 async def test_guards_of_a_healthy_system_decide() -> None:
-    refuse = system("s", lambda: None, lambda _: Deny("no"))
+    refuse = system(PATHS, lambda: None, lambda _: Deny("no"))
     _, registry = await compiled(entry("security:s", refuse))
     assert registry.security.states()[0].active
     with pytest.raises(Blocked, match="no"):
         registry.security.guards.check(Guard.PATH, None)
 
 
-async def test_a_self_test_is_run_again_and_off_the_loop() -> None:
-    results: list[Callable[[], None]] = [lambda: None, fails, lambda: None]
+async def test_a_self_test_is_run_again_and_off_the_loop_until_it_fails() -> None:
+    results: list[Callable[[], None]] = [lambda: None, lambda: None, fails]
     threads: list[threading.Thread] = []
 
     def test() -> None:
         threads.append(threading.current_thread())
         results.pop(0)()
 
-    _, registry = await compiled(entry("security:s", system("s", test)))
-    assert registry.security.guards.filled(Guard.PATH)
-    assert not (await registry.security.test())[0].active
-    assert not registry.security.guards.filled(Guard.PATH)
+    _, registry = await compiled(entry("security:s", system(PATHS, test)))
     assert (await registry.security.test())[0].active
+    assert registry.security.guards.closed.keys() == {"url", "address", "spawn"}
+    assert not (await registry.security.test())[0].active
+    assert "path" in registry.security.guards.closed
+    assert not (await registry.security.test())[0].active
     assert threading.main_thread() not in threads
 
 

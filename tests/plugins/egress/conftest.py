@@ -10,7 +10,7 @@ from agenthost_egress.client import AiohttpEgress
 
 def allow_all() -> Guards:
     open_door = {Guard.URL: lambda _: ALLOW, Guard.ADDRESS: lambda _: ALLOW}
-    return Guards([SecuritySystem("open_door", open_door, lambda: None)])
+    return Guards([SecuritySystem("ssrf_protection", open_door, lambda: None)])
 
 
 @pytest.fixture

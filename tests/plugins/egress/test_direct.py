@@ -40,6 +40,13 @@ async def test_an_answer_is_read_and_knows_its_request() -> None:
     assert answer.request.headers["user-agent"] == "x"
 
 
+async def test_extensions_reach_the_transport_beside_the_patience() -> None:
+    mine = object()
+    answer = await client().get("http://host/", extensions={"mine": mine})
+    assert answer.request.extensions["mine"] is mine
+    assert "timeout" in answer.request.extensions
+
+
 async def test_a_redirect_is_handed_back_unless_it_was_asked_for() -> None:
     own = client()
     assert (await own.get("http://host/away")).status_code == 302

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from agenthost import (
     ALLOW,
+    CONTEXT,
     AddressCase,
     AgentHostError,
     Blocked,
@@ -387,12 +388,72 @@ async def test_the_address_guard_sees_literals_and_names(host: str) -> None:
         Guard.URL: allow,
         Guard.ADDRESS: refuse,
     }
-    egress = AiohttpEgress(Guards([SecuritySystem("no", guards, lambda: None)]))
+    egress = AiohttpEgress(
+        Guards([SecuritySystem("ssrf_protection", guards, lambda: None)])
+    )
     async with Wire(always(answer())) as wire:
         with pytest.raises(Blocked, match="no"):
             await egress.client(OPEN).get(f"http://{host}:{wire.port}/")
     assert wire.connections == 0
     assert [case.host for case in seen] == [host]
+    await egress.close()
+
+
+class Told:
+    """Guards that note the context of each case, by point and host."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, object]] = []
+        guards: dict[Guard, Callable[[Any], Verdict]] = {
+            Guard.URL: self.url,
+            Guard.ADDRESS: self.address,
+        }
+        self.system = SecuritySystem("ssrf_protection", guards, lambda: None)
+
+    def url(self, case: UrlCase) -> Verdict:
+        self.seen.append(("url", case.context))
+        return ALLOW
+
+    def address(self, case: AddressCase) -> Verdict:
+        self.seen.append(("address", case.context))
+        return ALLOW
+
+
+async def test_guards_are_told_the_context_of_each_request_at_every_hop() -> None:
+    told, mine = Told(), object()
+    follow = EgressPolicy("follow", timeout=5, max_redirects=1)
+    egress = AiohttpEgress(Guards([told.system]))
+    async with Wire(always(answer())) as there:
+        away = answer(status="302 Found", location=there.url)
+        async with Wire(always(away)) as here:
+            await egress.client(follow).get(here.url, extensions={CONTEXT: mine})
+    # A literal address is asked when the socket is made, once a hop.
+    assert told.seen == [("url", mine), ("address", mine)] * 2
+    await egress.close()
+
+
+async def test_requests_at_once_are_never_told_of_anothers_context() -> None:
+    told = Told()
+    egress = AiohttpEgress(Guards([told.system]))
+    callers = [object() for _ in range(8)]
+    everybody = asyncio.Event()
+
+    async def together(heard: Heard, writer: asyncio.StreamWriter) -> None:
+        # No connection is free for another request before all have their own.
+        if wire.connections == len(callers) + 1:
+            everybody.set()
+        await everybody.wait()
+        writer.write(answer())
+
+    async with Wire(together) as wire:
+        url = f"http://localhost:{wire.port}/"
+        client = egress.client(OPEN)
+        asked = [client.get(url, extensions={CONTEXT: one}) for one in callers]
+        await asyncio.gather(*asked, client.get(url))
+    for caller in (*callers, None):
+        points = [point for point, context in told.seen if context is caller]
+        assert points.count("url") == 1
+        assert points.count("address") >= 2
     await egress.close()
 
 

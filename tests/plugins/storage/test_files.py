@@ -35,7 +35,8 @@ SECRET = b"the secret outside"
 def only_the_disk() -> Guards:
     """Let every path pass, so that opening beneath must hold alone."""
     guards = {Guard.PATH: lambda _: ALLOW}
-    return Guards([SecuritySystem("none", guards, lambda: None)])
+    system = SecuritySystem("path_traversal_prevention", guards, lambda: None)
+    return Guards([system])
 
 
 @pytest.fixture(params=[beneath.by_kernel, beneath.by_component])

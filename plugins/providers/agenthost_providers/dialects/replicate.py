@@ -128,14 +128,21 @@ async def _create(call: ModelCall) -> dict[str, Any]:
         headers["Prefer"] = f"wait={WAIT}"
     url = endpoint.base_url.rstrip("/") + path
     async with call.http.stream(
-        "POST", url, headers=headers, content=body_of(body)
+        "POST",
+        url,
+        headers=headers,
+        content=body_of(body),
+        extensions=call.extensions,
     ) as answer:
         return await _read(endpoint, answer)
 
 
 async def _ask(call: ModelCall, prediction: Mapping[str, Any]) -> dict[str, Any]:
     url = _address(call.endpoint, prediction, "get")
-    async with call.http.stream("GET", url, headers=bearer(call.endpoint)) as answer:
+    headers, extensions = bearer(call.endpoint), call.extensions
+    async with call.http.stream(
+        "GET", url, headers=headers, extensions=extensions
+    ) as answer:
         return await _read(call.endpoint, answer)
 
 
@@ -144,7 +151,9 @@ async def _streamed(
 ) -> AsyncGenerator[Delta, None]:
     url = _address(call.endpoint, prediction, "stream")
     headers = {**bearer(call.endpoint), "Accept": "text/event-stream"}
-    async with call.http.stream("GET", url, headers=headers) as answer:
+    async with call.http.stream(
+        "GET", url, headers=headers, extensions=call.extensions
+    ) as answer:
         await _check(call.endpoint, answer)
         async for chunk in answer.aiter_bytes():
             for delta in decoder.feed(chunk):
@@ -199,7 +208,8 @@ async def _cancel(call: ModelCall, prediction: Mapping[str, Any]) -> None:
     try:
         async with asyncio.timeout(CANCEL_SECONDS):
             url = _address(call.endpoint, prediction, "cancel")
-            await call.http.post(url, headers=bearer(call.endpoint))
+            headers, extensions = bearer(call.endpoint), call.extensions
+            await call.http.post(url, headers=headers, extensions=extensions)
     except (TimeoutError, AgentHostError, httpx.HTTPError):
         return
 

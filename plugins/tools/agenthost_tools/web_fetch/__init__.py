@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from agenthost import (
     CHECK_HOST,
+    CONTEXT,
     FINAL_URL,
     Context,
     Effect,
@@ -73,7 +74,7 @@ async def _fetched(context: Context, call: WebFetch) -> httpx.Response:
             call.url,
             headers=call.headers,
             content=call.body,
-            extensions={CHECK_HOST: may_reach},
+            extensions={CHECK_HOST: may_reach, CONTEXT: context},
         )
     except httpx.TimeoutException as error:
         raise UpstreamUnreachable("the server did not answer in time") from error
