@@ -42,7 +42,7 @@ from .attempts import ROUNDS, Attempts, Candidate
 from .breaker import Breakers
 from .budget import Budgets, Hold
 from .catalogue import Catalogue
-from .keys import Keys
+from .keys import Keys, lack
 from .price import measured, price
 
 if TYPE_CHECKING:
@@ -99,15 +99,11 @@ class RoutedModels(Catalogue):
         """Refuse a target that cannot be called for want of a key.
 
         Raises:
-            ProviderError: Fault AUTH, naming the environment variable.
+            ProviderError: Fault AUTH, naming the ways to give it one.
         """
         facts = target.provider.facts
         if facts.key_required and not self._keys.has(facts):
-            raise ProviderError(
-                ProviderFault.AUTH,
-                facts.slug,
-                f"no API key; set {facts.env_var} in the daemon's environment",
-            )
+            raise ProviderError(ProviderFault.AUTH, facts.slug, lack(facts))
 
     async def stream(
         self, target: Target, request: ChatRequest, payer: Payer | None = None
@@ -255,7 +251,7 @@ class RoutedModels(Catalogue):
         )
 
     def _candidates(self, target: Target, payer: Payer | None) -> list[Candidate]:
-        chain = {_name(each): each for each in (target, *self._spare(payer))}
+        chain = {each.names: each for each in (target, *self._spare(payer))}
         found: list[Candidate] = []
         for each in chain.values():
             facts = each.provider.facts
@@ -281,10 +277,6 @@ class RoutedModels(Catalogue):
                 yield self.resolve(*names)
             except InvalidInput as error:
                 log.warning("fallback skipped: %s", error.message)
-
-
-def _name(target: Target) -> tuple[str, str]:
-    return target.provider.facts.slug, target.model.id
 
 
 def _length(message: Message) -> int:
