@@ -359,7 +359,7 @@ class ProviderContract:
         """It may have 16 bytes a token, 64 KiB at least; so much is handed on."""
         events = self.wire().events(Turn("x" * 500))
         half = len(events) // 2
-        upstream.play(Reply(chain(events[:half], repeat(events[half] * 100))))
+        upstream.play(Reply(chain(events[:half], repeat(events[half] * 100, 300))))
         deltas: list[Delta] = []
         with pytest.raises(ProviderError) as caught:
             await self.gather(upstream, self.request(), deltas)

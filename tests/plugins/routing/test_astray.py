@@ -39,7 +39,9 @@ async def test_an_endless_answer_is_cut_kept_and_paid_once(
         agent = await agent_of(daemons, upstream, 1_000)
         turn = Turn("", "x" * 500) if thinks else Turn("x" * 500)
         event = OpenAIChatWire().events(turn)[10]
-        upstream.play(Reply(repeat(event * 100), headers=STREAM), Turn("well again"))
+        upstream.play(
+            Reply(repeat(event * 100, 400), headers=STREAM), Turn("well again")
+        )
         answer = await agent.send("go on and on")
         assert answer.status_code == 500
         assert "longer than 64 KiB" in answer.json()["error"]

@@ -66,7 +66,7 @@ def dripping(events: Iterable[bytes], *, always_thinks: bool = False) -> Bench:
 async def test_pings_and_empty_pieces_are_silence(
     sign: bytes, *, always_thinks: bool, patience: int
 ) -> None:
-    bench = dripping(repeat(sign), always_thinks=always_thinks)
+    bench = dripping(repeat(sign, 50), always_thinks=always_thinks)
     with pytest.raises(ProviderError) as caught:
         await bench.ask("a")
     assert caught.value.fault is ProviderFault.TIMEOUT

@@ -216,6 +216,27 @@ def test_an_answer_without_end_is_given_up(
         assert len("".join(words)) <= 300
 
 
+@EVERY
+def test_an_answer_without_end_is_not_read_on(
+    dialect: Dialect, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "USUAL_ROOM", 300)
+    events = wire.events(Turn(LONG))
+    half = len(events) // 2
+    decoder = dialect.decoder(ChatRequest("m", "", ()), HERE)
+    for event in events[:2]:
+        decoder.feed(event)
+    with pytest.raises(ProviderError) as caught:
+        feed_again(decoder, events[half])
+    assert caught.value.fault is ProviderFault.TOO_LONG
+
+
+def feed_again(decoder: Decoder, event: bytes) -> None:
+    """Feed one event many times, and no end."""
+    for _ in range(200):
+        decoder.feed(event)
+
+
 def feed(decoder: Decoder, chunks: Sequence[bytes], found: list[Delta]) -> None:
     """Feed a body and keep what it says, also when it fails."""
     for chunk in chunks:
