@@ -69,6 +69,7 @@ from .job_port import JobState as JobState
 from .job_port import RunningJob as RunningJob
 from .model_port import Answered as Answered
 from .model_port import Attempt as Attempt
+from .model_port import Choice as Choice
 from .model_port import Models as Models
 from .model_port import Payer as Payer
 from .model_port import Pool as Pool

@@ -185,6 +185,7 @@ class ProviderFault(StrEnum):
     MODEL_NOT_FOUND = "model_not_found"
     CONTENT_BLOCKED = "content_blocked"
     MALFORMED = "malformed_answer"
+    TOO_LONG = "answer_too_long"
     SERVER = "server_error"
 
 

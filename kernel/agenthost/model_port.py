@@ -23,6 +23,19 @@ class Target:
     provider: ProviderSpec
     model: ModelFacts
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """The provider's slug and the model's id."""
+        return self.provider.facts.slug, self.model.id
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Where a model's name leads, and what who named it should know."""
+
+    target: Target
+    notices: tuple[str, ...] = ()
+
 
 @dataclass(slots=True)
 class Pool:
@@ -81,8 +94,11 @@ class Models(Protocol):
     def names_of_default(self) -> tuple[str, str]:
         """Name the default provider's slug and model id, for display."""
 
-    def lists(self, model: str) -> bool:
-        """Tell whether some catalogue lists a model of this name."""
+    def check_default(self) -> list[str]:
+        """Warn of what ``[default_model]`` lacks; one nobody has is a ConfigError."""
+
+    def find(self, name: str) -> Target | None:
+        """Find what is listed under an id, an alias or ``<provider>/<model>``."""
 
     def auth_status(self, slug: str) -> str:
         """How a provider's key stands: configured, missing or no_key_needed."""
@@ -92,6 +108,14 @@ class Models(Protocol):
 
     def resolve(self, provider: str | None, model: str | None) -> Target:
         """Find the model, else raise InvalidInput; ``default`` is the daemon's."""
+
+    async def choose(
+        self, provider: str | None, model: str | None, own: str = ""
+    ) -> Choice:
+        """Resolve what somebody names for an agent of the provider ``own``.
+
+        As :meth:`resolve`, but local servers are asked for names that nobody lists.
+        """
 
     def check(self, target: Target) -> None:
         """Refuse a target without a key: ProviderError, fault AUTH."""

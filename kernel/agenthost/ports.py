@@ -191,6 +191,10 @@ class Vault(Protocol):
     def get(self, name: str) -> Secret | None:
         """Give a secret, or None when there is none of this name."""
 
+    @property
+    def revision(self) -> int:
+        """A number that every change raises."""
+
     def names(self) -> list[str]:
         """List the names, sorted."""
 

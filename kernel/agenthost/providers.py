@@ -55,7 +55,8 @@ class ModelFacts:
     ISO date and ``replaced_by`` the catalogue id to use instead, when known.
     ``aliases`` are short names for the model and ``replaces`` retired ids that now
     lead to it. ``dialect`` names one of the provider's alternates where the model is
-    not served in the provider's own.
+    not served in the provider's own. A model that ``always_thinks`` may say nothing for
+    many minutes.
     """
 
     id: str
@@ -72,6 +73,7 @@ class ModelFacts:
     supports_vision: bool = False
     supports_streaming: bool = True
     supports_thinking: bool = False
+    always_thinks: bool = False
     cache_write_cost_per_1m: float | None = None
     long_context: LongContext | None = None
     max_input: int | None = None
@@ -172,6 +174,10 @@ class Decoder(Protocol):
     complete is decided there.
     """
 
+    @property
+    def heard(self) -> int:
+        """How much of the answer came so far: pings and empty pieces are none of it."""
+
     def feed(self, chunk: bytes) -> list[Delta]:
         """Take the next bytes of the body; chunks may break anywhere."""
 
@@ -198,18 +204,25 @@ class Dialect(Protocol):
         """Name the error of an answer whose status is not 2xx."""
 
 
+def _unwatched(_: int) -> None:
+    """Nobody minds how long a call is silent."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelCall:
     """One call on its way: what a driver gets. ``http`` is the egress client.
 
     Every request of the call is sent with its ``extensions``: they tell the guards of
-    what leaves in whose turn it does.
+    what leaves in whose turn it does. ``progress`` is told, whenever something has
+    arrived, how much of the answer came so far; it raises ProviderError when that has
+    been the same for too long.
     """
 
     request: ChatRequest
     endpoint: Endpoint
     http: httpx.AsyncClient
     extensions: dict[str, Any] = field(default_factory=dict)
+    progress: Callable[[int], None] = _unwatched
 
 
 @runtime_checkable
@@ -289,6 +302,7 @@ async def stream_dialect(
             chunks = answer.aiter_bytes()
             async for chunk in chunks:
                 deltas = decoder.feed(chunk)
+                call.progress(decoder.heard)
                 whole = bool(deltas) and isinstance(deltas[-1], Completion)
                 if whole:
                     # Before the last delta, since who has it asks for no more.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .agents import Agent
 from .errors import AgentHostError
 from .manifest import Manifest, parse_manifest
-from .model_port import Target
+from .model_port import Choice, Target
 from .plugins.guards import Guard, ManifestCase
 from .plugins.specs import Event
 
@@ -42,9 +42,11 @@ class Supervisor:
         parsed = parse_manifest(manifest_toml)
         manifest = parsed.manifest
         warnings = [*parsed.warnings, *self._unknown_tools(manifest)]
-        target = daemon.models.resolve(manifest.model.provider, manifest.model.model)
+        named = manifest.model
+        choice = await daemon.models.choose(named.provider, named.model)
+        warnings += [f"model: {notice}" for notice in choice.notices]
         try:
-            daemon.models.check(target)
+            daemon.models.check(choice.target)
         except AgentHostError as error:
             warnings.append(f"model: {error.message}")
         if daemon.guards.filled(Guard.MANIFEST):
@@ -76,26 +78,23 @@ class Supervisor:
 
     async def set_model(
         self, principal: Principal, agent: Agent, provider: str | None, model: str
-    ) -> tuple[str, str]:
-        """Give the agent another model.
-
-        Returns:
-            The provider's slug and the model's id.
+    ) -> Choice:
+        """Give the agent another model, as its provider or another names it.
 
         Raises:
             InvalidInput: The provider is unknown.
         """
-        models = self._daemon.models
-        if provider is not None or not models.lists(model):
-            provider = provider or self.model_of(agent)[0]
-        target = models.resolve(provider, model)
-        named = (target.provider.facts.slug, target.model.id)
-        choice = {"provider": named[0], "model": named[1]}
-        changes = {"model": agent.manifest.model.model_copy(update=choice)}
+        own, _ = self.model_of(agent)
+        choice = await self._daemon.models.choose(provider, model, own)
+        # Somebody may have changed or deleted the agent while local servers were asked.
+        agent = self._daemon.agents.get(agent.id)
+        named = choice.target.names
+        update = dict(zip(("provider", "model"), named, strict=True))
+        changes = {"model": agent.manifest.model.model_copy(update=update)}
         if agent.pinned_model is not None:
             agent = replace(agent, pinned_model=named)
         await self._change(principal, agent, changes)
-        return named
+        return choice
 
     async def reset_session(self, agent: Agent) -> Agent:
         """Stop what runs or waits and give the agent an empty session."""
@@ -123,11 +122,10 @@ class Supervisor:
         A provider that has gone is shown as the manifest names it.
         """
         try:
-            target = self.target_of(agent)
+            return self.target_of(agent).names
         except AgentHostError:
             choice = agent.manifest.model
             return choice.provider or "", choice.model or ""
-        return target.provider.facts.slug, target.model.id
 
     async def _change(
         self, principal: Principal, agent: Agent, changes: Mapping[str, object]

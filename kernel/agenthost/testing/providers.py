@@ -6,6 +6,7 @@ import ssl
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import chain, repeat
 from typing import ClassVar
 
 import httpx
@@ -49,6 +50,7 @@ from .simulators import (
 
 KEY = "sk-contract-0123456789"
 GIANT = b"x" * (1 << 20)
+LONGEST = 64 * 1024
 WEATHER = ToolDefinition(
     "get_weather",
     "Tell the weather of a city.",
@@ -164,7 +166,15 @@ class ProviderContract:
     async def deltas(
         self, upstream: ProviderSimulator, request: ChatRequest
     ) -> list[Delta]:
-        """Make the call and gather what it yields."""
+        """Make the call and give what it yields."""
+        deltas: list[Delta] = []
+        await self.gather(upstream, request, deltas)
+        return deltas
+
+    async def gather(
+        self, upstream: ProviderSimulator, request: ChatRequest, deltas: list[Delta]
+    ) -> None:
+        """Make the call and gather what it yields, also when it fails."""
         spec = self.spec()
         where = Endpoint(spec.facts.slug, upstream.base_url, Secret(KEY))
         # Loading certificates takes longer than the call, and nothing here is TLS.
@@ -176,7 +186,8 @@ class ProviderContract:
             event_hooks={"request": [_extended]},
         ) as http:
             call = ModelCall(request, where, http, {EXTENSION: True})
-            return [delta async for delta in open_stream(spec, call)]
+            async for delta in open_stream(spec, call):
+                deltas.append(delta)  # noqa: PERF401 - kept when it fails
 
     async def answer(
         self, upstream: ProviderSimulator, request: ChatRequest | None = None
@@ -315,14 +326,57 @@ class ProviderContract:
         assert len({use.id for use in uses}) == 4
         assert all(use.id for use in uses)
 
-    @pytest.mark.parametrize("arguments", ["[1]", '"Lisbon"', '{"city": ', "7"])
+    @pytest.mark.parametrize("arguments", ["[1]", '"Lisbon"', "7"])
     async def test_arguments_must_be_an_object(
         self, upstream: ProviderSimulator, arguments: str
     ) -> None:
-        """Anything else is a malformed answer, never a guess."""
-        wrong = replace(CALLING, calls=(ScriptedCall("get_weather", arguments),))
-        upstream.play(wrong)
-        assert (await self.fault(upstream)).fault is ProviderFault.MALFORMED
+        """Anything else is a call that is never made: the model is told."""
+        wrong = ScriptedCall("get_weather", arguments)
+        upstream.play(replace(CALLING, calls=(wrong, IN_PORTO)))
+        done = await self.answer(upstream)
+        assert done.finish is Finish.TOOL_USE
+        bad, good = done.message.tool_uses
+        assert (bad.name, bad.arguments) == ("get_weather", {})
+        assert "not a JSON object" in bad.malformed
+        assert (good.arguments, good.malformed) == ({"city": "Porto"}, "")
+
+    async def test_broken_arguments_are_no_guess(
+        self, upstream: ProviderSimulator
+    ) -> None:
+        """A call that is not made; a malformed answer where they are no text."""
+        wrong = ScriptedCall("get_weather", '{"city": ')
+        upstream.play(replace(CALLING, calls=(wrong,)))
+        deltas: list[Delta] = []
+        fault = None
+        try:
+            await self.gather(upstream, self.request(), deltas)
+        except ProviderError as error:
+            fault = error.fault
+        assert fault in {None, ProviderFault.MALFORMED}
+        whole = [delta for delta in deltas if isinstance(delta, Completion)]
+        assert all(use.malformed for done in whole for use in done.message.tool_uses)
+
+    async def test_half_a_surrogate_pair_is_replaced(
+        self, upstream: ProviderSimulator
+    ) -> None:
+        """What no store and no wire can take never leaves the decoder."""
+        call = ScriptedCall("get_weather", '{"city": "\\ud800"}')
+        upstream.play(Turn("sun \ud83d", calls=(call,), finish=Finish.TOOL_USE))
+        done = await self.answer(upstream)
+        assert done.message.text == "sun \ufffd"
+        assert done.message.tool_uses[0].arguments == {"city": "\ufffd"}
+
+    async def test_an_endless_answer_is_cut(self, upstream: ProviderSimulator) -> None:
+        """It may have 16 bytes a token, 64 KiB at least; so much is handed on."""
+        events = self.wire().events(Turn("x" * 500))
+        half = len(events) // 2
+        upstream.play(Reply(chain(events[:half], repeat(events[half] * 100, 300))))
+        deltas: list[Delta] = []
+        with pytest.raises(ProviderError) as caught:
+            await self.gather(upstream, self.request(), deltas)
+        assert caught.value.fault is ProviderFault.TOO_LONG
+        said = "".join(d.text for d in deltas if isinstance(d, TextChunk))
+        assert 0.9 * LONGEST < len(said) <= LONGEST
 
     @pytest.mark.parametrize(("status", "fault"), FAULTS)
     async def test_statuses_have_their_fault(

@@ -215,6 +215,8 @@ class Toolbox:
     async def _call(
         self, context: Context, call: ToolUse, before_effect: BeforeEffect
     ) -> tuple[str, bool]:
+        if call.malformed:
+            raise InvalidInput("", call.malformed)
         spec = self._allowed(context, call.name)
         arguments = validated(spec, call)
         self._keep_pace(context)

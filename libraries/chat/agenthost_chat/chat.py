@@ -53,12 +53,17 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A call that the model wants; ``arguments`` is a JSON object."""
+    """A call that the model wants; ``arguments`` is a JSON object.
+
+    ``malformed`` says what is wrong with a call that cannot be read; it is never made,
+    and the model is told instead.
+    """
 
     id: str
     name: str
     arguments: JsonObject
     opaque: JsonObject = field(default_factory=dict)
+    malformed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,13 +134,13 @@ async def set_mode(call: Call, agent_id: UUID, body: SetMode) -> Answer:
 async def set_model(call: Call, agent_id: UUID, body: SetModel) -> Answer:
     """Give the agent another model; aliases are resolved."""
     agent = call.daemon.agents.get(str(agent_id))
-    provider, model = await call.daemon.supervisor.set_model(
+    choice = await call.daemon.supervisor.set_model(
         call.principal, agent, body.provider, body.model
     )
+    provider, model = choice.target.names
     answer: Status = {"status": "updated", "model": model, "provider": provider}
-    notice = call.daemon.models.resolve(provider, model).model.notice(body.model)
-    if notice:
-        answer["message"] = notice
+    if choice.notices:
+        answer["message"] = "; ".join(choice.notices)
     return answer
 
 

@@ -43,8 +43,12 @@ async def list_models(call: Call, query: ModelFilter) -> Answer:
 @routes.get("/api/models/aliases", scope="models:read", cost=2, answer=AliasList)
 async def list_aliases(call: Call) -> Answer:
     """List every short name and the id it stands for, sorted."""
+    daemon = call.daemon
     aliases = {
-        alias: model.id for model in _models(call.daemon) for alias in model.aliases
+        alias: _id(daemon, target.model)
+        for model in _models(daemon)
+        for alias in model.aliases
+        if (target := daemon.models.find(alias))
     }
     return {"aliases": dict(sorted(aliases.items())), "total": len(aliases)}
 
@@ -53,12 +57,11 @@ async def list_aliases(call: Call) -> Answer:
 async def get_model(call: Call, model_id: str) -> Answer:
     """Show a model by id or alias; a retired id leads to its successor."""
     daemon = call.daemon
-    named = _by_name(daemon)
-    model = named.get(model_id.lower())
-    if model is None:
-        hint = did_you_mean(model_id, named)
+    target = daemon.models.find(model_id)
+    if target is None:
+        hint = did_you_mean(model_id, _names(daemon))
         raise NotFound("model", f"{model_id} is not in the catalogue{hint}")
-    item, notice = _item(daemon, model), model.notice(model_id)
+    item, notice = _item(daemon, target.model), target.model.notice(model_id)
     return {**item, "warning": notice} if notice else item
 
 
@@ -67,23 +70,21 @@ def _models(daemon: Daemon) -> Iterator[ModelFacts]:
         yield from spec.facts.models
 
 
-def _by_name(daemon: Daemon) -> dict[str, ModelFacts]:
-    """Find models by lower-case name; an id hides another model's other names."""
-    models = list(_models(daemon))
-    retired = {old.lower(): model for model in models for old in model.replaces}
-    aliases = {alias.lower(): model for model in models for alias in model.aliases}
-    qualified = {f"{model.provider}/{model.id}".lower(): model for model in models}
-    return {
-        **retired,
-        **aliases,
-        **qualified,
-        **{model.id.lower(): model for model in models},
-    }
+def _names(daemon: Daemon) -> Iterator[str]:
+    for model in _models(daemon):
+        yield from (model.id, *model.aliases, *model.replaces)
+
+
+def _id(daemon: Daemon, model: ModelFacts) -> str:
+    """Write an id that leads to this model, also where two providers have the same."""
+    found = daemon.models.find(model.id)
+    unique = found is not None and found.names == (model.provider, model.id)
+    return model.id if unique else f"{model.provider}/{model.id}"
 
 
 def _item(daemon: Daemon, model: ModelFacts) -> ModelItem:
     return {
-        "id": model.id,
+        "id": _id(daemon, model),
         "provider": model.provider,
         "display_name": model.display_name,
         "tier": model.tier,

@@ -25,10 +25,9 @@ async def _model(call: Call, agent: Agent, name: str) -> str:
     if not name:
         provider, model = call.daemon.supervisor.model_of(agent)
         return f"The model is {model} at {provider}. Change it with /model <name>."
-    provider, model = await call.daemon.supervisor.set_model(
-        call.principal, agent, None, name
-    )
-    return f"The model is now {model} at {provider}."
+    choice = await call.daemon.supervisor.set_model(call.principal, agent, None, name)
+    provider, model = choice.target.names
+    return "\n".join([f"The model is now {model} at {provider}.", *choice.notices])
 
 
 async def _stop(call: Call, agent: Agent, _: str) -> str:

@@ -35,13 +35,14 @@ def _part_row(part: Part) -> dict[str, Any]:
             return {"type": "image", "media_type": media_type, "data": data}
         case Reasoning(text, opaque):
             return {"type": "reasoning", "text": text, "opaque": dict(opaque)}
-        case ToolUse(id_, name, arguments, opaque):
+        case ToolUse(id_, name, arguments, opaque, malformed):
             return {
                 "type": "tool_use",
                 "id": id_,
                 "name": name,
                 "arguments": dict(arguments),
                 "opaque": dict(opaque),
+                **({"malformed": malformed} if malformed else {}),
             }
         case ToolOutput(id_, name, text, is_error):
             return {

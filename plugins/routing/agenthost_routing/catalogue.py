@@ -1,59 +1,47 @@
-"""From a provider and model name to a target: the one resolver."""
+"""The providers and models there are, and what every name leads to."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from urllib.parse import urlsplit
+from collections.abc import Mapping, Sequence
 
 from agenthost import (
-    AgentHostError,
+    Choice,
+    ConfigError,
     Daemon,
-    EgressPolicy,
     InvalidInput,
-    ModelFacts,
     ProviderSpec,
     Secret,
     Target,
-    did_you_mean,
 )
 
 from .configured import configured
-from .keys import Keys
+from .keys import Keys, lack
+from .local import installed
+from .resolver import LOCAL_FIRST, Resolver, plain
 
 log = logging.getLogger(__name__)
 
-OFFLINE = "offline"
-LOCAL_FIRST = "ollama"
-PROBE = EgressPolicy(
-    "local_models", timeout=0.5, total_timeout=1.0, max_bytes=1024 * 1024
-)
-
-
-def _index(
-    providers: Iterable[ProviderSpec],
-) -> dict[str, tuple[ProviderSpec, ModelFacts]]:
-    """Find models by id, by alias and by the retired ids they replace, in any case."""
-    rows = [(spec, model) for spec in providers for model in spec.facts.models]
-    index = {model.id.lower(): (spec, model) for spec, model in rows}
-    names = [(alias, spec, model) for spec, model in rows for alias in model.aliases]
-    names += [(old, spec, model) for spec, model in rows for old in model.replaces]
-    for name, spec, model in names:
-        index.setdefault(name.lower(), (spec, model))
-    return index
+MOST_NAMES = 4_096
 
 
 class Catalogue:
-    """The providers of the plugins and of the configuration, and their models."""
+    """The providers of the plugins and of the configuration, and their models.
+
+    What a name leads to is worked out once, until a key changes or a local server has
+    told what it has: every agent that is shown asks for its model.
+    """
 
     def __init__(self, daemon: Daemon, keys: Keys) -> None:
         self._config = daemon.config
+        self._vault = daemon.vault
+        self._egress = daemon.egress
         self._keys = keys
         self._providers = configured(daemon)
-        self._index = _index(self._providers.values())
-        self._egress = daemon.egress
-        self._local: Target | None = None
+        self._resolver = Resolver(daemon, keys, self._providers)
+        self._resolved: dict[tuple[str | None, str | None], Target] = {}
+        self._as_of = -1
         self._noticed: set[str] = set()
 
     @property
@@ -64,47 +52,39 @@ class Catalogue:
     async def probe_local(self) -> None:
         """Find out whether a local Ollama answers, to prefer a model it has."""
         spec = self._providers.get(LOCAL_FIRST)
-        if spec is None or self._config.default_model.provider:
-            return
-        names = await self._installed(spec)
-        known = (self._listed(spec, name) or _unlisted(spec, name) for name in names)
-        self._local = next((Target(spec, model) for model in known), None)
-
-    async def _installed(self, spec: ProviderSpec) -> list[str]:
-        """Ask an Ollama for the models it has; none when nothing answers like one."""
-        import httpx
-
-        host = urlsplit(spec.facts.base_url).hostname or ""
-        policy = replace(PROBE, allowed_hosts=frozenset({host}))
-        try:
-            answer = await self._egress.client(policy).get(
-                spec.facts.base_url.rstrip("/") + "/api/tags"
-            )
-            rows = answer.raise_for_status().json()["models"]
-            return [str(row["name"]) for row in rows]
-        except (AgentHostError, httpx.HTTPError, ValueError, KeyError, TypeError):
-            return []
+        if spec is not None and not self._config.default_model.provider:
+            await self._ask(spec)
 
     def default(self) -> Target:
         """The daemon's default model: configured, local, first with a key, offline."""
-        chosen = self._config.default_model
-        if chosen.provider:
-            return self.resolve(chosen.provider, chosen.model)
-        if self._local is not None:
-            return self._local
-        for spec in self._providers.values():
-            if self._keys.has(spec.facts) and spec.facts.models:
-                return Target(spec, spec.facts.models[0])
-        return self.resolve(OFFLINE, "")
+        return self.resolve(None, None)
 
     def names_of_default(self) -> tuple[str, str]:
         """The default provider's slug and model id, for display."""
-        target = self.default()
-        return target.provider.facts.slug, target.model.id
+        return self.default().names
 
-    def lists(self, model: str) -> bool:
-        """Tell whether some catalogue lists a model of this name."""
-        return model.lower() in self._index
+    def check_default(self) -> list[str]:
+        """Tell what ``[default_model]`` lacks: a key, or a model that is listed.
+
+        Raises:
+            ConfigError: Nobody offers its provider, or that has no model to choose.
+        """
+        try:
+            choice = self._current().default()
+        except InvalidInput as error:
+            raise ConfigError(f"default_{error.message}") from error
+        facts = choice.target.provider.facts
+        # What a local server has is not known before it was asked.
+        told = [] if facts.local else list(choice.notices)
+        if self.auth_status(facts.slug) == "missing":
+            told.append(f"{facts.slug}: {lack(facts)}")
+        return [f"default_model: {notice}" for notice in told]
+
+    def find(self, name: str) -> Target | None:
+        """Find what is listed under an id, an alias or ``<provider>/<model>``."""
+        named = plain(name)
+        choice = self._current().listed("", named) if named else None
+        return choice.target if choice else None
 
     def keys_of(self, slug: str) -> Sequence[Secret]:
         """Give a provider's keys in force, in the order they are tried."""
@@ -112,10 +92,7 @@ class Catalogue:
 
     def auth_status(self, slug: str) -> str:
         """How a provider's key stands: configured, missing or no_key_needed."""
-        spec = self._providers[slug]
-        if self._keys.has(spec.facts):
-            return "configured"
-        return "missing" if spec.facts.key_required else "no_key_needed"
+        return self._resolver.standing(slug)
 
     def resolve(self, provider: str | None, model: str | None) -> Target:
         """Find the model; ``default`` or nothing means the daemon's default.
@@ -126,62 +103,55 @@ class Catalogue:
         Raises:
             InvalidInput: The provider is unknown, or has no model to choose.
         """
-        named = (model or "").strip()
-        if named.lower() == "default":
-            named = ""
-        target = self._found(provider, named)
-        notice = target.model.notice(named)
+        resolver = self._current()
+        target = self._resolved.get((provider, model))
+        if target is None:
+            named = plain(model)
+            target = resolver.choose(plain(provider), named).target
+            self._resolved[provider, model] = target
+            self._log(target.model.notice(named))
+        return target
+
+    async def choose(
+        self, provider: str | None, model: str | None, own: str = ""
+    ) -> Choice:
+        """Resolve what somebody names for an agent of the provider ``own``.
+
+        Local servers are asked for a name that nobody lists.
+
+        Raises:
+            InvalidInput: The provider is unknown, or has no model to choose.
+        """
+        asked = plain(provider), plain(model), own
+        if asked[1] and self._current().listed(*asked) is None:
+            await asyncio.gather(*map(self._ask, self._local(*asked)))
+        return self._current().choose(*asked)
+
+    def _local(self, provider: str, named: str, own: str) -> list[ProviderSpec]:
+        """Name the local servers that may have a model which nobody lists."""
+        spec, _ = self._resolver.asked(provider, named, own)
+        if spec.facts.local or provider or self._resolver.names.prefix(named):
+            return [spec] if spec.facts.local else []
+        return [each for each in self._providers.values() if each.facts.local]
+
+    async def _ask(self, spec: ProviderSpec) -> None:
+        slug = spec.facts.slug
+        names = await installed(spec.facts, self.keys_of(slug), self._egress)
+        self._resolver.names.install(slug, names)
+        self._forget()
+
+    def _current(self) -> Resolver:
+        """Give the resolver, which knows nothing older than the keys."""
+        if self._as_of != self._vault.revision or len(self._resolved) > MOST_NAMES:
+            self._forget()
+        return self._resolver
+
+    def _forget(self) -> None:
+        self._resolved.clear()
+        self._resolver.forget()
+        self._as_of = self._vault.revision
+
+    def _log(self, notice: str | None) -> None:
         if notice is not None and notice.lower() not in self._noticed:
             self._noticed.add(notice.lower())
             log.warning("%s", notice)
-        return target
-
-    def _found(self, provider: str | None, named: str) -> Target:
-        if not provider or provider == "default":
-            return self._by_model(named) if named else self.default()
-        spec = self._provider(provider)
-        known = self._listed(spec, named)
-        if known is not None:
-            return Target(spec, known)
-        if not named:
-            raise InvalidInput("model", f"provider {provider!r} needs a model name")
-        return Target(spec, _unlisted(spec, named))
-
-    def _provider(self, slug: str) -> ProviderSpec:
-        spec = self._providers.get(slug)
-        if spec is None:
-            hint = did_you_mean(slug, self._providers)
-            raise InvalidInput(
-                "model.provider",
-                f"unknown provider {slug!r}{hint}; enable its plugin or declare it "
-                f"under [providers.{slug}] in config.toml",
-            )
-        return spec
-
-    def _listed(self, spec: ProviderSpec, named: str) -> ModelFacts | None:
-        models = spec.facts.models
-        if not named:
-            return models[0] if models else None
-        wanted = {named.lower(), f"{spec.facts.slug}/{named}".lower()}
-        for model in models:
-            if model.id.lower() in wanted or model.upstream_id.lower() in wanted:
-                return model
-        for model in models:
-            others = {name.lower() for name in (*model.aliases, *model.replaces)}
-            if not wanted.isdisjoint(others):
-                return model
-        return None
-
-    def _by_model(self, named: str) -> Target:
-        found = self._index.get(named.lower())
-        if found is not None:
-            return Target(*found)
-        slug, _, rest = named.partition("/")
-        if rest and slug in self._providers:
-            return self.resolve(slug, rest)
-        default = self.default()
-        return Target(default.provider, _unlisted(default.provider, named))
-
-
-def _unlisted(spec: ProviderSpec, name: str) -> ModelFacts:
-    return ModelFacts(name, spec.facts.slug, name, name)

@@ -56,3 +56,11 @@ class Keys:
                 return ""
             values.append(value)
         return ":".join(filter(None, values))
+
+
+def lack(facts: ProviderFacts) -> str:
+    """Say that a provider has no key, and the ways to give it one."""
+    given = f"set {facts.env_var} in the daemon's environment, or " * bool(
+        facts.env_var
+    )
+    return f"no API key; {given}POST it to /api/providers/{facts.slug}/key"

@@ -16,6 +16,7 @@ from agenthost import (
     Answered,
     Attempt,
     ChatRequest,
+    Clock,
     Completion,
     Daemon,
     Delta,
@@ -24,6 +25,7 @@ from agenthost import (
     Finish,
     InvalidInput,
     ModelCall,
+    ModelFacts,
     Payer,
     ProviderError,
     ProviderFacts,
@@ -43,7 +45,7 @@ from .attempts import ROUNDS, Attempts, Candidate
 from .breaker import Breakers
 from .budget import Budgets, Hold
 from .catalogue import Catalogue
-from .keys import Keys
+from .keys import Keys, lack
 from .price import measured, price
 
 if TYPE_CHECKING:
@@ -51,21 +53,28 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SILENCE = 120.0
-LONGEST_CALL = 900.0
+SILENCE = 300.0
+SILENCE_OF_THINKERS = 900.0
+LONGEST_CALL = 3_600.0
+# Asking again, or another, would cost as much and end no better.
+FINAL = frozenset({ProviderFault.CONTENT_BLOCKED, ProviderFault.TOO_LONG})
 
 
 @dataclass(slots=True)
 class _Call:
     """One attempt, and what came of it so far.
 
-    ``heard`` counts characters; ``unknown`` says that the provider may have gone on
-    working after we stopped listening.
+    ``heard`` counts characters, ``size`` what the decoder counts, which last grew at
+    ``began``; ``unknown`` says that the provider may have gone on working after we
+    stopped listening.
     """
 
     candidate: Candidate
     hold: Hold
     payer: Payer | None
+    clock: Clock
+    began: float
+    size: int = 0
     heard: int = 0
     delivered: bool = False
     unknown: bool = False
@@ -76,6 +85,20 @@ class _Call:
         """Note what is handed on."""
         self.heard += len(delta.text)
         self.delivered = self.delivered or isinstance(delta, TextChunk)
+
+    def progress(self, size: int) -> None:
+        """Refuse a silence: what keeps a connection alive is no answer.
+
+        Raises:
+            ProviderError: TIMEOUT.
+        """
+        now = self.clock.monotonic()
+        if size != self.size:
+            self.size, self.began = size, now
+        elif now - self.began > (patience := silence(self.candidate.target.model)):
+            raise self.fault(
+                ProviderFault.TIMEOUT, f"nothing was said for {patience:g} seconds"
+            )
 
     def breaks_off(self) -> NoReturn:
         """Refuse an answer without an end."""
@@ -100,15 +123,11 @@ class RoutedModels(Catalogue):
         """Refuse a target that cannot be called for want of a key.
 
         Raises:
-            ProviderError: Fault AUTH, naming the environment variable.
+            ProviderError: Fault AUTH, naming the ways to give it one.
         """
         facts = target.provider.facts
         if facts.key_required and not self._keys.has(facts):
-            raise ProviderError(
-                ProviderFault.AUTH,
-                facts.slug,
-                f"no API key; set {facts.env_var} in the daemon's environment",
-            )
+            raise ProviderError(ProviderFault.AUTH, facts.slug, lack(facts))
 
     async def stream(
         self, target: Target, request: ChatRequest, payer: Payer | None = None
@@ -132,7 +151,7 @@ class RoutedModels(Catalogue):
                         yield delta
                 return
             except ProviderError as error:
-                if call.delivered or error.fault is ProviderFault.CONTENT_BLOCKED:
+                if call.delivered or error.fault in FINAL:
                     raise
                 attempts.failed(candidate, error)
                 failures[candidate.target == target] = error
@@ -149,7 +168,8 @@ class RoutedModels(Catalogue):
         if request.model != model.upstream_id or request.tools != tools:
             request = replace(request, model=model.upstream_id, tools=tools)
         hold = await self._budgets.reserve(payer, model, request)
-        return _Call(candidate, hold, payer)
+        clock = self._daemon.clock
+        return _Call(candidate, hold, payer, clock, clock.monotonic())
 
     async def _deltas(self, call: _Call) -> AsyncGenerator[Delta | Answered, None]:
         """Yield one attempt's deltas and settle what it has cost, however it ends."""
@@ -160,11 +180,12 @@ class RoutedModels(Catalogue):
                 async for delta in deltas:
                     if isinstance(delta, Completion):
                         self._breakers.succeeded(known)
-                        yield self._answered(call, delta)
-                        return
+                        answered = self._answered(call, delta)
+                        break
                     call.hears(delta)
                     yield delta
-            call.breaks_off()
+                else:
+                    call.breaks_off()
         except ProviderError as error:
             call.unknown = error.fault is ProviderFault.TIMEOUT
             call.outcome = error.fault.value
@@ -177,6 +198,8 @@ class RoutedModels(Catalogue):
             raise
         finally:
             self._close(call)
+        # Who hears this asks for no more: nothing may be left to do after it.
+        yield answered
 
     def _answered(self, call: _Call, completion: Completion) -> Answered:
         """Settle a whole answer.
@@ -242,22 +265,24 @@ class RoutedModels(Catalogue):
         spec = call.candidate.target.provider
         facts = spec.facts
         endpoint = Endpoint(facts.slug, facts.base_url, call.candidate.key)
-        http = self._daemon.egress.client(self._policy(facts))
+        policy = self._policy(facts, silence(call.candidate.target.model))
+        http = self._daemon.egress.client(policy)
         told = {CONTEXT: call.payer.context} if call.payer else {}
-        return open_stream(spec, ModelCall(call.hold.request, endpoint, http, told))
+        wanted = ModelCall(call.hold.request, endpoint, http, told, call.progress)
+        return open_stream(spec, wanted)
 
-    def _policy(self, facts: ProviderFacts) -> EgressPolicy:
+    def _policy(self, facts: ProviderFacts, patience: float) -> EgressPolicy:
         configured = facts.local or facts.slug in self._config.providers
         host = urlsplit(facts.base_url).hostname or ""
         return EgressPolicy(
             name=f"provider:{facts.slug}",
             allowed_hosts=frozenset({host}) if configured and host else frozenset(),
-            timeout=SILENCE,
+            timeout=patience,
             total_timeout=LONGEST_CALL,
         )
 
     def _candidates(self, target: Target, payer: Payer | None) -> list[Candidate]:
-        chain = {_name(each): each for each in (target, *self._spare(payer))}
+        chain = {each.names: each for each in (target, *self._spare(payer))}
         found: list[Candidate] = []
         for each in chain.values():
             facts = each.provider.facts
@@ -285,8 +310,9 @@ class RoutedModels(Catalogue):
                 log.warning("fallback skipped: %s", error.message)
 
 
-def _name(target: Target) -> tuple[str, str]:
-    return target.provider.facts.slug, target.model.id
+def silence(model: ModelFacts) -> float:
+    """Seconds without a word after which a call is given up."""
+    return SILENCE_OF_THINKERS if model.always_thinks else SILENCE
 
 
 def _length(message: Message) -> int:

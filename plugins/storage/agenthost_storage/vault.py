@@ -40,6 +40,7 @@ class FileVault:
         self._path = path
         self._key = key
         self._secrets: dict[str, Secret] | None = None
+        self.revision = 0
 
     def get(self, name: str) -> Secret | None:
         """Give a secret, or None when there is none of this name.
@@ -87,6 +88,7 @@ class FileVault:
     def _keep(self, secrets: dict[str, Secret]) -> None:
         replace_file(self._path, sealed(secrets, self._key()))
         self._secrets = secrets
+        self.revision += 1
 
 
 def sealed(secrets: Mapping[str, Secret], key: bytes) -> bytes:

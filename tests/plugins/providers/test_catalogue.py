@@ -183,3 +183,11 @@ def test_importing_a_provider_loads_no_sdk_and_no_http() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == "[]"
+
+
+def test_models_that_always_think_are_marked() -> None:
+    rows = [row for slug in SLUGS for row in load_facts(slug).models]
+    marked = {row.id for row in rows if row.always_thinks}
+    assert {"claude-fable-5-1", "gpt-5.5-pro", "grok-4.20-reasoning"} <= marked
+    assert "claude-haiku-5-5" not in marked
+    assert all(row.supports_thinking for row in rows if row.always_thinks)

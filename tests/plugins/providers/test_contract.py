@@ -109,6 +109,12 @@ class TestReplicate(ProviderContract):
     test_arguments_must_be_an_object = exempt(
         ProviderContract.test_arguments_must_be_an_object, NO_TOOLS
     )
+    test_broken_arguments_are_no_guess = exempt(
+        ProviderContract.test_broken_arguments_are_no_guess, NO_TOOLS
+    )
+    test_half_a_surrogate_pair_is_replaced = exempt(
+        ProviderContract.test_half_a_surrogate_pair_is_replaced, NO_TOOLS
+    )
     test_equal_ids_are_made_unique = exempt(
         ProviderContract.test_equal_ids_are_made_unique, NO_TOOLS
     )

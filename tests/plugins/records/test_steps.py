@@ -34,6 +34,7 @@ from agenthost import (
 )
 from agenthost.testing import ManualClock
 from agenthost_records import open_records, register_schema
+from agenthost_records.codec import dump_parts, load_parts
 from agenthost_records.tables import messages, sessions, tool_calls, turns, usage
 from agenthost_storage.sqlite import SqliteStore
 from sqlalchemy import Table, select, update
@@ -322,3 +323,9 @@ async def test_a_deleted_agent_leaves_its_usage_alone(
     for table in (messages, sessions, turns, tool_calls):
         assert await rows(store, table) == []
     assert (await records.usage.of_agent(ADA.id)).requests == 1
+
+
+def test_a_call_that_cannot_be_read_is_kept_as_such() -> None:
+    bad = ToolUse("call", "kv_set", {}, malformed="no object")
+    message = Message(Role.ASSISTANT, (bad, USE))
+    assert load_parts(dump_parts(message)) == message.parts

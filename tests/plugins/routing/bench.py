@@ -45,6 +45,12 @@ class Ledger:
         ]
 
 
+class MemoryVault(dict[str, Secret]):
+    """Keys, in memory."""
+
+    revision = 0
+
+
 class Bench:
     """What a router sees of a daemon."""
 
@@ -57,7 +63,9 @@ class Bench:
         self.clock = ManualClock()
         self.ledger = Ledger()
         self.events: list[Event] = []
-        self.vault = {name: Secret(value) for name, value in (vault or {}).items()}
+        self.vault = MemoryVault()
+        for name, value in (vault or {}).items():
+            self.vault[name] = Secret(value)
         self.environ: dict[str, str] = {}
         self.config = Config.model_validate({"data_dir": Path("."), **(config or {})})
         specs = [spec for u in upstreams for spec in u.plugin.register_provider()]

@@ -8,6 +8,8 @@ from collections import deque
 import pytest
 from agenthost import ProviderError, ProviderFault
 from agenthost_routing.attempts import OF_THE_KEY, PASSING
+from agenthost_routing.breaker import Breakers
+from agenthost_routing.models import FINAL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,9 +17,7 @@ from .bench import Bench
 from .upstream import Fails, Upstream
 
 FALLBACKS = "".join(f'[[fallback_models]]\nprovider = "{s}"\n' for s in ("b", "c"))
-SICK = st.sampled_from(
-    [fault for fault in ProviderFault if fault is not ProviderFault.CONTENT_BLOCKED]
-)
+SICK = st.sampled_from([fault for fault in ProviderFault if fault not in FINAL])
 FAILS = st.builds(Fails, SICK, retry_after=st.none() | st.floats(0, 10_000))
 
 
@@ -78,12 +78,28 @@ async def test_once_words_were_delivered_nothing_is_repeated() -> None:
     assert row.cost_micro_usd > 0
 
 
-async def test_a_blocked_answer_goes_to_nobody_else() -> None:
-    a, b = Upstream("a", usual=Fails(ProviderFault.CONTENT_BLOCKED)), Upstream("b")
+@pytest.mark.parametrize("fault", sorted(FINAL))
+async def test_a_blocked_or_endless_answer_is_asked_for_once(
+    fault: ProviderFault,
+) -> None:
+    a, b = Upstream("a", usual=Fails(fault)), Upstream("b")
     bench = Bench([a, b, Upstream("c")])
-    with pytest.raises(ProviderError):
+    with pytest.raises(ProviderError) as caught:
         await bench.ask("a", bench.payer(FALLBACKS))
-    assert b.requests == []
+    assert caught.value.fault is fault
+    assert (len(a.requests), len(b.requests)) == (1, 0)
+
+
+async def test_an_answer_is_no_call_that_was_abandoned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    abandoned = []
+    monkeypatch.setattr(
+        Breakers, "abandoned", lambda _, target, __: abandoned.append(target)
+    )
+    bench = Bench([Upstream("a")])
+    await bench.ask("a", bench.payer())
+    assert abandoned == []
 
 
 async def test_another_key_is_tried_and_the_refused_one_rests() -> None:

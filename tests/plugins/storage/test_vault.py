@@ -192,3 +192,12 @@ def test_the_key_is_asked_for_only_when_needed(tmp_path: Path) -> None:
 def vault_names(home: Path) -> list[str]:
     path = home / "vault"
     return FileVault(path, partial(vault_key, home, path, {})).names()
+
+
+def test_every_change_raises_the_revision(vault: FileVault) -> None:
+    before = vault.revision
+    vault.change({"groq": "gsk"})
+    vault.change({"groq": None})
+    assert vault.revision == before + 2
+    vault.change({"groq": None})
+    assert vault.revision == before + 2

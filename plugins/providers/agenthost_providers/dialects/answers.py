@@ -16,6 +16,8 @@ from agenthost import (
     Finish,
     Message,
     Part,
+    ProviderError,
+    ProviderFault,
     Reasoning,
     ReasoningChunk,
     Role,
@@ -30,8 +32,14 @@ from .framing import malformed, read_object
 OPEN_TAG = "<think>"
 CLOSE_TAG = "</think>"
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-# An answer of a million tokens is a few MiB; more is a server that went astray.
-LONGEST_ANSWER = 32 * 1024 * 1024
+KIB = 1024
+# A token has four bytes on average; a server that sends far more went astray, and what
+# came is kept and sent again with every later turn.
+BYTES_PER_TOKEN = 16
+LEAST_ROOM, USUAL_ROOM, MOST_ROOM = 64 * KIB, 1024 * KIB, 32 * 1024 * KIB
+OF_A_PART = 64
+SHOWN = 200
+NAMELESS = "unnamed"
 
 
 @dataclass(slots=True)
@@ -69,13 +77,18 @@ class AnswerDraft:
         self._provider = provider
         self._request = request
         self._drafts: list[Draft] = []
-        self._size = 0
+        self._room = room_for(request.max_tokens)
+        self._overflowed = False
+        self.size = 0
         self.finish: Finish | None = None
         self.usage = Usage()
 
     def begin(self, draft: Draft) -> None:
         """Start another part."""
-        self._drafts.append(draft)
+        given = draft.arguments if isinstance(draft, CallDraft) else []
+        self._count(OF_A_PART + sum(map(_bytes, given)))
+        if not self._overflowed:
+            self._drafts.append(draft)
 
     def text(self, piece: str) -> Iterable[Delta]:
         """Add words to the text at hand, or begin one."""
@@ -84,26 +97,48 @@ class AnswerDraft:
         if not self._drafts or not isinstance(self._drafts[-1], TextDraft):
             self.begin(TextDraft())
         last = self._drafts[-1]
-        if isinstance(last, TextDraft):
-            self._grow(last.pieces, piece)
-        return (TextChunk(piece),)
+        taken = self._grow(last.pieces, piece) if isinstance(last, TextDraft) else ""
+        return (TextChunk(taken),) if taken else ()
 
     def thought(self, piece: str) -> Iterable[Delta]:
         """Add to the reasoning at hand, or begin one."""
         if not piece:
             return ()
-        self._grow(self.latest_thought().pieces, piece)
-        return (ReasoningChunk(piece),)
+        taken = self._grow(self.latest_thought().pieces, piece)
+        return (ReasoningChunk(taken),) if taken else ()
 
     def argue(self, draft: CallDraft, piece: str) -> None:
         """Add to the arguments of a call."""
         self._grow(draft.arguments, piece)
 
-    def _grow(self, pieces: list[str], piece: str) -> None:
-        self._size += len(piece)
-        if self._size > LONGEST_ANSWER:
-            raise malformed(self._provider, "the answer is longer than 32 MiB")
+    def check(self) -> None:
+        """Refuse an answer that was cut, once what there was room for is handed on.
+
+        Raises:
+            ProviderError: TOO_LONG.
+        """
+        if self._overflowed:
+            raise ProviderError(
+                ProviderFault.TOO_LONG,
+                self._provider,
+                f"the answer is longer than {self._room // KIB} KiB and was cut; ask "
+                "for less, or raise max_tokens",
+            )
+
+    def _grow(self, pieces: list[str], piece: str) -> str:
+        """Take as much of the piece as there is room for."""
+        if self._overflowed:
+            return ""
+        left = self._room - self.size
+        self._count(_bytes(piece))
+        if self._overflowed:
+            piece = piece.encode()[:left].decode(errors="ignore")
         pieces.append(piece)
+        return piece
+
+    def _count(self, size: int) -> None:
+        self.size += size
+        self._overflowed = self.size > self._room
 
     def latest_thought(self) -> ThoughtDraft:
         """Find the reasoning at hand, or begin one."""
@@ -117,8 +152,9 @@ class AnswerDraft:
         """Turn what came into a Completion.
 
         Raises:
-            ProviderError: MALFORMED, no finish was named, or a call cannot be read.
+            ProviderError: MALFORMED, no finish was named; or TOO_LONG.
         """
+        self.check()
         if self.finish is None:
             raise malformed(self._provider, "it ended without a reason to stop")
         calls = [draft for draft in self._drafts if isinstance(draft, CallDraft)]
@@ -147,11 +183,30 @@ class AnswerDraft:
         return tuple(parts)
 
     def _call(self, draft: CallDraft, ids: UniqueIds) -> ToolUse:
-        if not draft.name:
-            raise malformed(self._provider, "a tool call has no name")
+        name, problem = draft.name or NAMELESS, ""
         written = "".join(draft.arguments)
-        arguments = read_object(self._provider, written) if written.strip() else {}
-        return ToolUse(ids.take(draft.id), draft.name, arguments, draft.opaque)
+        try:
+            arguments = read_object(self._provider, written) if written.strip() else {}
+        except ProviderError:
+            arguments = {}
+            problem = (
+                f"the arguments are not a JSON object: {written[:SHOWN]!r}; call it "
+                "again with an object"
+            )
+        if not draft.name:
+            problem = "the call names no tool; call again and name one"
+        return ToolUse(ids.take(draft.id), name, arguments, draft.opaque, problem)
+
+
+def room_for(max_tokens: int | None) -> int:
+    """How many bytes an answer may have, its thoughts and calls included."""
+    if max_tokens is None:
+        return USUAL_ROOM
+    return min(max(LEAST_ROOM, BYTES_PER_TOKEN * max_tokens), MOST_ROOM)
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 class UniqueIds:

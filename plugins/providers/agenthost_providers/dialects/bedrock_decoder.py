@@ -51,14 +51,21 @@ class BedrockDecoder:
             "metadata": self._end,
         }
 
+    @property
+    def heard(self) -> int:
+        """How many bytes of the answer came so far."""
+        return self._draft.size
+
     def feed(self, chunk: bytes) -> list[Delta]:
         """Take the next bytes of the body."""
+        self._draft.check()
         if self._frames is None:
             return [d for body in self._body.feed(chunk) for d in self._whole(body)]
         return [d for frame in self._frames.feed(chunk) for d in self._take(frame)]
 
     def close(self) -> list[Delta]:
         """End the body: emit the Completion, if it is whole."""
+        self._draft.check()
         if self._frames is None:
             return [d for body in self._body.close() for d in self._whole(body)]
         deltas = [d for frame in self._frames.close() for d in self._take(frame)]

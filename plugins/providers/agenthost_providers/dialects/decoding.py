@@ -31,12 +31,19 @@ class EventDecoder:
         self._draft = AnswerDraft(endpoint.provider, request)
         self._done = False
 
+    @property
+    def heard(self) -> int:
+        """How many bytes of the answer came so far."""
+        return self._draft.size
+
     def feed(self, chunk: bytes) -> list[Delta]:
         """Take the next bytes of the body."""
+        self._draft.check()
         return [d for event in self._framing.feed(chunk) for d in self._take(event)]
 
     def close(self) -> list[Delta]:
         """End the body: emit the Completion, if it is whole."""
+        self._draft.check()
         deltas = [d for event in self._framing.close() for d in self._take(event)]
         return deltas if self._done else [*deltas, *self._end_unsaid()]
 

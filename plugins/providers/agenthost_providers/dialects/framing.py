@@ -39,9 +39,20 @@ def read_object(provider: str, text: bytes | str) -> dict[str, Any]:
 def _leniently_read(provider: str, text: bytes | str) -> Any:
     """Read JSON with half a surrogate pair, an error above; models do send them."""
     try:
-        return json.loads(text)
+        return _unicode(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise malformed(provider, "an event is not JSON") from error
+
+
+def _unicode(value: Any) -> Any:
+    """Put U+FFFD where half a pair stands, which no store and no wire can take."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_unicode(item) for item in value]
+    if isinstance(value, dict):
+        return {_unicode(name): _unicode(item) for name, item in value.items()}
+    return value
 
 
 class Lines:

@@ -36,7 +36,7 @@ from .answers import (
 from .conversation import bearer, effort_of, loop_start
 from .decoding import EventDecoder
 from .faults import http_fault, stream_fault
-from .framing import JsonLines, malformed
+from .framing import JsonLines
 from .quirks import Quirks, read_quirks
 from .schema import OLLAMA, shape_schema
 
@@ -202,8 +202,7 @@ class OllamaDecoder(EventDecoder):
 
     def _call(self, call: Mapping[str, Any]) -> None:
         function = call.get("function")
-        if not isinstance(function, dict):
-            raise malformed(self._endpoint.provider, "a tool call has no function")
+        function = function if isinstance(function, dict) else {}
         arguments = function.get("arguments")
         written = arguments if isinstance(arguments, str) else compact(arguments)
         self._draft.begin(

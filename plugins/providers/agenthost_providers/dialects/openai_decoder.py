@@ -61,6 +61,7 @@ class OpenAIDecoder(EventDecoder):
         """
         if self._tags is not None or not self._streamed:
             return super().feed(chunk)
+        self._draft.check()
         deltas: list[Delta] = []
         words: list[str] = []
         events, at = list(self._framing.feed(chunk)), 0

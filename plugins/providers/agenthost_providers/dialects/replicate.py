@@ -156,7 +156,9 @@ async def _streamed(
     ) as answer:
         await _check(call.endpoint, answer)
         async for chunk in answer.aiter_bytes():
-            for delta in decoder.feed(chunk):
+            deltas = decoder.feed(chunk)
+            call.progress(decoder.heard)
+            for delta in deltas:
                 yield delta
     for delta in decoder.close():
         yield delta

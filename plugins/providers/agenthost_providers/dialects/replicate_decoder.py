@@ -30,12 +30,19 @@ class PredictionDecoder:
         self._tags = ThinkTags()
         self._done = False
 
+    @property
+    def heard(self) -> int:
+        """How many bytes of the answer came so far."""
+        return self._draft.size
+
     def feed(self, chunk: bytes) -> list[Delta]:
         """Take the next bytes of a stream."""
+        self._draft.check()
         return [d for event in self._events.feed(chunk) for d in self._take(*event)]
 
     def close(self) -> list[Delta]:
         """End a stream, which must have said that it is done."""
+        self._draft.check()
         deltas = [d for event in self._events.close() for d in self._take(*event)]
         if not self._done:
             raise malformed(self._endpoint.provider, "it broke off before its end")

@@ -113,7 +113,8 @@ class ResponsesDecoder(EventDecoder):
         draft.id = text_of(item.get("call_id")) or draft.id
         draft.name = text_of(item.get("name")) or draft.name
         if isinstance(item.get("arguments"), str):
-            draft.arguments = [text_of(item.get("arguments"))]
+            draft.arguments.clear()
+            self._draft.argue(draft, text_of(item.get("arguments")))
         carried = {name: item[name] for name in CARRIED if text_of(item.get(name))}
         if carried:
             draft.opaque[NAME] = self._own(**carried)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,10 +11,12 @@ import pytest
 from agenthost import (
     ChatRequest,
     Completion,
+    Decoder,
     Delta,
     Dialect,
     Finish,
     ProviderError,
+    ProviderFault,
     ReasoningChunk,
     TextChunk,
 )
@@ -185,22 +187,88 @@ def spoil(value: Any, data: st.DataObject) -> Any:
     return value
 
 
+PINGS = {"ollama": b"\n\n", "bedrock-converse": b""}
+LONG = "x" * 400
+ENDLESS = {
+    "words": Turn(LONG),
+    "thoughts": Turn("ok", LONG),
+    "arguments": Turn(
+        calls=(ScriptedCall("look", json.dumps({"a": LONG})),), finish=Finish.TOOL_USE
+    ),
+    "calls": Turn(calls=(ScriptedCall("look", "{}"),) * 9, finish=Finish.TOOL_USE),
+}
+
+
 @EVERY
+@pytest.mark.parametrize("kind", ENDLESS)
 def test_an_answer_without_end_is_given_up(
+    dialect: Dialect, wire: Wire, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(answers, "USUAL_ROOM", 300)
+    events = wire.events(ENDLESS[kind])
+    for chunks in (events, [b"".join(events)]):
+        decoder = dialect.decoder(ChatRequest("m", "", ()), HERE)
+        found: list[Delta] = []
+        with pytest.raises(ProviderError) as caught:
+            feed(decoder, chunks, found)
+        assert caught.value.fault is ProviderFault.TOO_LONG
+        words = [d.text for d in found if not isinstance(d, Completion)]
+        assert len("".join(words)) <= 300
+
+
+@EVERY
+def test_an_answer_without_end_is_not_read_on(
     dialect: Dialect, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "LONGEST_ANSWER", 100)
-    call = ScriptedCall("look", json.dumps({"a": "x" * 150}))
-    for turn in (
-        Turn("x" * 150),
-        Turn("ok", "x" * 150),
-        Turn(calls=(call,), finish=Finish.TOOL_USE),
-    ):
-        decoder = dialect.decoder(ChatRequest("m", "", ()), HERE)
-        body = b"".join(wire.events(turn))
-        whole_arguments = wire.path.startswith(("/api", "/v1beta")) and turn.calls
-        if whole_arguments:
-            # One line holds them all, and lines have a bound of their own.
-            continue
-        with pytest.raises(ProviderError, match="longer than"):
-            decoder.feed(body)
+    monkeypatch.setattr(answers, "USUAL_ROOM", 300)
+    events = wire.events(Turn(LONG))
+    half = len(events) // 2
+    decoder = dialect.decoder(ChatRequest("m", "", ()), HERE)
+    for event in events[:2]:
+        decoder.feed(event)
+    with pytest.raises(ProviderError) as caught:
+        feed_again(decoder, events[half])
+    assert caught.value.fault is ProviderFault.TOO_LONG
+
+
+def feed_again(decoder: Decoder, event: bytes) -> None:
+    """Feed one event many times, and no end."""
+    for _ in range(200):
+        decoder.feed(event)
+
+
+def feed(decoder: Decoder, chunks: Sequence[bytes], found: list[Delta]) -> None:
+    """Feed a body and keep what it says, also when it fails."""
+    for chunk in chunks:
+        found += decoder.feed(chunk)
+    found += decoder.close()
+
+
+@EVERY
+def test_only_what_is_said_counts_as_heard(dialect: Dialect, wire: Wire) -> None:
+    call = ScriptedCall("look", '{"a": 1}')
+    turn = Turn("hi", "hm", calls=(call,), finish=Finish.TOOL_USE)
+    decoder = dialect.decoder(ChatRequest("m", "", ()), HERE)
+    grown = []
+    for event in wire.events(turn):
+        before = decoder.heard
+        decoder.feed(event)
+        grown.append(decoder.heard - before)
+    assert sum(size > 0 for size in grown) >= 3
+    fresh = dialect.decoder(ChatRequest("m", "", ()), HERE)
+    fresh.feed(PINGS.get(dialect.name, b": ping\n\n"))
+    assert fresh.heard == 0
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "room"),
+    [
+        (None, 1024 * 1024),
+        (1, 64 * 1024),
+        (4_096, 64 * 1024),
+        (8_192, 128 * 1024),
+        (10**9, 32 * 1024 * 1024),
+    ],
+)
+def test_an_answer_has_sixteen_bytes_a_token(max_tokens: int | None, room: int) -> None:
+    assert answers.room_for(max_tokens) == room

@@ -106,7 +106,6 @@ def test_a_blocked_answer_says_so(reason: str) -> None:
         ({"promptFeedback": {"blockReason": "SAFETY"}}, ProviderFault.CONTENT_BLOCKED),
         (chunk(finish="MALFORMED_FUNCTION_CALL"), ProviderFault.MALFORMED),
         (chunk({"text": "x"}), ProviderFault.MALFORMED),
-        (chunk({"functionCall": {"args": {}}}, finish="STOP"), ProviderFault.MALFORMED),
         ({"error": {"code": 503, "status": "UNAVAILABLE"}}, ProviderFault.OVERLOADED),
     ],
 )

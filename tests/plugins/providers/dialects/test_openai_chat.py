@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from agenthost import (
     ProviderFault,
     Reasoning,
     Text,
+    TextChunk,
     Usage,
 )
 from agenthost_providers.catalogue import load_facts
@@ -242,7 +244,6 @@ def test_a_provider_may_end_without_a_marker() -> None:
     [
         sse(chunk({"content": "x"}), "[DONE]"),
         sse(chunk(finish="tool_calls"), "[DONE]"),
-        sse(call("a", "", "{}", index=0), chunk(finish="tool_calls"), "[DONE]"),
         sse("[]"),
     ],
 )
@@ -250,6 +251,32 @@ def test_answers_that_contradict_themselves_are_malformed(body: bytes) -> None:
     with pytest.raises(ProviderError) as caught:
         decode(PLAIN, body)
     assert caught.value.fault is ProviderFault.MALFORMED
+
+
+def test_a_call_without_a_name_is_told_to_the_model() -> None:
+    body = sse(call("a", "", "{}", index=0), chunk(finish="tool_calls"), "[DONE]")
+    _, whole = decode(PLAIN, body)
+    (use,) = whole.message.tool_uses
+    assert (use.id, use.name, use.arguments) == ("a", "unnamed", {})
+    assert "names no tool" in use.malformed
+
+
+def test_half_a_pair_is_replaced_wherever_it_stands() -> None:
+    half = "\ud83d"
+    arguments = json.dumps({half: [half, {"b": half + "x"}]})
+    body = sse(
+        chunk({"content": half}),
+        chunk({"reasoning_content": half}),
+        call(half, half, arguments, index=0),
+        chunk(finish="tool_calls"),
+        "[DONE]",
+    )
+    deltas, whole = decode(PLAIN, body)
+    (use,) = whole.message.tool_uses
+    mended = "\ufffd"
+    assert (use.id, use.name) == (mended, mended)
+    assert use.arguments == {mended: [mended, {"b": mended + "x"}]}
+    assert TextChunk(mended) in deltas
 
 
 def test_a_finish_of_error_is_a_fault() -> None:

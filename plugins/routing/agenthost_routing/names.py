@@ -1,0 +1,116 @@
+"""What a model's name may mean: the models there are, by every name they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from agenthost import ModelFacts, ProviderSpec, Target
+
+
+class Names:
+    """Finds models, in any case, within one provider and among all of them.
+
+    Ids go before aliases, and those before the retired ids that a model replaces; what
+    is installed on a local server comes last. Within its provider a model is also found
+    by its id on the wire, and by each of its names with ``<provider>/`` before it.
+    """
+
+    def __init__(self, providers: Mapping[str, ProviderSpec]) -> None:
+        self._slugs = {slug.lower(): slug for slug in providers}
+        self._within = {slug: _names_within(spec) for slug, spec in providers.items()}
+        self._installed: dict[str, dict[str, ModelFacts]] = {}
+        self._ids: dict[str, list[Target]] = {}
+        self._aliases: dict[str, list[Target]] = {}
+        self._retired: dict[str, list[Target]] = {}
+        self._providers = providers
+        for spec in providers.values():
+            for row in spec.facts.models:
+                target = Target(spec, row)
+                _note(self._ids, [row.id], target)
+                _note(self._aliases, row.aliases, target)
+                _note(self._retired, row.replaces, target)
+
+    def slug(self, name: str) -> str | None:
+        """Give a provider's slug as it is written, or None when there is none."""
+        return self._slugs.get(name.lower())
+
+    def prefix(self, name: str) -> tuple[str, str] | None:
+        """Read ``<provider>/<model>``; a name that is somebody's id is no such pair."""
+        head, _, rest = name.partition("/")
+        slug = self.slug(head)
+        if slug is None or not rest or name.lower() in self._ids:
+            return None
+        return slug, rest.strip()
+
+    def within(self, slug: str, name: str) -> ModelFacts | None:
+        """Find a model of one provider."""
+        known = name.lower()
+        installed = self._installed.get(slug, {})
+        return self._within[slug].get(known) or installed.get(known)
+
+    def anywhere(self, name: str) -> Sequence[Target]:
+        """Find every model of this name, in the order of the providers."""
+        known = name.lower()
+        for index in (self._ids, self._aliases, self._retired):
+            if known in index:
+                return index[known]
+        return [
+            Target(self._providers[slug], rows[known])
+            for slug, rows in self._installed.items()
+            if known in rows
+        ]
+
+    def install(self, slug: str, names: Iterable[str]) -> None:
+        """Note what a local server has, in place of what it had before."""
+        spec, listed = self._providers[slug], self._within[slug]
+        rows = {n.lower(): listed.get(n.lower()) or unlisted(spec, n) for n in names}
+        self._installed[slug] = _with_prefix(slug, rows)
+
+    def first_installed(self, slug: str) -> ModelFacts | None:
+        """Give the model that a local server named first."""
+        return next(iter(self._installed.get(slug, {}).values()), None)
+
+
+def unlisted(spec: ProviderSpec, name: str) -> ModelFacts:
+    """Make the row of a model that its provider does not list.
+
+    Its id leads to it again: a name on the wire that begins with the provider's own
+    would lose its beginning, so it gets another one before it.
+    """
+    slug = spec.facts.slug
+    again = f"{slug}/{name}" if name.lower().startswith(f"{slug.lower()}/") else name
+    return ModelFacts(again, slug, name, name)
+
+
+def without(slug: str, name: str) -> str:
+    """Take the provider's own prefix off a model's name."""
+    own = f"{slug}/"
+    return name[len(own) :] if name.lower().startswith(own.lower()) else name
+
+
+def _names_within(spec: ProviderSpec) -> dict[str, ModelFacts]:
+    found = dict[str, ModelFacts]()
+    rows = spec.facts.models
+    for names in (
+        [(row.id, row) for row in rows],
+        [(row.upstream_id, row) for row in rows],
+        [(alias, row) for row in rows for alias in row.aliases],
+        [(old, row) for row in rows for old in row.replaces],
+    ):
+        for name, row in names:
+            found.setdefault(name.lower(), row)
+    return _with_prefix(spec.facts.slug, found)
+
+
+def _with_prefix(slug: str, rows: dict[str, ModelFacts]) -> dict[str, ModelFacts]:
+    """Add each name with the provider's prefix, and without it."""
+    own = f"{slug.lower()}/"
+    for name, row in list(rows.items()):
+        rows.setdefault(name.removeprefix(own), row)
+        rows.setdefault(own + name, row)
+    return rows
+
+
+def _note(index: dict[str, list[Target]], names: Iterable[str], target: Target) -> None:
+    for name in names:
+        index.setdefault(name.lower(), []).append(target)
