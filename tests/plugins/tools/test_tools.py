@@ -10,13 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agenthost import Context, Denied, InvalidInput, SystemClock, TooLarge
+from agenthost import (
+    Context,
+    Denied,
+    InvalidInput,
+    SystemClock,
+    TooLarge,
+    ToolOutput,
+    UpstreamUnreachable,
+)
+from agenthost.config_model import WebFetch as WebFetchSection
+from agenthost.testing import Daemons
 from agenthost_tools import agents, calculate, files, kv, system_time, web_fetch
-from agenthost_tools.web_fetch.readable import markdown_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ..egress.wire import Wire, always, answer
+from ..egress.wire import Wire, always, answer, then_hang
 from .conftest import AGENT_ID, OTHER_ID, FakeDaemon, limited
 
 
@@ -250,6 +259,11 @@ async def test_an_agent_is_asked_by_id_or_name(
     assert daemon.agents.said == [(OTHER_ID, "hi")]
 
 
+def configured(**values: Any) -> WebFetchSection:
+    """``[web.fetch]`` with these values, and loopback allowed."""
+    return WebFetchSection(allowed_hosts=("127.0.0.1",), **values)
+
+
 async def fetch(context: Context, **arguments: Any) -> str:
     call = web_fetch.WebFetch.model_validate(arguments)
     return (await web_fetch.web_fetch(context, call)).text
@@ -291,6 +305,47 @@ async def test_long_text_is_cut_and_says_so(context: Context) -> None:
     assert text.count("x") < 51_000
 
 
+@pytest.mark.parametrize("kind", ["text/plain", "text/html"])
+async def test_text_is_cut_at_the_configured_length(
+    context: Context, daemon: FakeDaemon, kind: str
+) -> None:
+    daemon.fetch = configured(max_chars=100)
+    async with Wire(always(answer(b"x" * 150, content_type=kind))) as wire:
+        text = await fetch(context, url=wire.url)
+    assert "x" * 100 + "\n[cut after 100 of 150]" in text
+    assert "x" * 101 not in text
+
+
+async def test_the_last_marker_survives_any_configured_length(
+    daemons: Daemons, daemon: FakeDaemon
+) -> None:
+    """The kernel cuts results too, and would cut it off."""
+    host = await daemons.start(
+        config='[web.fetch]\nmax_chars = 500_000\nallowed_hosts = ["127.0.0.1"]\n'
+    )
+    agent = await host.agent()
+    async with Wire(always(answer(b"x" * 300_000, content_type="text/plain"))) as wire:
+        host.model.calls("web_fetch", url=wire.url)
+        host.model.says("done")
+        await agent.ask("fetch it")
+    (output,) = (
+        part
+        for m in host.model.heard[-1].messages
+        for part in m.parts
+        if isinstance(part, ToolOutput)
+    )
+    assert "<<<end untrusted" in output.text
+
+
+async def test_a_server_is_left_after_the_configured_seconds(
+    context: Context, daemon: FakeDaemon
+) -> None:
+    daemon.fetch = configured(timeout_secs=0.05)
+    async with Wire(then_hang(b"")) as wire:
+        with pytest.raises(UpstreamUnreachable, match="in time"):
+            await fetch(context, url=wire.url)
+
+
 async def test_binary_content_is_named_not_shown(context: Context) -> None:
     async with Wire(always(answer(b"\x89PNG\x00", content_type="image/png"))) as wire:
         assert "[5 bytes of image/png, not text]" in await fetch(context, url=wire.url)
@@ -306,10 +361,10 @@ async def test_an_error_page_is_an_error_with_its_text(context: Context) -> None
     assert "gone away" in result.text
 
 
-async def test_an_answer_over_the_limit_is_refused(
-    context: Context, monkeypatch: pytest.MonkeyPatch
+async def test_an_answer_over_the_configured_bytes_is_refused(
+    context: Context, daemon: FakeDaemon
 ) -> None:
-    monkeypatch.setattr(web_fetch, "MAX_BYTES", 100)
+    daemon.fetch = configured(max_response_bytes=100)
     async with Wire(always(answer(b"x" * 101))) as wire:
         with pytest.raises(TooLarge):
             await fetch(context, url=wire.url)
@@ -318,7 +373,7 @@ async def test_an_answer_over_the_limit_is_refused(
 async def test_network_rights_are_asked_at_every_hop(
     context: Context, daemon: FakeDaemon
 ) -> None:
-    daemon.allowed_hosts = ("127.0.0.0/8",)
+    daemon.fetch = WebFetchSection(allowed_hosts=("127.0.0.0/8",))
     only = limited(context, network=("127.0.0.1",))
     async with Wire(always(answer(b"secret")), host="127.0.0.2") as other:
         moved = answer(b"", "302 Found", location=other.url)
@@ -336,9 +391,3 @@ async def test_no_network_right_sends_nothing(context: Context) -> None:
         with pytest.raises(Denied):
             await fetch(limited(context), url=wire.url)
     assert wire.connections == 0
-
-
-def test_a_page_that_is_too_deep_or_huge_is_still_text() -> None:
-    assert "deep" in markdown_of("<div>" * 5000 + "deep")
-    assert "huge" in markdown_of("<p>huge</p>" + "<p>x</p>" * 100_000)
-    assert markdown_of("") == ""
