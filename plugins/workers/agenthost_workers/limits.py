@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from agenthost import Unavailable
 
+STOPPING = "the daemon is stopping"
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

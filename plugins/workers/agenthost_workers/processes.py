@@ -15,7 +15,7 @@ from pathlib import Path
 from agenthost import Json, Unavailable, Unreadable
 
 from .child import ANSWER, HEAD
-from .limits import Limits, place
+from .limits import STOPPING, Limits, place
 
 _log = logging.getLogger(__name__)
 
@@ -90,10 +90,24 @@ class WorkerProcess:
             async with asyncio.timeout(seconds):
                 await self._process.wait()
 
-    async def _ask(self, head: Mapping[str, Json], document: bytes = b"") -> str:
+    async def end(self, seconds: float) -> None:
+        """End the process amid an answer, and wait as :meth:`gone`."""
+        self.kill()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                # asyncio closes a pipe at its end, which comes after what is in it.
+                await self._pipes[1].read()
+        await self.gone(seconds)
+
+    @property
+    def _pipes(self) -> tuple[asyncio.StreamWriter, asyncio.StreamReader]:
         to_it, from_it = self._process.stdin, self._process.stdout
-        assert to_it is not None  # noqa: S101 - both are pipes
+        assert to_it is not None  # noqa: S101 - both were asked for as pipes
         assert from_it is not None  # noqa: S101
+        return to_it, from_it
+
+    async def _ask(self, head: Mapping[str, Json], document: bytes = b"") -> str:
+        to_it, from_it = self._pipes
         words = json.dumps(head).encode()
         to_it.writelines((HEAD.pack(len(words), len(document)), words, document))
         await to_it.drain()
@@ -134,9 +148,8 @@ class Processes:
             try:
                 text = await self._text(worker, function, document, options)
             except BaseException:
-                worker.kill()
                 # Its place is free once it is gone, so that there are never more.
-                await worker.gone(self._limits.farewell)
+                await worker.end(self._limits.farewell)
                 raise
             self._rest(worker)
             return text
@@ -155,7 +168,7 @@ class Processes:
     async def _worker(self, function: str) -> WorkerProcess:
         """Take one that rests, best one that has loaded the function, or a new one."""
         if self._closed:
-            raise Unavailable("the daemon is stopping")
+            raise Unavailable(STOPPING)
         self._all = {worker for worker in self._all if worker.alive}
         resting = sorted(self._idle, key=lambda worker: worker.loaded == function)
         while resting:
@@ -169,6 +182,9 @@ class Processes:
             _log.warning("no worker process can be started: %s", error)
             raise Unavailable("this machine starts no more processes") from error
         self._all.add(worker)
+        if self._closed:
+            await worker.end(self._limits.farewell)
+            raise Unavailable(STOPPING)
         return worker
 
     async def _text(

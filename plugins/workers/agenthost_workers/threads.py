@@ -12,7 +12,7 @@ from typing import Generic, NoReturn, TypeVar
 
 from agenthost import Unavailable
 
-from .limits import Limits, enter
+from .limits import STOPPING, Limits, enter
 
 T = TypeVar("T")
 
@@ -27,6 +27,7 @@ class Threads:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._room = asyncio.Semaphore(limits.threads)
+        self._closed = False
 
     async def run(self, function: Callable[[], T]) -> T:
         """Call the function in a thread and return or raise what it does.
@@ -34,6 +35,8 @@ class Threads:
         Raises:
             Unavailable: Every thread stayed busy.
         """
+        if self._closed:
+            raise Unavailable(STOPPING)
         await enter(self._room, self._limits.patience, "threads")
         call: _Call[T] = _Call(function, self._room)
         thread = threading.Thread(
@@ -50,6 +53,7 @@ class Threads:
 
     async def close(self) -> None:
         """Wait a little for calls that still run; what is stuck is left behind."""
+        self._closed = True
         with suppress(TimeoutError):
             async with asyncio.timeout(self._limits.farewell):
                 for _ in range(self._limits.threads):

@@ -16,11 +16,9 @@ from agenthost import (
     InvalidInput,
     SystemClock,
     TooLarge,
-    ToolOutput,
     UpstreamUnreachable,
 )
 from agenthost.config_model import WebFetch as WebFetchSection
-from agenthost.testing import Daemons
 from agenthost_tools import agents, calculate, files, kv, system_time, web_fetch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -314,27 +312,6 @@ async def test_text_is_cut_at_the_configured_length(
         text = await fetch(context, url=wire.url)
     assert "x" * 100 + "\n[cut after 100 of 150]" in text
     assert "x" * 101 not in text
-
-
-async def test_the_last_marker_survives_any_configured_length(
-    daemons: Daemons, daemon: FakeDaemon
-) -> None:
-    """The kernel cuts results too, and would cut it off."""
-    host = await daemons.start(
-        config='[web.fetch]\nmax_chars = 500_000\nallowed_hosts = ["127.0.0.1"]\n'
-    )
-    agent = await host.agent()
-    async with Wire(always(answer(b"x" * 300_000, content_type="text/plain"))) as wire:
-        host.model.calls("web_fetch", url=wire.url)
-        host.model.says("done")
-        await agent.ask("fetch it")
-    (output,) = (
-        part
-        for m in host.model.heard[-1].messages
-        for part in m.parts
-        if isinstance(part, ToolOutput)
-    )
-    assert "<<<end untrusted" in output.text
 
 
 async def test_a_server_is_left_after_the_configured_seconds(
