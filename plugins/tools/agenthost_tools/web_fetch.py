@@ -112,13 +112,14 @@ async def _text_of(context: Context, response: httpx.Response) -> str:
         return f"[{len(document)} bytes of {kind or 'unknown type'}, not text]"
     limit = min(context.daemon.config.web.fetch.max_chars, MOST_CHARACTERS)
     charset = (response.charset_encoding or "").lower()
-    if kind not in PAGES and charset in SWIFT:
-        return await workers.in_thread(text_of, document, charset=charset, limit=limit)
+    swift = charset if charset in SWIFT else ""
+    if kind not in PAGES and swift == charset:
+        return await workers.in_thread(text_of, document, charset=swift, limit=limit)
     reader = AS_MARKDOWN if kind in PAGES else AS_TEXT
     try:
         return await workers.in_process(reader, document, charset=charset, limit=limit)
     except (Unreadable, Unavailable):
-        return await workers.in_thread(words_of, document, limit=limit)
+        return await workers.in_thread(words_of, document, charset=swift, limit=limit)
 
 
 def _textual(kind: str, document: bytes) -> bool:

@@ -25,6 +25,9 @@ HEAD = struct.Struct(">II")
 ANSWER = struct.Struct(">?I")
 """Before an answer: whether it is a result, and the length of its UTF-8 text."""
 
+BEHIND_THE_DAEMON = 5
+"""How much later this comes to the processor: a page must not delay answers."""
+
 DEEPEST_RECURSION = 5_000
 """Converters recurse with the depth of a document; Python's own limit is 1,000."""
 
@@ -33,6 +36,7 @@ def main(settings: dict[str, Any]) -> None:
     """Serve until standard input ends."""
     jobs, answers = sys.stdin.buffer, _only_way_out()
     _confine(settings["memory"])
+    os.nice(BEHIND_THE_DAEMON)
     sys.path[:] = settings["path"]
     sys.setrecursionlimit(DEEPEST_RECURSION)
     function: Callable[..., str] = _nothing

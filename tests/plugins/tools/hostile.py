@@ -13,7 +13,7 @@ PAGES: Mapping[str, bytes] = {
     "divs in divs": b"<div>" * 80_000 + b"words",
     "a million divs": b"<div>" * 1_500_000 + b"words",
     "divs, closed, many times": (b"<div>" * 490 + b"word " * 900 + b"</div>" * 490)
-    * 80,
+    * 45,
     "quotes in quotes": b"<blockquote>" * 40_000 + b"words",
     "quotes, closed": (b"<blockquote>" * 400 + b"x\n" + b"</blockquote>" * 400) * 40,
     "lists in lists": b"<ul><li>" * 60_000 + b"words",

@@ -114,7 +114,7 @@ def test_words_of_a_page_stand_a_block_a_line() -> None:
 
 def test_only_so_much_of_a_page_is_looked_at_for_words() -> None:
     page = b"x" * (LONGEST_PAGE + 5)
-    assert words_of(page, limit=2).endswith(f"of {LONGEST_PAGE}]")
+    assert words_of(page, charset="", limit=2).endswith(f"of {LONGEST_PAGE}]")
 
 
 PIECES = ["<", ">", "&", ";", "#", "/", "!", "--", " ", "\n", "a", "9", "x", "script"]
@@ -124,7 +124,7 @@ TAGS = ["div", "<p>", "</p>", "<pre>", "&amp", "'", '"', "<td", "\ud800"]
 @given(st.lists(st.sampled_from(PIECES + TAGS), max_size=60).map("".join))
 def test_any_page_has_words_that_can_be_sent(page: str) -> None:
     document = page.encode("utf-8", "surrogatepass")
-    words_of(document, limit=MANY).encode()
+    words_of(document, charset="", limit=MANY).encode()
     markdown_of(document, charset="", limit=MANY).encode()
 
 
