@@ -187,6 +187,7 @@ async def test_what_is_given_up_leaves_no_process_or_thread(
     before = threads(pid)
     seconds = await asked(daemon, agent_id, f"fetch {pages.url}/{page}")
     told(f"the answer to {page}", seconds, LONGEST_ANSWER)
+    assert seconds < LONGEST_ANSWER
     began = time.monotonic()
     await until(lambda: not children(pid) and threads(pid) <= before)
     told("until process and thread are gone", time.monotonic() - began, GONE_AFTER)

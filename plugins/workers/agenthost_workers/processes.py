@@ -201,7 +201,8 @@ class Processes:
             async with asyncio.timeout(limits.seconds):
                 return await worker.read(document, options, limits.seconds)
         except (TimeoutError, OSError, EOFError, WorkerFailed) as error:
-            reason = str(error) or type(error).__name__
+            # A page may have chosen the words of an error: they stay one line.
+            reason = " ".join(str(error).split()) or type(error).__name__
             _log.warning("%s gave up on %d bytes: %s", function, len(document), reason)
             raise Unreadable(
                 f"the document cannot be read in {limits.seconds:g} s and"
