@@ -41,11 +41,10 @@ class WorkerProcess:
     @classmethod
     async def start(cls, limits: Limits) -> WorkerProcess:
         """Start an interpreter that knows nothing of the daemon but what to import."""
-        settings = {"memory": limits.memory, "path": [p for p in sys.path if p]}
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             *("-I", "-B", str(Path(__file__).with_name("child.py"))),
-            json.dumps(settings),
+            _settings(limits),
             stdin=PIPE,
             stdout=PIPE,
             stderr=DEVNULL,
@@ -217,3 +216,9 @@ class Processes:
     def _retire(self, worker: WorkerProcess) -> None:
         del self._idle[worker]
         worker.kill()
+
+
+def _settings(limits: Limits) -> str:
+    """What a worker is told at its start: its memory, and where modules are."""
+    path = [os.path.abspath(folder) for folder in sys.path if folder]
+    return json.dumps({"memory": limits.memory, "path": path})
