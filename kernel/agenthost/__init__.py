@@ -61,6 +61,7 @@ from .errors import Superseded as Superseded
 from .errors import TooLarge as TooLarge
 from .errors import Unauthenticated as Unauthenticated
 from .errors import Unavailable as Unavailable
+from .errors import Unreadable as Unreadable
 from .errors import UpstreamUnreachable as UpstreamUnreachable
 from .job_port import Job as Job
 from .job_port import JobHandler as JobHandler
@@ -116,6 +117,7 @@ from .ports import Port as Port
 from .ports import Row as Row
 from .ports import Store as Store
 from .ports import Vault as Vault
+from .ports import Workers as Workers
 from .ports import Workspace as Workspace
 from .providers import Decoder as Decoder
 from .providers import Dialect as Dialect

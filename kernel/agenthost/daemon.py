@@ -32,6 +32,7 @@ from .ports import (
     Port,
     Store,
     Vault,
+    Workers,
 )
 from .record_port import Records
 from .supervisor import Supervisor
@@ -72,6 +73,7 @@ class Daemon:
     compaction: Compaction
     events: Events
     jobs: Jobs
+    workers: Workers
     front: Front
 
     version = __version__
@@ -170,6 +172,8 @@ class Daemon:
         self.vault = backend(Port.VAULT).open(self.home, self.environ)
         self.egress = backend(Port.EGRESS).open(self.guards)
         self._on_stop("egress", self.egress.close)
+        self.workers = backend(Port.WORKERS).open()
+        self._on_stop("workers", self.workers.close)
         workspaces = self.data_dir / "workspaces"
         self.files = backend(Port.FILES).open(workspaces, self.guards)
         self.events = backend(Port.EVENTS).open(self.plugins, self.clock)

@@ -113,6 +113,13 @@ class TooLarge(AgentHostError):
     code = "too_large"
 
 
+class Unreadable(AgentHostError):
+    """A document takes more time or memory to read than it may."""
+
+    status = 422
+    code = "unreadable"
+
+
 class RateLimited(AgentHostError):
     """Too many units were spent in the window."""
 

@@ -11,7 +11,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
+
+from agenthost_chat.chat import Json
 
 from .context import Context, Principal
 from .errors import ConfigError
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from .turns.warm import Conversation
 
 T = TypeVar("T")
+P = ParamSpec("P")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 CHECK_HOST = "agenthost.check_host"
@@ -53,6 +56,7 @@ class Port(StrEnum):
     EVENTS ``open(plugins, clock)``: who is told of what happened.
     COMPACTION ``open(daemon)``: what condenses long conversations.
     MODELS ``open(daemon)``: which model a call goes to (``model_port``).
+    WORKERS ``open()``: where work runs that must not hold the event loop.
     FRONT ``open(daemon)``: what listens and serves the routes.
     """
 
@@ -65,6 +69,7 @@ class Port(StrEnum):
     EVENTS = "events"
     COMPACTION = "compaction"
     MODELS = "models"
+    WORKERS = "workers"
     FRONT = "front"
 
 
@@ -276,6 +281,46 @@ class Compaction(Protocol):
         self, session: Session, target: Target, context: Context
     ) -> Condensed:
         """Condense a session of more messages than the configured threshold."""
+
+
+class Workers(Protocol):
+    """Where work runs that must not hold the event loop: threads and processes.
+
+    Both are few and their own: what is stuck here holds up nobody but other tools.
+    """
+
+    async def in_thread(
+        self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs
+    ) -> T:
+        """Call a function that blocks, such as one of a workspace.
+
+        A caller that is cancelled stops waiting; the thread ends with the function.
+
+        Raises:
+            Unavailable: Every thread is busy, and stayed so.
+        """
+
+    async def in_process(self, function: str, document: bytes, **options: Json) -> str:
+        """Read a document of strangers where it can be ended: in another process.
+
+        That process sees nothing but the document: no environment, no files that are
+        open here. It is killed when it takes too long or too much memory, and when
+        the caller is cancelled.
+
+        Args:
+            function: ``package.module:function`` of a function of a module, called
+                with the document and the options; it returns text. The module and
+                what it imports are loaded there alone, before the time runs.
+            document: What is to be read.
+            **options: JSON values.
+
+        Raises:
+            Unreadable: There was no result in time and memory.
+            Unavailable: Every process is busy, and stayed so.
+        """
+
+    async def close(self) -> None:
+        """End the processes, and wait a little for threads."""
 
 
 class Tickets(Protocol):

@@ -28,6 +28,7 @@ SETS: Mapping[str, tuple[Patterns, Patterns]] = MappingProxyType(
                 "plugin:records",
                 "plugin:routing",
                 "plugin:storage",
+                "plugin:workers",
                 "tool:*",
                 "provider:offline",
                 "security:*",

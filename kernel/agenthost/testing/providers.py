@@ -47,10 +47,12 @@ from .simulators import (
     Turn,
     Wire,
 )
+from .steps import check_steps
 
 KEY = "sk-contract-0123456789"
 GIANT = b"x" * (1 << 20)
 LONGEST = 64 * 1024
+LONG = "word " * 500
 WEATHER = ToolDefinition(
     "get_weather",
     "Tell the weather of a city.",
@@ -441,6 +443,18 @@ class ProviderContract:
         drip = b"".join(self.wire().events(turn))
         upstream.play(turn, Reply(tuple(bytes([byte]) for byte in drip)))
         assert await self.answer(upstream) == await self.answer(upstream)
+
+    @pytest.mark.parametrize("stream", [True, False])
+    async def test_it_leaves_the_loop_free(
+        self, upstream: ProviderSimulator, *, stream: bool
+    ) -> None:
+        """No step of a call takes the event loop's thread for long, or blocks it."""
+
+        async def call() -> None:
+            upstream.play(Turn(LONG))
+            await self.deltas(upstream, self.request(stream=stream))
+
+        await check_steps(self.spec().facts.slug, call)
 
     @pytest.mark.parametrize("stream", [True, False])
     async def test_an_empty_body_is_malformed(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from importlib.metadata import entry_points
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 from pydantic import ValidationError
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 from ..context import Context
 from ..errors import AgentHostError
 from ..plugins.specs import Effect, ToolResult, ToolSpec
+from .steps import Call, check_steps
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _GROUPS = ("agenthost.tools", "agenthost.plugins")
@@ -114,6 +116,14 @@ class ToolContract:
             with pytest.raises(AgentHostError) as caught:
                 await spec.call(context, spec.input.model_validate(arguments))
             assert caught.value.message
+
+    async def test_it_leaves_the_loop_free(
+        self, spec: ToolSpec, context: Context
+    ) -> None:
+        """No step of a call takes the event loop's thread for long, or blocks it."""
+        for arguments in (*self.accepted, *self.failing):
+            call = partial(spec.call, context, spec.input.model_validate(arguments))
+            await check_steps(self.tool, cast("Call", call))
 
     async def test_it_can_be_cancelled(self, spec: ToolSpec, context: Context) -> None:
         """A stopped turn does not wait for its tool."""

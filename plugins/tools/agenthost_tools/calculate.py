@@ -14,6 +14,9 @@ from pydantic import BaseModel, Field
 LONGEST = 500
 BITS = 10_000
 LARGEST_FACTORIAL = 500
+MOST_DIGITS = 400
+"""To round to: no float has more, and Python works out ten to their power."""
+
 
 Number = int | float
 
@@ -110,6 +113,12 @@ def _factorial(value: Number) -> int:
     return math.factorial(value)
 
 
+def _rounded(value: Number, digits: Number = 0) -> Number:
+    if not isinstance(digits, int) or abs(digits) > MOST_DIGITS:
+        raise _wrong(f"round takes whole numbers of digits up to {MOST_DIGITS}")
+    return round(value, digits) if digits else round(value)
+
+
 _CONSTANTS: dict[str, Number] = {"pi": math.pi, "e": math.e, "tau": math.tau}
 _UNARY: dict[type[ast.unaryop], Callable[[Number], Number]] = {
     ast.UAdd: operator.pos,
@@ -137,7 +146,7 @@ _FUNCTIONS: dict[str, Callable[..., object]] = {
     "log2": math.log2,
     "max": max,
     "min": min,
-    "round": round,
+    "round": _rounded,
     "sin": math.sin,
     "sqrt": math.sqrt,
     "tan": math.tan,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 
 from agenthost import (
@@ -48,7 +47,8 @@ async def file_read(context: Context, call: FileRead) -> ToolResult:
         InvalidInput: It is not UTF-8 text.
         TooLarge: It is over 1 MiB.
     """
-    data = await asyncio.to_thread(_workspace(context).read, call.path, READ_LIMIT)
+    read = _workspace(context).read
+    data = await context.daemon.workers.in_thread(read, call.path, READ_LIMIT)
     try:
         return ToolResult(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -70,13 +70,14 @@ async def file_write(context: Context, call: FileWrite) -> ToolResult:
         raise InvalidInput("content", "it holds half a character") from error
     if len(data) > WRITE_LIMIT:
         raise TooLarge(f"content: {len(data)} bytes, over the limit of {WRITE_LIMIT}")
-    await asyncio.to_thread(_workspace(context).write, call.path, data)
+    write = _workspace(context).write
+    await context.daemon.workers.in_thread(write, call.path, data)
     return ToolResult(f"wrote {len(data)} bytes to {call.path}")
 
 
 async def file_list(context: Context, call: FileList) -> ToolResult:
     """Return the names in a folder, one a line, folders with ``/`` at the end."""
-    names = await asyncio.to_thread(_workspace(context).list, call.path)
+    names = await context.daemon.workers.in_thread(_workspace(context).list, call.path)
     lines = [_one_line(name) for name in names[:NAMES_SHOWN]]
     if len(names) > NAMES_SHOWN:
         lines.append(f"[{len(names) - NAMES_SHOWN} more]")

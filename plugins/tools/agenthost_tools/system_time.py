@@ -22,7 +22,8 @@ async def system_time(context: Context, call: SystemTime) -> ToolResult:
         InvalidInput: The zone is not an IANA name.
     """
     try:
-        zone = ZoneInfo(call.timezone)
+        # It reads a file, or looks for one in every folder of zones.
+        zone = await context.daemon.workers.in_thread(ZoneInfo, call.timezone)
     except (LookupError, ValueError, OSError) as error:
         raise InvalidInput(
             "timezone", f"unknown zone {call.timezone!r}; try Europe/Lisbon"

@@ -19,9 +19,12 @@ from agenthost import (
     PrincipalKind,
     SystemClock,
 )
+from agenthost.config_model import WebFetch
 from agenthost_egress.client import AiohttpEgress
 from agenthost_security import path_traversal_prevention, ssrf_protection
 from agenthost_storage.files import LocalFiles
+from agenthost_workers.limits import Limits
+from agenthost_workers.local import LocalWorkers
 
 AGENT_ID = "7d0c2f4e-0000-4000-8000-000000000001"
 OTHER_ID = "7d0c2f4e-0000-4000-8000-000000000002"
@@ -76,10 +79,13 @@ class FakeDaemon:
 
     files: Files
     egress: AiohttpEgress
+    workers: LocalWorkers
     kv: Memory = field(default_factory=Memory)
     agents: People = field(default_factory=People)
     clock: Clock = field(default_factory=SystemClock)
-    allowed_hosts: tuple[str, ...] = ("127.0.0.1",)
+    fetch: WebFetch = field(
+        default_factory=lambda: WebFetch(allowed_hosts=("127.0.0.1",))
+    )
 
     @property
     def turns(self) -> People:
@@ -91,8 +97,7 @@ class FakeDaemon:
 
     @property
     def config(self) -> SimpleNamespace:
-        fetch = SimpleNamespace(allowed_hosts=self.allowed_hosts)
-        return SimpleNamespace(web=SimpleNamespace(fetch=fetch))
+        return SimpleNamespace(web=SimpleNamespace(fetch=self.fetch))
 
 
 @pytest.fixture
@@ -100,8 +105,11 @@ async def daemon(tmp_path: Path) -> AsyncIterator[FakeDaemon]:
     guards = Guards(
         [path_traversal_prevention.security_system(), ssrf_protection.security_system()]
     )
-    made = FakeDaemon(LocalFiles(tmp_path, guards), AiohttpEgress(guards))
+    # A loaded machine is slow to start a process, which is not what is tested here.
+    workers = LocalWorkers(Limits(start=60.0))
+    made = FakeDaemon(LocalFiles(tmp_path, guards), AiohttpEgress(guards), workers)
     yield made
+    await made.workers.close()
     await made.egress.close()
 
 
