@@ -178,7 +178,7 @@ class Files(Protocol):
 
 
 class Vault(Protocol):
-    """Secrets at rest, by name."""
+    """Secrets at rest, by name; reads are answered from memory."""
 
     def get(self, name: str) -> Secret | None:
         """Give a secret, or None when there is none of this name."""
@@ -186,8 +186,12 @@ class Vault(Protocol):
     def names(self) -> list[str]:
         """List the names, sorted."""
 
-    def change(self, secrets: Mapping[str, str | None]) -> None:
-        """Keep these secrets, forget those that are None: all, on disk, or none."""
+    async def change(self, secrets: Mapping[str, str | None]) -> None:
+        """Keep these secrets, forget those that are None: all, on disk, or none.
+
+        It writes off the event loop, one change after another. It fails with
+        StorageFull or Unavailable when the disk does.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,8 @@ class RoutedModels(Catalogue):
             raise ProviderError(
                 ProviderFault.AUTH,
                 facts.slug,
-                f"no API key; set {facts.env_var} in the daemon's environment",
+                f"no API key; set {facts.env_var} in the daemon's environment, or "
+                f"give it to POST /api/providers/{facts.slug}/key",
             )
 
     async def stream(
