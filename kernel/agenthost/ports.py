@@ -106,12 +106,29 @@ class Row(Protocol):
         """Name the columns in order."""
 
 
+@dataclass(frozen=True, slots=True)
+class SlowWrite:
+    """A write function that held up all others: how often, and longest in seconds."""
+
+    name: str
+    count: int
+    longest: float
+
+
 class Store(Protocol):
     """The database of one home: ``write`` functions, ``read`` statements."""
 
     @property
     def healthy(self) -> bool:
         """Whether the last write and the last probe reached the disk."""
+
+    @property
+    def slow(self) -> Sequence[SlowWrite]:
+        """Write functions that held up all others, the slowest first.
+
+        A name is that of the module, which begins with its plugin's package, and that
+        of the function in it.
+        """
 
     def write(self, fn: Callable[[Connection], T]) -> asyncio.Future[T]:
         """Run a function in a transaction; it starts at once, awaited or not.
@@ -148,7 +165,7 @@ class Store(Protocol):
         """Give the first row of a statement, or None."""
 
     async def probe(self) -> bool:
-        """Read one row and tell whether that worked."""
+        """Read one row and tell whether that worked, from the file that is meant."""
 
     async def close(self) -> None:
         """Finish what was written and close."""

@@ -229,8 +229,10 @@ class EmbeddedJobs:
         self._running[job.id] = task
         task.add_done_callback(partial(self._forget, job.id))
 
-    def _forget(self, job: str, _: asyncio.Task[None]) -> None:
-        del self._running[job]
+    def _forget(self, job: str, task: asyncio.Task[None]) -> None:
+        # The next run of the job may have begun before this one's task was over.
+        if self._running.get(job) is task:
+            del self._running[job]
         self._changed.set()
 
     async def _wait(self, due: float | None) -> None:

@@ -32,6 +32,18 @@ async def vault(path: Path) -> FileVault:
     return vault
 
 
+def content(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def cut(path: Path, length: int) -> None:
+    path.write_bytes(path.read_bytes()[:length])
+
+
+def in_folder(folder: Path) -> list[tuple[str, int]]:
+    return [(file.name, file.stat().st_mode & 0o777) for file in folder.iterdir()]
+
+
 def revealed(vault: FileVault, name: str) -> str | None:
     secret = vault.get(name)
     return secret.reveal() if secret else None
@@ -77,13 +89,12 @@ async def test_several_secrets_change_in_one_write_or_not_at_all(path: Path) -> 
 async def test_the_file_is_private_and_shows_nothing(
     vault: FileVault, path: Path
 ) -> None:
-    first = path.read_bytes()
-    assert path.stat().st_mode & 0o777 == 0o600
+    first = content(path)
     assert b"canary" not in first
     assert b"openai" not in first
     await vault.change({"openai": "sk-canary"})
-    assert path.read_bytes()[16:] != first[16:]
-    assert [file.name for file in path.parent.iterdir()] == ["vault"]
+    assert content(path)[16:] != first[16:]
+    assert in_folder(path.parent) == [("vault", 0o600)]
 
 
 def test_the_file_is_plain_aes_gcm(vault: FileVault, path: Path) -> None:
@@ -103,7 +114,7 @@ def test_every_changed_byte_is_noticed(vault: FileVault, path: Path) -> None:
 
 @pytest.mark.parametrize("length", [0, 5, 18, 30, 40])
 async def test_a_cut_file_is_noticed(vault: FileVault, path: Path, length: int) -> None:
-    path.write_bytes(path.read_bytes()[:length])
+    cut(path, length)
     with pytest.raises(ConfigError, match="cannot be opened"):
         FileVault(path, lambda: KEY).get("openai")
     with pytest.raises(ConfigError, match="cannot be opened"):
@@ -187,7 +198,7 @@ async def test_the_key_is_asked_for_only_when_needed(tmp_path: Path) -> None:
     vault = FileVault(path, partial(vault_key, tmp_path, path, {}))
     assert vault.get("x") is None
     await vault.change({"x": None})
-    assert not list(tmp_path.iterdir())
+    assert in_folder(tmp_path) == []
     await vault.change({"x": "first"})
     again = FileVault(path, partial(vault_key, tmp_path, path, {}))
     await again.change({"y": "second"})
@@ -264,7 +275,7 @@ async def test_a_disk_that_refuses_is_told_and_nothing_changes(
     assert revealed(vault, "openai") == "sk-canary"
 
 
-async def test_a_vault_that_cannot_be_read_is_unavailable(path: Path) -> None:
+def test_a_vault_that_cannot_be_read_is_unavailable(path: Path) -> None:
     path.mkdir()
     with pytest.raises(Unavailable, match="vault"):
         FileVault(path, lambda: KEY).names()
