@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,15 @@ def damage(path: Path) -> None:
     path.write_bytes(data)
 
 
+@asynccontextmanager
+async def opened(path: Path) -> AsyncIterator[SqliteStore]:
+    store = await SqliteStore.open(path, [SCHEMA])
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
 async def until_unhealthy(store: SqliteStore) -> None:
     async with asyncio.timeout(10):
         while store.healthy:
@@ -43,15 +54,15 @@ async def test_damage_after_a_clean_end_is_found_told_and_not_written_to(
     monkeypatch.setattr(checking, "AFTER", 0.0)
     await closed_cleanly(path)
     damage(path)
-    store = await SqliteStore.open(path, [SCHEMA])
-    await until_unhealthy(store)
-    assert "is damaged; with agenthost stopped" in caplog.text
-    assert not await store.probe()
-    with pytest.raises(Unavailable, match="is damaged"):
-        await store.write(adding("late"))
-    await store.close()
+    async with opened(path) as store:
+        await until_unhealthy(store)
+        assert "is damaged; with agenthost stopped" in caplog.text
+        assert not await store.probe()
+        with pytest.raises(Unavailable, match="is damaged"):
+            await store.write(adding("late"))
     with pytest.raises(ConfigError, match="is damaged"):
-        await SqliteStore.open(path, [SCHEMA])
+        async with opened(path):
+            pass
 
 
 async def test_a_whole_database_stays_in_use(
@@ -59,13 +70,12 @@ async def test_a_whole_database_stays_in_use(
 ) -> None:
     monkeypatch.setattr(checking, "AFTER", 0.0)
     await closed_cleanly(path)
-    store = await SqliteStore.open(path, [SCHEMA])
-    assert store._check is not None
-    await store._check
-    await store.write(adding("more"))
-    assert store.healthy
-    assert len(await names(store)) == 501
-    await store.close()
+    async with opened(path) as store:
+        assert store._check is not None
+        await store._check
+        await store.write(adding("more"))
+        assert store.healthy
+        assert len(await names(store)) == 501
 
 
 async def test_a_close_does_not_wait_for_the_look(path: Path) -> None:
@@ -85,6 +95,5 @@ async def test_a_new_database_and_one_after_a_crash_are_not_looked_through_again
     assert new._check is None
     await new._reader.close()
     await new._writer.stop()
-    again = await SqliteStore.open(path, [SCHEMA])
-    assert again._check is None
-    await again.close()
+    async with opened(path) as again:
+        assert again._check is None
