@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -250,8 +251,9 @@ async def test_an_old_turn_of_a_daemon_goes_within_the_hour(daemons: Daemons) ->
     assert len(await daemon.daemon.store.read(count)) == 1
     before = (await daemon.http.get("/api/usage/by-model")).json()
     await clock.advance(91 * DAY)
-    while await daemon.daemon.store.read(count):
-        await clock.advance(3_600)
+    async with asyncio.timeout(20):
+        while await daemon.daemon.store.read(count):
+            await clock.advance(3_600)
     assert (await daemon.http.get("/api/usage/by-model")).json() == before
     texts = [m["content"] for m in (await agent.session())["messages"]]
     assert texts == ["hello", "You said: hello"]
