@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from sqlalchemy import (
     Integer,
     Select,
     Subquery,
+    Table,
     bindparam,
     cast,
     func,
@@ -37,22 +38,45 @@ _INSERT = insert(ledger)
 _SUMMED = ("requests", "input_tokens", "output_tokens", "cost_micro_usd")
 
 
-def _spent(calls: Sequence[Condition] = (), days: Sequence[Condition] = ()) -> Subquery:
-    """The ledger's rows, and those that were summed up by day, under conditions."""
-    who = ("agent_id", "provider", "model")
-    return union_all(
-        select(
-            *(ledger.c[name] for name in who),
-            ledger.c.at.label("at"),
-            literal_column("1").label("requests"),
-            *(ledger.c[name] for name in _SUMMED[1:]),
-        ).where(*calls),
-        select(
-            *(usage_days.c[name] for name in who),
-            usage_days.c.first_at.label("at"),
-            *(usage_days.c[name] for name in _SUMMED),
-        ).where(*days),
-    ).subquery("spent")
+def _columns(
+    table: Table, at: ColumnElement[Any], requests: ColumnElement[Any]
+) -> Mapping[str, ColumnElement[Any]]:
+    """Name what is grouped and summed of a table, the same for both."""
+    return {
+        **{name: table.c[name] for name in ("agent_id", "provider", "model")},
+        "at": at,
+        "slot": cast(at / bindparam("width"), Integer),
+        "requests": requests,
+        **{name: table.c[name] for name in _SUMMED[1:]},
+    }
+
+
+_CALLS = _columns(ledger, ledger.c.at, literal_column("1"))
+_DAYS = _columns(usage_days, usage_days.c.first_at, usage_days.c.requests)
+
+
+def _spent(
+    by: Sequence[str] = (),
+    calls: Sequence[Condition] = (),
+    days: Sequence[Condition] = (),
+) -> Subquery:
+    """The sums of the ledger, and those of the days that left it, by some columns.
+
+    Each is summed on its own first: SQLite would sort all rows of both together.
+    """
+    sums = [_sums(_CALLS, by, calls), _sums(_DAYS, by, days)]
+    return union_all(*sums).subquery("spent")
+
+
+def _sums(
+    columns: Mapping[str, ColumnElement[Any]],
+    by: Sequence[str],
+    conditions: Sequence[Condition],
+) -> Select[Any]:
+    keys = [columns[name].label(name) for name in by]
+    values = [func.sum(columns[name]).label(name) for name in _SUMMED]
+    oldest: ColumnElement[Any] = func.min(columns["at"]).label("at")
+    return select(*keys, *values, oldest).where(*conditions).group_by(*keys)
 
 
 def _totals(
@@ -72,28 +96,28 @@ def _since(moment: float) -> dict[str, float]:
 def _slots() -> Select[Any]:
     agent: ColumnElement[Any] = bindparam("agent")
     rows = _spent(
+        ("slot",),
         (
             ledger.c.at > bindparam("since"),
             or_(agent == "", ledger.c.agent_id == agent),
         ),
         (_DAYS_SINCE, or_(agent == "", usage_days.c.agent_id == agent)),
     )
-    slot = cast(rows.c.at / bindparam("width"), Integer).label("slot")
     sums: list[ColumnElement[Any]] = [
         func.sum(rows.c.input_tokens + rows.c.output_tokens).label("tokens"),
         func.sum(rows.c.cost_micro_usd).label("cost_micro_usd"),
     ]
-    return select(slot, *sums).group_by(slot).order_by(slot)
+    return select(rows.c.slot, *sums).group_by(rows.c.slot).order_by(rows.c.slot)
 
 
 def _of_agent() -> Select[Any]:
     agent: ColumnElement[Any] = bindparam("agent")
-    rows = _spent((ledger.c.agent_id == agent,), (usage_days.c.agent_id == agent,))
+    rows = _spent((), (ledger.c.agent_id == agent,), (usage_days.c.agent_id == agent,))
     return select(*_totals(rows))
 
 
 def _period() -> Select[Any]:
-    rows = _spent((ledger.c.at >= bindparam("since"),), (_DAYS_SINCE,))
+    rows = _spent(("agent_id",), (ledger.c.at >= bindparam("since"),), (_DAYS_SINCE,))
     return select(
         *_totals(rows),
         # A call that no agent asked for, such as a provider's test, has an empty id.
@@ -103,7 +127,7 @@ def _period() -> Select[Any]:
 
 
 def _by_model() -> Select[Any]:
-    rows = _spent()
+    rows = _spent(("provider", "model"))
     return (
         select(*_totals(rows), rows.c.provider, rows.c.model)
         .group_by(rows.c.provider, rows.c.model)
