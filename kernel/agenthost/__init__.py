@@ -115,6 +115,7 @@ from .ports import Files as Files
 from .ports import Front as Front
 from .ports import Port as Port
 from .ports import Row as Row
+from .ports import SlowWrite as SlowWrite
 from .ports import Store as Store
 from .ports import Vault as Vault
 from .ports import Workers as Workers

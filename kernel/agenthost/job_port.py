@@ -14,18 +14,29 @@ if TYPE_CHECKING:
 
 
 class JobState(StrEnum):
-    """Where a job stands."""
+    """Where a job stands.
+
+    FAILED: its last attempt failed. POISONED: its last attempt died with the process,
+    which it may well have killed, so that it is not begun again.
+    """
 
     PENDING = "pending"
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
+    POISONED = "poisoned"
     CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as it stands; times are epoch seconds."""
+    """A job as it stands; times are epoch seconds.
+
+    ``epoch`` counts its runs, ``attempts`` those since it last finished a step; one
+    that an orderly stop cut short is no attempt. A run is leased: its process is
+    ``owner`` and renews ``until`` while it lives. ``error`` is what the last attempt
+    failed with.
+    """
 
     id: str
     key: str
@@ -39,6 +50,8 @@ class Job:
     error: str | None
     created_at: float
     updated_at: float
+    owner: str | None = None
+    until: float | None = None
 
 
 class RunningJob(Protocol):
@@ -62,10 +75,14 @@ JobHandler = Callable[[RunningJob], Awaitable[Json]]
 
 
 class Jobs(Protocol):
-    """Durable work: a key names a piece of work for ever."""
+    """Durable work: a key names a piece of work as long as its job is kept."""
 
-    def register(self, kind: str, handler: JobHandler) -> None:
-        """Say who does the work of a kind; jobs without a handler wait."""
+    def register(self, kind: str, handler: JobHandler, attempts: int = 3) -> None:
+        """Say who does the work of a kind; jobs without a handler wait.
+
+        What fails, or dies with the process, is tried again after a growing pause,
+        until so many attempts in a row finished no step.
+        """
 
     async def submit(
         self, kind: str, key: str, payload: Json, due: float | None = None

@@ -114,12 +114,29 @@ class Row(Protocol):
         """Name the columns in order."""
 
 
+@dataclass(frozen=True, slots=True)
+class SlowWrite:
+    """A write function that held up all others: how often, and longest in seconds."""
+
+    name: str
+    count: int
+    longest: float
+
+
 class Store(Protocol):
     """The database of one home: ``write`` functions, ``read`` statements."""
 
     @property
     def healthy(self) -> bool:
         """Whether the last write and the last probe reached the disk."""
+
+    @property
+    def slow(self) -> Sequence[SlowWrite]:
+        """Write functions that held up all others, the slowest first.
+
+        A name is that of the module, which begins with its plugin's package, and that
+        of the function in it.
+        """
 
     def write(self, fn: Callable[[Connection], T]) -> asyncio.Future[T]:
         """Run a function in a transaction; it starts at once, awaited or not.
@@ -156,7 +173,7 @@ class Store(Protocol):
         """Give the first row of a statement, or None."""
 
     async def probe(self) -> bool:
-        """Read one row and tell whether that worked."""
+        """Read one row and tell whether that worked, from the file that is meant."""
 
     async def close(self) -> None:
         """Finish what was written and close."""
@@ -191,7 +208,7 @@ class Files(Protocol):
 
 
 class Vault(Protocol):
-    """Secrets at rest, by name."""
+    """Secrets at rest, by name; reads are answered from memory."""
 
     def get(self, name: str) -> Secret | None:
         """Give a secret, or None when there is none of this name."""
@@ -203,8 +220,12 @@ class Vault(Protocol):
     def names(self) -> list[str]:
         """List the names, sorted."""
 
-    def change(self, secrets: Mapping[str, str | None]) -> None:
-        """Keep these secrets, forget those that are None: all, on disk, or none."""
+    async def change(self, secrets: Mapping[str, str | None]) -> None:
+        """Keep these secrets, forget those that are None: all, on disk, or none.
+
+        It writes off the event loop, one change after another. It fails with
+        StorageFull or Unavailable when the disk does.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,5 +145,6 @@ class PathTree(Generic[T]):
         if node.any is not None and text:
             for thing, values in self._matches(node.any, method, segments, at + 1):
                 yield thing, [text, *values]
-        if method in node.rest and text:
-            yield node.rest[method], ["/".join(segments[at:])]
+        rest = "/".join(segments[at:])
+        if method in node.rest and rest:
+            yield node.rest[method], [rest]

@@ -12,6 +12,9 @@ routes = RouteGroup("http_api.memory")
 
 VALUE_BODY = 3 * 1024 * 1024
 
+# A key may be any text. The routes that have it in their path are direct: Quart finds
+# none whose last part begins with a slash or holds a line's end.
+
 
 def _namespace(call: Call, agent_id: UUID, key: str) -> str:
     return namespace_of(call.daemon.agents.get(str(agent_id)).id, key)
@@ -26,7 +29,10 @@ async def list_pairs(call: Call, agent_id: UUID) -> Answer:
 
 
 @routes.get(
-    "/api/memory/agents/<agent_id>/kv/<path:key>", scope="memory:read", answer=KVPair
+    "/api/memory/agents/<agent_id>/kv/<path:key>",
+    scope="memory:read",
+    answer=KVPair,
+    direct=True,
 )
 async def get_pair(call: Call, agent_id: UUID, key: str) -> Answer:
     """Read one value; keys may contain slashes."""
@@ -40,6 +46,7 @@ async def get_pair(call: Call, agent_id: UUID, key: str) -> Answer:
     body=SetValue,
     answer=Status,
     body_limit=VALUE_BODY,
+    direct=True,
 )
 async def set_pair(call: Call, agent_id: UUID, key: str, body: SetValue) -> Answer:
     """Create or overwrite a value."""
@@ -48,7 +55,10 @@ async def set_pair(call: Call, agent_id: UUID, key: str, body: SetValue) -> Answ
 
 
 @routes.delete(
-    "/api/memory/agents/<agent_id>/kv/<path:key>", scope="memory:write", answer=Status
+    "/api/memory/agents/<agent_id>/kv/<path:key>",
+    scope="memory:write",
+    answer=Status,
+    direct=True,
 )
 async def delete_pair(call: Call, agent_id: UUID, key: str) -> Answer:
     """Delete a value."""

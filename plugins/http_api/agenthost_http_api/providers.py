@@ -16,6 +16,7 @@ from agenthost import (
 )
 
 from .catalogue_shapes import (
+    MOST_KEYS,
     KeyAnswer,
     ProviderItem,
     ProviderList,
@@ -50,8 +51,7 @@ async def set_key(call: Call, name: str, body: SetKey) -> Answer:
         _secret_name(name, number): value
         for number, value in enumerate(body.values(), 1)
     }
-    # The vault is used from the event loop's thread alone, as it demands.
-    daemon.vault.change({**dict.fromkeys(_secret_names(daemon, name)), **keys})
+    await daemon.vault.change({**_none_of(daemon, name), **keys})
     return {"status": "configured", "provider": name}
 
 
@@ -62,7 +62,7 @@ async def delete_key(call: Call, name: str) -> Answer:
     """Forget the keys of a provider; idempotent."""
     daemon = call.daemon
     spec = _find(daemon, name)
-    daemon.vault.change(dict.fromkeys(_secret_names(daemon, name)))
+    await daemon.vault.change(_none_of(daemon, name))
     answer: KeyAnswer = {"status": "removed", "provider": name}
     if daemon.models.auth_status(name) == "configured":
         answer["message"] = f"{spec.facts.env_var} still holds a key"
@@ -90,14 +90,15 @@ def _find(daemon: Daemon, name: str) -> ProviderSpec:
 
 def _item(daemon: Daemon, slug: str, spec: ProviderSpec) -> ProviderItem:
     facts = spec.facts
+    auth_status = daemon.models.auth_status(slug)
     row: ProviderItem = {
         "name": slug,
         "display_name": facts.display_name,
-        "auth_status": daemon.models.auth_status(slug),
+        "auth_status": auth_status,
         "base_url": _without_secrets(facts.base_url),
         "model_count": len(facts.models),
     }
-    if facts.env_var:
+    if facts.env_var and auth_status != "no_key_needed":
         row["env_var"] = facts.env_var
     return row
 
@@ -113,6 +114,9 @@ def _secret_name(slug: str, number: int) -> str:
     return f"provider/{slug}" if number == 1 else f"provider/{slug}#{number}"
 
 
-def _secret_names(daemon: Daemon, slug: str) -> list[str]:
+def _none_of(daemon: Daemon, slug: str) -> dict[str, None]:
+    """Say that no key of the provider stays, also one that is being written now."""
     own = re.compile(rf"provider/{re.escape(slug)}(#[0-9]+)?")
-    return [name for name in daemon.vault.names() if own.fullmatch(name)]
+    known = [name for name in daemon.vault.names() if own.fullmatch(name)]
+    possible = [_secret_name(slug, number) for number in range(1, MOST_KEYS + 1)]
+    return dict.fromkeys([*known, *possible])

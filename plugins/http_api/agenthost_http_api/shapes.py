@@ -247,6 +247,14 @@ class PluginRow(TypedDict):
     reason: str | None
 
 
+class SlowWriteRow(TypedDict):
+    """A write function of a plugin that held up every other write."""
+
+    name: str
+    count: int
+    longest_ms: int
+
+
 class HealthDetail(Health):
     """``GET /api/health/detail``."""
 
@@ -255,6 +263,7 @@ class HealthDetail(Health):
     database: str
     config_warnings: list[str]
     plugins: list[PluginRow]
+    slow_writes: list[SlowWriteRow]
 
 
 class DaemonStatus(TypedDict):

@@ -59,6 +59,14 @@ async def health_detail(call: Call) -> Answer:
             }
             for state in daemon.plugins.states()
         ],
+        "slow_writes": [
+            {
+                "name": slow.name,
+                "count": slow.count,
+                "longest_ms": int(slow.longest * 1_000),
+            }
+            for slow in daemon.store.slow
+        ],
     }
 
 

@@ -2,7 +2,8 @@
 
 A job survives the process. Whatever was running at a crash runs again with a higher
 epoch; steps that had finished give their remembered output instead of running again,
-and a step of the older epoch can no longer commit.
+and a step of the older epoch can no longer commit. What fails is tried again after a
+pause; what kills its process again and again is given up.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -25,11 +26,16 @@ from agenthost import (
 )
 
 from . import writes
+from .retention import Retention
 from .running import DurableWrite, EmbeddedRun
 from .tables import LISTED, ONE, job_of, written
 
 LONGEST_WAIT = 60.0
 """Seconds after which a jump of the wall clock is noticed."""
+
+LEASE = 60.0
+"""Seconds a run counts as alive after its process last said so."""
+RENEWAL = LEASE / 3
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +47,7 @@ class EmbeddedJobs:
         store: Opened with this package's SCHEMA.
         clock: Its wall time decides what is due.
         concurrency: How many jobs may run at once.
-        owner: The name this process puts on the jobs it runs.
+        chance: Gives numbers from 0 to 1, for pauses.
     """
 
     def __init__(
@@ -50,26 +56,40 @@ class EmbeddedJobs:
         clock: Clock,
         *,
         concurrency: int = 16,
-        owner: str = "embedded",
+        chance: Callable[[], float] = random.random,
     ) -> None:
         self._store = store
         self._clock = clock
         self._durably = DurableWrite(store, clock)
         self._concurrency = concurrency
-        self._owner = owner
+        self._chance = chance
+        self._owner = str(uuid4())
+        self._renewal = 0.0
+        self._retention = Retention(store, clock)
         self._handlers: dict[str, JobHandler] = {}
+        self._attempts: dict[str, int] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
         self._dispatcher: asyncio.Task[None] | None = None
 
-    def register(self, kind: str, handler: JobHandler) -> None:
+    def register(self, kind: str, handler: JobHandler, attempts: int = 3) -> None:
         """Say who does the work of a kind; jobs without a handler wait.
+
+        Args:
+            kind: What jobs are submitted with.
+            handler: Does the work.
+            attempts: How many runs in a row may fail, or die with the process,
+                without having finished a step.
 
         Raises:
             Conflict: The kind has a handler.
+            InvalidInput: There is no attempt.
         """
         if kind in self._handlers:
             raise Conflict(f"the job kind {kind!r} has a handler already")
+        if attempts < 1:
+            raise InvalidInput("attempts", "a job needs at least 1")
+        self._attempts[kind] = attempts
         self._handlers[kind] = handler
         self._changed.set()
 
@@ -80,8 +100,8 @@ class EmbeddedJobs:
 
         Args:
             kind: Chooses the handler.
-            key: Names this piece of work for ever: the same key gives the same job,
-                whatever became of it.
+            key: Names this piece of work: the same key gives the same job, whatever
+                became of it, until the job is forgotten 30 days after its end.
             payload: JSON for the handler.
             due: Epoch seconds before which it does not start.
 
@@ -145,8 +165,9 @@ class EmbeddedJobs:
 
     async def start(self) -> None:
         """Take up what a dead process left running, and run what is due."""
-        now = self._clock.time()
-        await self._store.write(partial(writes.release, now=now))
+        # The home's lock says that no other process lives, so no lease is waited for.
+        release = partial(writes.release, now=self._clock.time(), chance=self._chance)
+        await self._store.write(release)
         self._dispatcher = asyncio.create_task(self._dispatch(), name="jobs")
 
     async def stop(self) -> None:
@@ -158,27 +179,46 @@ class EmbeddedJobs:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._dispatcher = None
+        await self._retention.stop()
+        now = self._clock.time()
+        # A disk that fails now only makes these runs count as attempts.
+        with suppress(AgentHostError):
+            await self._store.write(
+                partial(writes.hand_back, owner=self._owner, now=now)
+            )
 
     async def _dispatch(self) -> None:
         while True:
             self._changed.clear()
+            await self._renew()
+            self._retention.begin()
             next_due = await self._start_due()
             await self._wait(next_due)
+
+    async def _renew(self) -> None:
+        """Say that the running jobs' process lives, when it is time to."""
+        now = self._clock.time()
+        if self._running and now >= self._renewal:
+            self._renewal = now + RENEWAL
+            renew = partial(writes.renew, owner=self._owner, until=now + LEASE)
+            await self._durably(renew)
 
     async def _start_due(self) -> float | None:
         """Start what is due and fits; give when the next one is due."""
         room = self._concurrency - len(self._running)
         if not room or not self._handlers:
             return None
+        now = self._clock.time()
         claimed = await self._durably(
             partial(
                 writes.claim,
-                kinds=list(self._handlers),
+                attempts=dict(self._attempts),
                 room=room,
-                owner=self._owner,
-                now=self._clock.time(),
+                lease=writes.Lease(self._owner, now, now + LEASE),
             )
         )
+        if claimed.jobs and not self._running:
+            self._renewal = now + RENEWAL
         for job, outputs in claimed.jobs:
             self._begin(EmbeddedRun(job, outputs, self._durably))
         return None if len(claimed.jobs) == room else claimed.next_due
@@ -189,12 +229,16 @@ class EmbeddedJobs:
         self._running[job.id] = task
         task.add_done_callback(partial(self._forget, job.id))
 
-    def _forget(self, job: str, _: asyncio.Task[None]) -> None:
-        del self._running[job]
+    def _forget(self, job: str, task: asyncio.Task[None]) -> None:
+        # The next run of the job may have begun before this one's task was over.
+        if self._running.get(job) is task:
+            del self._running[job]
         self._changed.set()
 
     async def _wait(self, due: float | None) -> None:
-        """Wait until something changes or the next job is due."""
+        """Wait until something changes, or a job or the leases' renewal is due."""
+        if self._running:
+            due = self._renewal if due is None else min(due, self._renewal)
         if due is None:
             await self._changed.wait()
             return
@@ -217,12 +261,10 @@ class EmbeddedJobs:
     async def _run(self, running: EmbeddedRun) -> None:
         with suppress(Superseded):
             outcome = await self._outcome(running)
-            outcome["updated_at"] = self._clock.time()
-            finish = partial(writes.finish, job=running.job, values=outcome)
-            await self._durably(finish)
+            await self._durably(partial(outcome, now=self._clock.time()))
 
-    async def _outcome(self, running: EmbeddedRun) -> dict[str, Any]:
-        """Run the handler and say how the job ends."""
+    async def _outcome(self, running: EmbeddedRun) -> Callable[..., None]:
+        """Run the handler and give the write that says how this run ended."""
         job = running.job
         try:
             result = written("result", await self._handlers[job.kind](running))
@@ -231,19 +273,17 @@ class EmbeddedJobs:
         except asyncio.CancelledError:
             if was_cancelled():
                 raise
-            return failed("something the handler waited for was cancelled")
-        except AgentHostError as error:
-            return failed(error.message)
-        except (Exception, SystemExit) as error:
+            error = "something the handler waited for was cancelled"
+        except AgentHostError as refusal:
+            error = refusal.message
+        except (Exception, SystemExit) as fault:
             log.exception("job %s of kind %s failed", job.id, job.kind)
-            name = type(error).__name__
-            return failed(f"the handler failed ({name}); the log says more")
-        return {"state": JobState.DONE.value, "result": result}
-
-
-def failed(reason: str) -> dict[str, Any]:
-    """Say how a job ends that did not succeed."""
-    return {"state": JobState.FAILED.value, "error": reason}
+            name = type(fault).__name__
+            error = f"the handler failed ({name}); the log says more"
+        else:
+            return partial(writes.finish, job=job, result=result)
+        failure = writes.Failure(error, self._attempts[job.kind])
+        return partial(writes.fail, job=job, failure=failure, chance=self._chance)
 
 
 def was_cancelled() -> bool:

@@ -7,19 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from agenthost import (
-    Clock,
-    Job,
-    JobState,
-    Json,
-    StorageFull,
-    Store,
-    Superseded,
-    Unavailable,
-)
+from agenthost import Clock, Job, Json, StorageFull, Store, Unavailable
 from sqlalchemy import Connection, insert, select
 
-from .tables import JOB, STEP, written
+from .tables import STEP, written
+from .writes import progress
 
 T = TypeVar("T")
 
@@ -102,25 +94,10 @@ def remember(
     rows: Callable[[Connection, Json], None] | None,
 ) -> None:
     """Store the output of a step and its rows, once, if the run still counts."""
-    require_current(connection, job)
+    progress(connection, job)
     known = select(STEP.c.name).where(STEP.c.job == job.id, STEP.c.name == name)
     if connection.execute(known).first():
         return
     connection.execute(insert(STEP).values(job=job.id, name=name, output=output))
     if rows:
         rows(connection, json.loads(output))
-
-
-def require_current(connection: Connection, job: Job) -> None:
-    """Refuse a run whose epoch has passed.
-
-    Raises:
-        Superseded: The job was cancelled or claimed again.
-    """
-    current = select(JOB.c.id).where(
-        JOB.c.id == job.id,
-        JOB.c.epoch == job.epoch,
-        JOB.c.state == JobState.RUNNING.value,
-    )
-    if connection.execute(current).first() is None:
-        raise Superseded("the job was cancelled, or runs again elsewhere")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agenthost import InvalidInput, Job, JobState, Json, Row, SchemaSpec
 from sqlalchemy import (
@@ -19,6 +19,9 @@ from sqlalchemy import (
     or_,
     select,
 )
+
+if TYPE_CHECKING:
+    from alembic.operations import Operations
 
 METADATA = MetaData()
 
@@ -38,6 +41,7 @@ JOB = Table(
     Column("error", Text),
     Column("created_at", Float, nullable=False),
     Column("updated_at", Float, nullable=False),
+    Column("until", Float),
     Index("job_state_due", "state", "due"),
 )
 
@@ -49,7 +53,13 @@ STEP = Table(
     Column("output", Text, nullable=False),
 )
 
-SCHEMA = SchemaSpec("jobs", METADATA, ())
+
+def lease_runs(op: Operations) -> None:
+    """Let a run say until when it counts as alive."""
+    op.add_column("job", Column("until", Float))
+
+
+SCHEMA = SchemaSpec("jobs", METADATA, (lease_runs,))
 
 ONE = select(JOB).where(JOB.c.id == bindparam("id"))
 LISTED = (
@@ -80,6 +90,8 @@ def job_of(row: Row | Any) -> Job:
         error=row["error"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
+        owner=row["owner"],
+        until=row["until"],
     )
 
 

@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agenthost import Job, JobState
-from sqlalchemy import Connection, func, insert, select, update
+from agenthost import Job, JobState, Superseded
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 
+from .pauses import pause
 from .tables import JOB, STEP, job_of
 
-ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
+Chance = Callable[[], float]
+
+ENDED = (JobState.DONE, JobState.FAILED, JobState.POISONED, JobState.CANCELLED)
+ENDED_NAMES = [state.value for state in ENDED]
+RUNNING = JOB.c.state == JobState.RUNNING.value
+NOBODY = {"owner": None, "until": None}
+"""Whoever held the lease holds it no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who runs what is claimed now, and until when this counts unless renewed."""
+
+    owner: str
+    now: float
+    until: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +45,14 @@ class Claim:
 
     jobs: tuple[tuple[Job, dict[str, str]], ...]
     next_due: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How a run failed, and how many attempts its kind has."""
+
+    error: str
+    attempts: int
 
 
 def add(connection: Connection, row: dict[str, Any]) -> str:
@@ -32,44 +65,74 @@ def add(connection: Connection, row: dict[str, Any]) -> str:
     return known or str(row["id"])
 
 
-def release(connection: Connection, now: float) -> None:
-    """Make the jobs that a dead process left running wait for another run."""
+def release(connection: Connection, now: float, chance: Chance) -> None:
+    """Let what a dead process left running wait for its next attempt.
+
+    The first death costs no pause: mostly it was not this job's doing.
+    """
+    left = connection.execute(select(JOB.c.id, JOB.c.attempts).where(RUNNING))
+    for row in left.all():
+        due = now + pause(row.attempts - 1, chance())
+        waiting = {"state": JobState.PENDING.value, "due": due, "updated_at": now}
+        connection.execute(
+            update(JOB).where(JOB.c.id == row.id).values(**waiting, **NOBODY)
+        )
+
+
+def hand_back(connection: Connection, owner: str, now: float) -> None:
+    """Let what an orderly stop cut short wait, as if this run had not been."""
     connection.execute(
         update(JOB)
-        .where(JOB.c.state == JobState.RUNNING.value)
-        .values(state=JobState.PENDING.value, owner=None, updated_at=now)
+        .where(RUNNING, JOB.c.owner == owner)
+        .values(
+            state=JobState.PENDING.value,
+            attempts=JOB.c.attempts - 1,
+            updated_at=now,
+            **NOBODY,
+        )
     )
 
 
 def claim(
-    connection: Connection, kinds: Sequence[str], room: int, owner: str, now: float
+    connection: Connection, attempts: Mapping[str, int], room: int, lease: Lease
 ) -> Claim:
-    """Take due jobs of these kinds, oldest first, each with a new epoch."""
-    waiting = (JOB.c.state == JobState.PENDING.value, JOB.c.kind.in_(kinds))
+    """Take due jobs, oldest first, each with a new epoch.
+
+    Args:
+        connection: In a transaction.
+        attempts: How many each kind that can be run has.
+        room: How many to take at most.
+        lease: Who takes them.
+    """
+    waiting = (JOB.c.state == JobState.PENDING.value, JOB.c.kind.in_(list(attempts)))
     due = connection.execute(
-        select(JOB.c.id)
-        .where(*waiting, JOB.c.due <= now)
+        select(JOB.c.id, JOB.c.kind, JOB.c.attempts)
+        .where(*waiting, JOB.c.due <= lease.now)
         .order_by(JOB.c.due, JOB.c.created_at)
         .limit(room)
-    ).scalars()
-    taken = tuple(start(connection, job, owner, now) for job in due.all())
+    )
+    taken = []
+    for row in due.all():
+        if row.attempts < attempts[row.kind]:
+            taken.append(start(connection, row.id, lease))
+        else:
+            poison(connection, row.id, row.attempts, lease.now)
     later = select(func.min(JOB.c.due)).where(*waiting)
-    return Claim(taken, connection.execute(later).scalar_one())
+    return Claim(tuple(taken), connection.execute(later).scalar_one())
 
 
-def start(
-    connection: Connection, job: str, owner: str, now: float
-) -> tuple[Job, dict[str, str]]:
+def start(connection: Connection, job: str, lease: Lease) -> tuple[Job, dict[str, str]]:
     """Mark a job running and give it with the outputs of its finished steps."""
     connection.execute(
         update(JOB)
         .where(JOB.c.id == job)
         .values(
             state=JobState.RUNNING.value,
-            owner=owner,
+            owner=lease.owner,
+            until=lease.until,
             epoch=JOB.c.epoch + 1,
             attempts=JOB.c.attempts + 1,
-            updated_at=now,
+            updated_at=lease.now,
         )
     )
     row = connection.execute(select(JOB).where(JOB.c.id == job)).mappings().one()
@@ -79,16 +142,69 @@ def start(
     return job_of(row), {name: output for name, output in steps}  # noqa: C416 - rows
 
 
-def finish(connection: Connection, job: Job, values: dict[str, Any]) -> None:
-    """End a run, unless its epoch has passed."""
+def poison(connection: Connection, job: str, attempts: int, now: float) -> None:
+    """End a job whose last attempt died with the process; one that fails is ended."""
+    error = f"the process died while it ran; it was tried {attempts} times"
+    ended = {"state": JobState.POISONED.value, "error": error, "updated_at": now}
+    connection.execute(update(JOB).where(JOB.c.id == job).values(**ended))
+
+
+def renew(connection: Connection, owner: str, until: float) -> None:
+    """Say that whoever runs these jobs is alive."""
+    connection.execute(
+        update(JOB).where(RUNNING, JOB.c.owner == owner).values(until=until)
+    )
+
+
+def current(job: Job) -> ColumnElement[bool]:
+    """Choose the job's row while this run of it counts."""
+    return and_(
+        JOB.c.id == job.id, RUNNING, JOB.c.epoch == job.epoch, JOB.c.owner == job.owner
+    )
+
+
+def progress(connection: Connection, job: Job) -> None:
+    """Count a job's attempts anew, for it finishes a step.
+
+    Raises:
+        Superseded: The job was cancelled or claimed again.
+    """
+    counted = update(JOB).where(current(job)).values(attempts=1)
+    if not connection.execute(counted).rowcount:
+        raise Superseded("the job was cancelled, or runs again elsewhere")
+
+
+def finish(connection: Connection, job: Job, result: str, now: float) -> None:
+    """End a job well, unless its epoch has passed."""
+    done = {"state": JobState.DONE.value, "result": result, "error": None}
+    connection.execute(
+        update(JOB).where(current(job)).values(updated_at=now, **done, **NOBODY)
+    )
+
+
+def fail(
+    connection: Connection, job: Job, failure: Failure, now: float, chance: Chance
+) -> None:
+    """Let a job wait for its next attempt, or end it when it had its last."""
+    attempts = connection.execute(
+        select(JOB.c.attempts).where(current(job))
+    ).scalar_one_or_none()
+    if attempts is None:
+        return
+    ended = {"state": JobState.FAILED.value}
+    again = {
+        "state": JobState.PENDING.value,
+        "due": now + pause(attempts, chance()),
+    }
     connection.execute(
         update(JOB)
-        .where(
-            JOB.c.id == job.id,
-            JOB.c.epoch == job.epoch,
-            JOB.c.state == JobState.RUNNING.value,
+        .where(JOB.c.id == job.id)
+        .values(
+            error=failure.error,
+            updated_at=now,
+            **(again if attempts < failure.attempts else ended),
+            **NOBODY,
         )
-        .values(owner=None, **values)
     )
 
 
@@ -96,12 +212,19 @@ def cancel(connection: Connection, job: str, now: float) -> bool:
     """Cancel a job that has not ended; tell whether this changed it."""
     changed = connection.execute(
         update(JOB)
-        .where(JOB.c.id == job, JOB.c.state.not_in([state.value for state in ENDED]))
+        .where(JOB.c.id == job, JOB.c.state.not_in(ENDED_NAMES))
         .values(
             state=JobState.CANCELLED.value,
-            owner=None,
             epoch=JOB.c.epoch + 1,
             updated_at=now,
+            **NOBODY,
         )
     )
     return changed.rowcount > 0
+
+
+def forget(connection: Connection, jobs: Sequence[str]) -> None:
+    """Delete jobs with their steps."""
+    connection.execute(
+        delete(JOB).where(JOB.c.id.in_(jobs), JOB.c.state.in_(ENDED_NAMES))
+    )

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agenthost import BackendSpec, Clock, Port, Records, SchemaSpec, Store, hookimpl
+from agenthost import (
+    BackendSpec,
+    Clock,
+    Port,
+    Records,
+    SchemaSpec,
+    ServiceSpec,
+    Store,
+    hookimpl,
+)
 
 
 def open_records(store: Store, clock: Clock) -> Records:
@@ -26,10 +35,20 @@ def open_records(store: Store, clock: Clock) -> Records:
 
 @hookimpl
 def register_schema() -> tuple[SchemaSpec, ...]:
-    """Offer the tables of the kernel's rows and of memory."""
+    """Offer the tables of the kernel's rows, of memory and of what retention keeps."""
+    from .forgetting import RETENTION
     from .tables import KERNEL, MEMORY
 
-    return KERNEL, MEMORY
+    return KERNEL, MEMORY, RETENTION
+
+
+@hookimpl
+def register_service() -> Iterable[ServiceSpec]:
+    """Offer what takes out rows that are older than 90 days."""
+    from .retention import RetentionService
+
+    service = RetentionService()
+    yield ServiceSpec("retention", service.start, service.stop)
 
 
 @hookimpl

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from tempfile import mkstemp
+from threading import Lock
 
-from agenthost import ConfigError, InvalidInput, Secret
+from agenthost import ConfigError, InvalidInput, Secret, StorageFull, Unavailable
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
@@ -28,7 +32,8 @@ class FileVault:
     """Secrets by name in one encrypted file (AES-256-GCM), written as a whole.
 
     The file is read at the first use and remembered; it belongs to one process. Use
-    it from one thread.
+    it from the event loop: reads are answered from memory, a change is written on a
+    thread.
 
     Args:
         path: The file; it need not exist. Its folder must.
@@ -41,12 +46,14 @@ class FileVault:
         self._key = key
         self._secrets: dict[str, Secret] | None = None
         self.revision = 0
+        self._writing = Lock()
 
     def get(self, name: str) -> Secret | None:
         """Give a secret, or None when there is none of this name.
 
         Raises:
             ConfigError: The file was changed, or sealed with another key.
+            Unavailable: The disk refused to read it.
         """
         return self._opened().get(name)
 
@@ -55,40 +62,75 @@ class FileVault:
 
         Raises:
             ConfigError: The file was changed, or sealed with another key.
+            Unavailable: The disk refused to read it.
         """
         return sorted(self._opened())
 
-    def change(self, secrets: Mapping[str, str | None]) -> None:
+    async def change(self, secrets: Mapping[str, str | None]) -> None:
         """Keep these secrets, forget those that are None: all, on disk, or none.
+
+        A change whose caller was cancelled may still happen.
 
         Raises:
             InvalidInput: A name or a value is empty.
             ConfigError: The file was changed, or sealed with another key.
+            StorageFull: The disk has no room; nothing changed.
+            Unavailable: The disk refused to write.
         """
         if "" in secrets:
             raise InvalidInput("name", "a secret needs a name")
         if "" in secrets.values():
             raise InvalidInput("value", "a secret cannot be empty; delete it instead")
-        before = self._opened()
-        rest = {name: before[name] for name in before.keys() - secrets.keys()}
-        given = {name: Secret(value) for name, value in secrets.items() if value}
-        if given or len(rest) < len(before):
-            self._keep({**rest, **given})
+        # Opened before the thread begins, so that no reader opens the file beside it
+        # and puts what it read in place of what the thread has just written.
+        self._opened()
+        await asyncio.to_thread(self._change, dict(secrets))
+
+    def _change(self, secrets: Mapping[str, str | None]) -> None:
+        # A lock of threads: it outlives a caller that is cancelled meanwhile.
+        with self._writing:
+            before = self._opened()
+            rest = {name: before[name] for name in before.keys() - secrets.keys()}
+            given = {name: Secret(value) for name, value in secrets.items() if value}
+            if given or len(rest) < len(before):
+                self._keep({**rest, **given})
 
     def _opened(self) -> dict[str, Secret]:
         if self._secrets is None:
-            try:
-                data = self._path.read_bytes()
-            except FileNotFoundError:
-                self._secrets = {}
-            else:
-                self._secrets = unsealed(data, self._key())
+            with disk_faults():
+                self._secrets = self._read()
         return self._secrets
 
+    def _read(self) -> dict[str, Secret]:
+        try:
+            data = self._path.read_bytes()
+        except FileNotFoundError:
+            return {}
+        return unsealed(data, self._key())
+
     def _keep(self, secrets: dict[str, Secret]) -> None:
-        replace_file(self._path, sealed(secrets, self._key()))
+        with disk_faults():
+            replace_file(self._path, sealed(secrets, self._key()))
         self._secrets = secrets
         self.revision += 1
+
+
+@contextmanager
+def disk_faults() -> Iterator[None]:
+    """Tell what the disk refuses as the store does.
+
+    Raises:
+        StorageFull: There is no room.
+        Unavailable: Anything else.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in {ENOSPC, EDQUOT}:
+            raise StorageFull(
+                "the disk is full; free some space and try again"
+            ) from error
+        raise Unavailable("the disk refused to read or write the vault") from error
 
 
 def sealed(secrets: Mapping[str, Secret], key: bytes) -> bytes:

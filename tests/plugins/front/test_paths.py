@@ -43,6 +43,9 @@ def test_it_finds_what_werkzeug_finds(segments: list[str]) -> None:
     if path.startswith("//"):
         # werkzeug drops doubled slashes at the front; we do not.
         expected = None
+    if path.startswith("/b//"):
+        # The rest of a path may begin with a slash, as the keys of a memory do.
+        expected = ("/b/<path:x>", [path.removeprefix("/b/")])
     assert tree().find("GET", path) == expected
 
 

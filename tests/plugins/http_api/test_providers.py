@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import logging
+import threading
 from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -161,7 +164,7 @@ async def test_several_keys_are_kept_in_order_and_replaced_as_a_whole(
 ) -> None:
     daemon = await daemons.start(config=configured(upstream))
     vault = daemon.daemon.vault
-    vault.change({"provider/housekeeping": "another provider's"})
+    await vault.change({"provider/housekeeping": "another provider's"})
     await set_key(daemon, api_keys=["one", " two ", "one", "three"])
     names = ["provider/house", "provider/house#2", "provider/house#3"]
     kept = [vault.get(name) for name in names]
@@ -193,6 +196,49 @@ async def test_keys_are_replaced_in_one_write_or_not_at_all(
     assert refused.status_code == 500
     kept = [vault.get(name) for name in vault.names()]
     assert [key.reveal() for key in kept if key] == ["four", "five"]
+
+
+async def test_keys_set_at_once_never_mix(
+    daemons: Daemons, upstream: Guarded, tmp_path: Path
+) -> None:
+    daemon = await daemons.start(config=configured(upstream))
+    disk = threading.Event()
+
+    def key() -> bytes:
+        assert disk.wait(10)
+        return bytes(32)
+
+    vault = daemon.daemon.vault = FileVault(tmp_path / "vault", key)
+    many = asyncio.create_task(set_key(daemon, api_keys=["one", "two", "three"]))
+    few = asyncio.create_task(set_key(daemon, api_keys=["four"]))
+    assert (await daemon.http.get("/api/health")).status_code == 200
+    disk.set()
+    await asyncio.gather(many, few)
+    kept = [vault.get(name) for name in vault.names()]
+    assert [key.reveal() for key in kept if key] in (["one", "two", "three"], ["four"])
+
+
+async def test_a_full_disk_is_507_and_no_panic_when_a_key_is_set(
+    daemons: Daemons, upstream: Guarded, tmp_path: Path
+) -> None:
+    daemon = await daemons.start(config=configured(upstream))
+
+    def key() -> bytes:
+        raise OSError(errno.ENOSPC, "no room")
+
+    daemon.daemon.vault = FileVault(tmp_path / "vault", key)
+    refused = await set_key(daemon, api_key=GOOD)
+    assert (refused.status_code, refused.json()["code"]) == (507, "storage_full")
+    assert (await daemon.http.get("/api/health")).json()["panic_count"] == 0
+
+
+async def test_a_provider_that_needs_no_key_names_no_variable(
+    daemon: RunningDaemon,
+) -> None:
+    listed = (await daemon.http.get("/api/providers")).json()["providers"]
+    free = [row for row in listed if row["auth_status"] == "no_key_needed"]
+    assert {"lmstudio", "ollama", "vllm"} <= {row["name"] for row in free}
+    assert not any("env_var" in row for row in free)
 
 
 NO_KEYS: tuple[Any, ...] = (

@@ -62,7 +62,10 @@ async def test_tools_are_names_with_definitions(daemon: RunningDaemon) -> None:
 @pytest.mark.parametrize(
     "value", [None, 0, "text", [1, {"a": None}], {"deep": {"er": [True]}}, 1.5]
 )
-@pytest.mark.parametrize("key", ["plain", "with/slashes/in/it", "päth ?&#"])
+@pytest.mark.parametrize(
+    "key",
+    ["plain", "with/slashes/in/it", "päth ?&#", "/first", "//", "two\nlines", "t/"],
+)
 async def test_memory_keeps_any_json_value(
     daemon: RunningDaemon, key: str, value: Any
 ) -> None:

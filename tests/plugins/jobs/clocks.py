@@ -11,7 +11,7 @@ class StillClock:
         self._now = 1_000_000.0
         self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
         self.slept: list[float] = []
-        self.sleeping = asyncio.Event()
+        self._fell_asleep = asyncio.Condition()
 
     def time(self) -> float:
         return self._now
@@ -24,7 +24,8 @@ class StillClock:
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
-        self.sleeping.set()
+        async with self._fell_asleep:
+            self._fell_asleep.notify_all()
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._sleepers.append((self._now + seconds, future))
         await future
@@ -34,3 +35,8 @@ class StillClock:
         for due, future in self._sleepers:
             if due <= self._now and not future.done():
                 future.set_result(None)
+
+    async def sleeper(self, seconds: float) -> None:
+        """Wait until somebody has begun to sleep for so long."""
+        async with asyncio.timeout(10), self._fell_asleep:
+            await self._fell_asleep.wait_for(lambda: seconds in self.slept)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from agenthost import JobState, SystemClock
 from agenthost_jobs.queue import EmbeddedJobs
 from agenthost_jobs.tables import SCHEMA
@@ -17,8 +18,11 @@ from tests.plugins.storage.sqlite.rows import names
 
 
 def run_worker(database: Path, ledger: Path, deadly: int) -> int:
-    module = "tests.plugins.jobs.worker"
-    command = [sys.executable, "-m", module, str(database), str(ledger), str(deadly)]
+    return run("worker", str(database), str(ledger), str(deadly))
+
+
+def run(module: str, *arguments: str) -> int:
+    command = [sys.executable, "-m", f"tests.plugins.jobs.{module}", *arguments]
     return subprocess.run(command, check=False, timeout=60).returncode
 
 
@@ -33,4 +37,16 @@ async def test_steps_happen_once_across_kills(tmp_path: Path) -> None:
     [job] = await EmbeddedJobs(store, SystemClock()).list()
     await store.close()
     assert (job.state, job.result) == (JobState.DONE, "finished")
-    assert (job.attempts, job.epoch) == (4, 4)
+    assert (job.attempts, job.epoch) == (2, 4)
+
+
+@pytest.mark.faults
+async def test_a_job_that_kills_its_process_is_given_up(tmp_path: Path) -> None:
+    database, ledger = tmp_path / "agenthost.db", tmp_path / "ledger"
+    ends = [run("suicide", str(database), str(ledger)) for _ in range(6)]
+    assert ends == [-signal.SIGKILL] * 3 + [0] * 3
+    assert ledger.read_text().split() == ["1", "2", "3"]
+    store = await SqliteStore.open(database, [SCHEMA])
+    [job] = await EmbeddedJobs(store, SystemClock()).list()
+    await store.close()
+    assert job.state is JobState.POISONED

@@ -203,7 +203,7 @@ async def test_content_is_recorded_on_demand_without_secrets(daemons: Daemons) -
     environ = {"AGENTHOST_API_KEY": CANARY}
     daemon = await daemons.start(plugins=[spans.plugin()], environ=environ)
     daemon.http.headers["authorization"] = f"Bearer {CANARY}"
-    daemon.daemon.vault.change({"provider/groq": "vaulted-secret"})
+    await daemon.daemon.vault.change({"provider/groq": "vaulted-secret"})
     agent = await daemon.agent()
     daemon.model.calls("calculate", expression=f"{CANARY}+")
     daemon.model.calls(f"tool-{CANARY}")

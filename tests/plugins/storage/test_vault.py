@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import errno
 import subprocess
 import sys
+import threading
 from functools import partial
 from pathlib import Path
 
 import pytest
-from agenthost import ConfigError, InvalidInput
+from agenthost import ConfigError, InvalidInput, StorageFull, Unavailable
 from agenthost_storage.vault import FileVault, vault_key
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -22,11 +25,23 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def vault(path: Path) -> FileVault:
+async def vault(path: Path) -> FileVault:
     vault = FileVault(path, lambda: KEY)
-    vault.change({"openai": "sk-canary"})
-    vault.change({"groq": "gsk-ключ"})
+    await vault.change({"openai": "sk-canary"})
+    await vault.change({"groq": "gsk-ключ"})
     return vault
+
+
+def content(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def cut(path: Path, length: int) -> None:
+    path.write_bytes(path.read_bytes()[:length])
+
+
+def in_folder(folder: Path) -> list[tuple[str, int]]:
+    return [(file.name, file.stat().st_mode & 0o777) for file in folder.iterdir()]
 
 
 def revealed(vault: FileVault, name: str) -> str | None:
@@ -42,13 +57,13 @@ def test_secrets_outlive_the_vault_object(vault: FileVault, path: Path) -> None:
     assert again.get("nobody") is None
 
 
-def test_a_deleted_secret_is_gone(vault: FileVault, path: Path) -> None:
+async def test_a_deleted_secret_is_gone(vault: FileVault, path: Path) -> None:
     for _ in range(2):
-        vault.change({"groq": None})
+        await vault.change({"groq": None})
     assert FileVault(path, lambda: KEY).names() == ["openai"]
 
 
-def test_several_secrets_change_in_one_write_or_not_at_all(path: Path) -> None:
+async def test_several_secrets_change_in_one_write_or_not_at_all(path: Path) -> None:
     writes: list[bytes] = []
 
     def key() -> bytes:
@@ -59,11 +74,11 @@ def test_several_secrets_change_in_one_write_or_not_at_all(path: Path) -> None:
         return KEY
 
     vault = FileVault(path, key)
-    vault.change({"a": "1", "b": "2"})
-    vault.change({"a": None, "b": "3", "c": "4", "nobody": None})
+    await vault.change({"a": "1", "b": "2"})
+    await vault.change({"a": None, "b": "3", "c": "4", "nobody": None})
     assert len(writes) == 2
-    with pytest.raises(OSError, match="stops here"):
-        vault.change({"b": None, "c": "5", "d": "6"})
+    with pytest.raises(Unavailable, match="refused to read or write the vault"):
+        await vault.change({"b": None, "c": "5", "d": "6"})
     for known in (vault, FileVault(path, lambda: KEY)):
         assert {name: revealed(known, name) for name in known.names()} == {
             "b": "3",
@@ -71,14 +86,15 @@ def test_several_secrets_change_in_one_write_or_not_at_all(path: Path) -> None:
         }
 
 
-def test_the_file_is_private_and_shows_nothing(vault: FileVault, path: Path) -> None:
-    first = path.read_bytes()
-    assert path.stat().st_mode & 0o777 == 0o600
+async def test_the_file_is_private_and_shows_nothing(
+    vault: FileVault, path: Path
+) -> None:
+    first = content(path)
     assert b"canary" not in first
     assert b"openai" not in first
-    vault.change({"openai": "sk-canary"})
-    assert path.read_bytes()[16:] != first[16:]
-    assert [file.name for file in path.parent.iterdir()] == ["vault"]
+    await vault.change({"openai": "sk-canary"})
+    assert content(path)[16:] != first[16:]
+    assert in_folder(path.parent) == [("vault", 0o600)]
 
 
 def test_the_file_is_plain_aes_gcm(vault: FileVault, path: Path) -> None:
@@ -97,12 +113,12 @@ def test_every_changed_byte_is_noticed(vault: FileVault, path: Path) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 5, 18, 30, 40])
-def test_a_cut_file_is_noticed(vault: FileVault, path: Path, length: int) -> None:
-    path.write_bytes(path.read_bytes()[:length])
+async def test_a_cut_file_is_noticed(vault: FileVault, path: Path, length: int) -> None:
+    cut(path, length)
     with pytest.raises(ConfigError, match="cannot be opened"):
         FileVault(path, lambda: KEY).get("openai")
     with pytest.raises(ConfigError, match="cannot be opened"):
-        FileVault(path, lambda: KEY).change({"new": "value"})
+        await FileVault(path, lambda: KEY).change({"new": "value"})
 
 
 def test_another_key_is_refused_with_the_remedy(vault: FileVault, path: Path) -> None:
@@ -116,13 +132,13 @@ def test_a_newer_version_is_named(vault: FileVault, path: Path) -> None:
         FileVault(path, lambda: KEY).names()
 
 
-def test_empty_names_and_values_are_refused(vault: FileVault) -> None:
+async def test_empty_names_and_values_are_refused(vault: FileVault) -> None:
     with pytest.raises(InvalidInput, match="name"):
-        vault.change({"": "x"})
+        await vault.change({"": "x"})
     with pytest.raises(InvalidInput, match="value"):
-        vault.change({"x": ""})
+        await vault.change({"x": ""})
     with pytest.raises(InvalidInput, match="value"):
-        vault.change({"good": "x", "empty": ""})
+        await vault.change({"good": "x", "empty": ""})
     assert vault.names() == ["groq", "openai"]
 
 
@@ -177,15 +193,15 @@ def test_no_vault_needs_no_cryptography(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "vault")], check=True)
 
 
-def test_the_key_is_asked_for_only_when_needed(tmp_path: Path) -> None:
+async def test_the_key_is_asked_for_only_when_needed(tmp_path: Path) -> None:
     path = tmp_path / "vault"
     vault = FileVault(path, partial(vault_key, tmp_path, path, {}))
     assert vault.get("x") is None
-    vault.change({"x": None})
-    assert not list(tmp_path.iterdir())
-    vault.change({"x": "first"})
+    await vault.change({"x": None})
+    assert in_folder(tmp_path) == []
+    await vault.change({"x": "first"})
     again = FileVault(path, partial(vault_key, tmp_path, path, {}))
-    again.change({"y": "second"})
+    await again.change({"y": "second"})
     assert vault_names(tmp_path) == ["x", "y"]
 
 
@@ -194,10 +210,81 @@ def vault_names(home: Path) -> list[str]:
     return FileVault(path, partial(vault_key, home, path, {})).names()
 
 
-def test_every_change_raises_the_revision(vault: FileVault) -> None:
+async def test_every_change_raises_the_revision(vault: FileVault) -> None:
     before = vault.revision
-    vault.change({"groq": "gsk"})
-    vault.change({"groq": None})
+    await vault.change({"groq": "gsk"})
+    await vault.change({"groq": None})
     assert vault.revision == before + 2
-    vault.change({"groq": None})
+    await vault.change({"groq": None})
     assert vault.revision == before + 2
+
+
+class SlowDisk:
+    """Gives the key only when it is told to, as a disk that does not answer."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.answers = threading.Event()
+
+    def __call__(self) -> bytes:
+        self.asked.set()
+        assert self.answers.wait(10)
+        return KEY
+
+
+async def test_the_loop_goes_on_and_reads_while_a_change_waits_for_the_disk(
+    path: Path,
+) -> None:
+    disk = SlowDisk()
+    vault = FileVault(path, disk)
+    first = asyncio.create_task(vault.change({"a": "1"}))
+    second = asyncio.create_task(vault.change({"b": "2"}))
+    assert await asyncio.to_thread(disk.asked.wait, 10)
+    assert vault.names() == []
+    disk.answers.set()
+    await asyncio.gather(first, second)
+    assert vault.names() == FileVault(path, lambda: KEY).names() == ["a", "b"]
+
+
+async def test_a_change_whose_caller_left_is_remembered_as_it_is_on_disk(
+    path: Path,
+) -> None:
+    disk = SlowDisk()
+    vault = FileVault(path, disk)
+    left = asyncio.create_task(vault.change({"a": "1"}))
+    assert await asyncio.to_thread(disk.asked.wait, 10)
+    left.cancel()
+    disk.answers.set()
+    await vault.change({"b": "2"})
+    assert vault.names() == FileVault(path, lambda: KEY).names() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [
+        (errno.ENOSPC, StorageFull),
+        (errno.EDQUOT, StorageFull),
+        (errno.EIO, Unavailable),
+        (errno.EROFS, Unavailable),
+    ],
+)
+async def test_a_disk_that_refuses_is_told_and_nothing_changes(
+    vault: FileVault,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    error: type[Exception],
+) -> None:
+    def refuse(descriptor: int) -> None:
+        raise OSError(number, "/secret/path")
+
+    monkeypatch.setattr("os.fsync", refuse)
+    with pytest.raises(error) as refused:
+        await vault.change({"openai": "another"})
+    assert "/secret/path" not in str(refused.value)
+    assert revealed(vault, "openai") == "sk-canary"
+
+
+def test_a_vault_that_cannot_be_read_is_unavailable(path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(Unavailable, match="vault"):
+        FileVault(path, lambda: KEY).names()

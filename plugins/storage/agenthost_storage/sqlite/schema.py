@@ -41,12 +41,17 @@ MARKS = Table(
 )
 
 CLEAN = "closed_cleanly"
+CHECK = "PRAGMA quick_check(1)"
 
 
-def prepare(connection: Connection, path: Path, schemas: Sequence[SchemaSpec]) -> None:
+def prepare(connection: Connection, path: Path, schemas: Sequence[SchemaSpec]) -> bool:
     """Check the database and bring every schema to its newest version.
 
     Everything happens in one transaction: after an error the database is as before.
+
+    Returns:
+        Whether the file is known to be whole: it is new, or was looked through because
+        it had not been closed cleanly. Otherwise nobody has looked yet.
 
     Raises:
         ConfigError: The file is damaged, or written by a newer agenthost or plugin.
@@ -68,6 +73,7 @@ def prepare(connection: Connection, path: Path, schemas: Sequence[SchemaSpec]) -
             bring_up(connection, spec, present.get(spec.name))
         set_mark(connection, CLEAN, 0)
     enforce_foreign_keys(connection, on=True)
+    return not clean
 
 
 def refuse_clashes(schemas: Sequence[SchemaSpec]) -> None:
@@ -170,7 +176,7 @@ def check(connection: Connection, path: Path) -> None:
     Raises:
         ConfigError: The file is damaged.
     """
-    verdict = driver(connection).execute("PRAGMA quick_check(1)").fetchone()[0]
+    verdict = driver(connection).execute(CHECK).fetchone()[0]
     if verdict != "ok":
         raise damaged(path)
 

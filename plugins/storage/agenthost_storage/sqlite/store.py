@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -11,12 +12,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from agenthost import AgentHostError, Row, SchemaSpec, Unavailable
+from agenthost import AgentHostError, Row, SchemaSpec, SlowWrite, Unavailable
 from sqlalchemy import Connection, Select, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from .checking import find_damage
 from .connect import connect
 from .faults import storage_fault
+from .presence import Presence
 from .reader import Reader
 from .schema import CLEAN, MARKS, damaged, is_damage, prepare, set_mark
 from .writer import Writer
@@ -26,6 +29,8 @@ T = TypeVar("T")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 PROBE = select(MARKS.c.value).where(MARKS.c.name == CLEAN)
 
+log = logging.getLogger(__name__)
+
 
 class SqliteStore:
     """The database of one home: ``write`` functions, ``read`` statements.
@@ -33,9 +38,12 @@ class SqliteStore:
     Use it from the event loop that opened it.
     """
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: Writer, reader: Reader, presence: Presence) -> None:
         self._writer = writer
         self._reader = reader
+        self._presence = presence
+        self._damage: str | None = None
+        self._check: asyncio.Task[None] | None = None
         self._readable = True
         self._closed = False
         self._trial: asyncio.Future[None] | None = None
@@ -54,8 +62,9 @@ class SqliteStore:
             Unavailable: The file is locked or cannot be opened.
             StorageFull: The disk has no room for it.
         """
-        connection = await asyncio.to_thread(open_prepared, path, schemas)
-        writer = Writer(partial(connect, path), connection)
+        connection, whole = await asyncio.to_thread(open_prepared, path, schemas)
+        presence = Presence(path)
+        writer = Writer(partial(connect, path), connection, presence)
         try:
             reader = await Reader.open(path)
         except BaseException as error:
@@ -64,12 +73,21 @@ class SqliteStore:
             if fault:
                 raise fault from error
             raise
-        return cls(writer, reader)
+        store = cls(writer, reader, presence)
+        if not whole:
+            store._check = asyncio.create_task(store._look_through(path))
+        return store
 
     @property
     def healthy(self) -> bool:
         """Whether the last write and the last probe reached the disk."""
-        return self._readable and self._writer.healthy and not self._closed
+        usable = self._damage is None and not self._closed
+        return usable and self._readable and self._writer.healthy
+
+    @property
+    def slow(self) -> Sequence[SlowWrite]:
+        """Write functions that held up all others, the slowest first."""
+        return self._writer.slow.list()
 
     def write(self, fn: Callable[[Connection], T]) -> asyncio.Future[T]:
         """Run a function in a transaction; it starts at once, awaited or not.
@@ -83,9 +101,11 @@ class SqliteStore:
             Unavailable when the storage does. A cancelled write may still happen.
 
         Raises:
-            Unavailable: The store is closed, or thousands of writes wait.
+            Unavailable: The store is closed or damaged, or thousands of writes wait.
         """
         self._refuse_when_closed()
+        if self._damage is not None:
+            raise Unavailable(self._damage)
         return self._writer.submit(fn)
 
     async def read(
@@ -113,7 +133,7 @@ class SqliteStore:
         return rows[0] if rows else None
 
     async def probe(self) -> bool:
-        """Read one row and tell whether that worked.
+        """Read one row and tell whether that worked, from the file that is meant.
 
         After a failed write it also starts a small one, without waiting for it, so
         that the store turns healthy again without a caller's write.
@@ -123,19 +143,24 @@ class SqliteStore:
         except AgentHostError:
             self._readable = False
         else:
-            self._readable = True
+            self._readable = await asyncio.to_thread(self._presence.holds)
         if not self._closed and not self._writer.healthy:
             self._try_to_write()
-        return self._readable
+        return self._readable and self._damage is None
 
     async def close(self) -> None:
         """Finish what was written, note that all is well, and close."""
         if self._closed:
             return
-        noted = self._writer.submit(partial(set_mark, name=CLEAN, value=1))
+        # A damaged database is left as after a crash: the next start looks and refuses.
+        well = int(self._damage is None)
+        noted = self._writer.submit(partial(set_mark, name=CLEAN, value=well))
         self._closed = True
         with suppress(AgentHostError):
             await noted
+        if self._check is not None:
+            self._check.cancel()
+            await asyncio.gather(self._check, return_exceptions=True)
         await self._reader.close()
         await self._writer.stop()
 
@@ -144,18 +169,27 @@ class SqliteStore:
             self._trial = self._writer.submit(partial(set_mark, name=CLEAN, value=0))
             self._trial.add_done_callback(asyncio.Future.exception)
 
+    async def _look_through(self, path: Path) -> None:
+        if await find_damage(path):
+            self._damage = damaged(path).message
+            log.error("%s; nothing is written until then", self._damage)
+
     def _refuse_when_closed(self) -> None:
         if self._closed:
             raise Unavailable("the store is closed")
 
 
-def open_prepared(path: Path, schemas: Sequence[SchemaSpec]) -> Connection:
-    """Open the writing connection and bring the schemas up to date."""
+def open_prepared(path: Path, schemas: Sequence[SchemaSpec]) -> tuple[Connection, bool]:
+    """Open the writing connection and bring the schemas up to date.
+
+    Returns:
+        The connection, and whether the file is known to be whole.
+    """
     connection: Connection | None = None
     try:
         connection = connect(path)
         path.chmod(0o600)
-        prepare(connection, path, schemas)
+        whole = prepare(connection, path, schemas)
     except BaseException as error:
         if connection is not None:
             connection.invalidate()
@@ -167,4 +201,4 @@ def open_prepared(path: Path, schemas: Sequence[SchemaSpec]) -> Connection:
             if fault:
                 raise fault from error
         raise
-    return connection
+    return connection, whole

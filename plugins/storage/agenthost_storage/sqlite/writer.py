@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -13,6 +15,9 @@ from agenthost import PluginError, Unavailable
 from sqlalchemy import Connection
 
 from .faults import storage_fault
+from .presence import Presence
+from .slow import SlowWrites
+from .wal import Truncation
 
 T = TypeVar("T")
 WriteFunction = Callable[[Connection], T]
@@ -20,6 +25,10 @@ Task = tuple[WriteFunction[Any], "asyncio.Future[Any]"]
 
 BATCH = 256
 QUEUE_LIMIT = 8192
+LOOK_EVERY = 1.0
+"""Seconds for which writes rely on the file's being in its place."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +45,19 @@ class Writer:
     Args:
         connect: Opens the connection anew after a storage fault.
         connection: The first connection; the writer closes it.
+        presence: Watches the database file.
     """
 
     def __init__(
-        self, connect: Callable[[], Connection], connection: Connection
+        self,
+        connect: Callable[[], Connection],
+        connection: Connection,
+        presence: Presence,
     ) -> None:
         self.healthy = True
+        self.slow = SlowWrites()
+        self._presence = presence
+        self._truncation = Truncation()
         self._connect = connect
         self._connection: Connection | None = connection
         self._loop = asyncio.get_running_loop()
@@ -74,13 +90,21 @@ class Writer:
             batch, running = self._take()
             if batch:
                 self._tell(self._deliver, batch, self._commit(batch))
+            if self._connection is not None:
+                self._tidy(self._connection)
         self._disconnect()
         self._tell(self._ended.set_result, None)
 
     def _take(self) -> tuple[list[Task], bool]:
-        """Wait for one task and take what stands behind it; False is the end."""
+        """Wait for one task and take what stands behind it; False is the end.
+
+        There is none when it is time to tidy instead.
+        """
         batch: list[Task] = []
-        task = self._queue.get()
+        try:
+            task = self._queue.get(timeout=self._truncation.patience)
+        except Empty:
+            return batch, True
         while task is not None:
             batch.append(task)
             if len(batch) == BATCH:
@@ -95,18 +119,36 @@ class Writer:
         # A caller that left before its write began is spared the work.
         functions = [None if future.cancelled() else fn for fn, future in batch]
         try:
-            if self._connection is None:
-                self._connection = self._connect()
+            connection = self._present()
         except Exception as error:  # noqa: BLE001 - the thread outlives every fault
-            return [failure_of(error)] * len(batch)
-        return self._together(self._connection, functions)
+            return [Failure(failure_of(error).error, storage=True)] * len(batch)
+        self._truncation.written()
+        return self._together(connection, functions)
+
+    def _present(self) -> Connection:
+        """Give the connection to the file that is meant."""
+        if self._connection is None:
+            # A new connection would make a new file where the old one was.
+            self._presence.require()
+            self._connection = self._connect()
+        self._presence.require(LOOK_EVERY)
+        return self._connection
+
+    def _tidy(self, connection: Connection) -> None:
+        try:
+            self._truncation.run(connection)
+        except sqlite3.Error as error:
+            log.warning("the write-ahead log could not be emptied: %s", error)
+            self._disconnect()
 
     def _together(
         self, connection: Connection, functions: Sequence[WriteFunction[Any] | None]
     ) -> list[Any]:
         try:
             with connection.begin():
-                return [fn(connection) if fn else None for fn in functions]
+                return [
+                    self.slow.run(fn, connection) if fn else None for fn in functions
+                ]
         except BaseException as error:  # noqa: BLE001 - the thread outlives every fault
             failure = failure_of(error)
             if failure.storage and isinstance(failure.error, Unavailable):

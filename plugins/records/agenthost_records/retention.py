@@ -1,0 +1,95 @@
+"""How long the rows of usage, turns and tool calls are kept: 90 days."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from agenthost import AgentHostError, Clock, Store
+
+from .forgetting import REACHED, SPOKEN, forget_turns
+from .rollup import BATCH, DAY, roll_up
+
+if TYPE_CHECKING:
+    from agenthost import Daemon
+
+KEPT = 90 * DAY
+FIRST = 300.0
+"""Seconds after the start: a daemon that starts often forgets too."""
+BETWEEN = 3_600.0
+PAUSE = 0.05
+"""Seconds between two writes, which leave the disk to everybody else."""
+MOST_WRITES = 2_000
+"""Writes of a kind in one pass; the next pass goes on."""
+
+log = logging.getLogger(__name__)
+
+
+class Retention:
+    """Once an hour, in small writes, takes out what is older than 90 days.
+
+    Usage goes into sums by day first. Messages are never taken out.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Work until it is cancelled."""
+        await self._clock.sleep(FIRST)
+        while True:
+            try:
+                await self.once()
+            except AgentHostError as error:
+                log.warning("old rows are kept for another hour: %s", error.message)
+            await self._clock.sleep(BETWEEN)
+
+    async def once(self) -> None:
+        """Take out what is old now.
+
+        Raises:
+            AgentHostError: The store cannot be read or written.
+        """
+        before = self._clock.time() - KEPT
+        for part in (self._roll_up, self._forget):
+            for _ in range(MOST_WRITES):
+                if not await part(before):
+                    break
+                await self._clock.sleep(PAUSE)
+
+    async def _roll_up(self, before: float) -> bool:
+        """Sum up some usage; tell whether there may be more."""
+        return await self._store.write(partial(roll_up, before=before)) == BATCH
+
+    async def _forget(self, before: float) -> bool:
+        """Take out some turns; tell whether there may be more."""
+        mark = await self._store.first(REACHED)
+        rows = await self._store.read(SPOKEN, {"after": mark["value"] if mark else 0})
+        old = [row for row in rows if row["created_at"] < before]
+        if not old:
+            return False
+        spoken = {row["turn_id"] for row in old if row["turn_id"] is not None}
+        forget = partial(forget_turns, spoken=[*spoken], reached=old[-1]["id"])
+        await self._store.write(forget)
+        return True
+
+
+class RetentionService:
+    """Runs the retention of a daemon."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self, daemon: Daemon) -> None:
+        """Begin; nothing is read yet."""
+        retention = Retention(daemon.store, daemon.clock)
+        self._task = asyncio.create_task(retention.run(), name="retention")
+
+    async def stop(self, _: Daemon) -> None:
+        """End, also in the middle of a pass."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
