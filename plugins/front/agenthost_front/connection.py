@@ -226,8 +226,9 @@ class Connection(asyncio.Protocol):
             return
         if self._lost:
             self._site.connections.remove(self)
-            # The ring of connection, protocol and stream ends here.
-            del self._http
+            # The rings end here: the protocol holds us, and so does the frame in which
+            # the reader was cancelled.
+            del self._http, self._reader
         elif not self._mute:
             self._transport.close()
 

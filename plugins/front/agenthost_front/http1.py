@@ -49,7 +49,11 @@ class StrictWire(h11.Connection):
         """
         if self.their_state is h11.IDLE:
             self._check_lines(self.trailing_data[0])
-        event = super().next_event()
+        try:
+            event = super().next_event()
+        except h11.RemoteProtocolError as error:
+            # One of its frames holds the error: a ring that would keep all of them.
+            raise error.with_traceback(None) from None
         if isinstance(event, h11.Request):
             self._check(event)
         return event
