@@ -23,6 +23,7 @@ from .frames import SocketStream, send_whole
 if TYPE_CHECKING:
     from .connection import Connection, Site
 
+HEAD_LIMIT = 16 * 1024
 _HEAD_END = re.compile(rb"\n\r?\n")
 _LOOSE = re.compile(rb"(?<!\r)\n|\n[ \t]")
 _ONCE = (b"authorization", b"content-type", b"host", b"origin")
@@ -40,6 +41,9 @@ class StrictWire(h11.Connection):
 
     fault = ""
     method = b""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT)
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         """Read on.
@@ -59,8 +63,13 @@ class StrictWire(h11.Connection):
         return event
 
     def _check_lines(self, received: bytes) -> None:
-        end = _HEAD_END.search(received)
-        if end is not None and _LOOSE.search(received, 0, end.end()):
+        blank = _HEAD_END.search(received)
+        if blank is None:
+            return
+        # h11 measures only a head that comes in pieces.
+        if blank.end() > HEAD_LIMIT:
+            raise h11.RemoteProtocolError("too long", error_status_hint=431)
+        if _LOOSE.search(received, 0, blank.end()):
             self._refuse("every header is one line, and every line ends with CR LF")
 
     def _check(self, request: h11.Request) -> None:
@@ -107,9 +116,7 @@ class Http1(H11Protocol):
             peers.server,
             send,
         )
-        self.connection = StrictWire(
-            h11.SERVER, max_incomplete_event_size=site.config.h11_max_incomplete_size
-        )
+        self.connection = StrictWire()
 
     async def _check_protocol(self, event: h11.Request) -> None:
         """Go on: Hypercorn would turn to HTTP/2 here, which needs TLS with us."""

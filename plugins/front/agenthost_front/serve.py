@@ -32,7 +32,6 @@ class ServerConfig(Config):
         self.include_server_header = False
         self.accesslog = None
         self.errorlog = logging.getLogger("agenthost.front.server")
-        self.h11_max_incomplete_size = 16 * 1024
         self.websocket_max_message_size = FRAME_LIMIT
         self.websocket_ping_interval = settings.socket_ping
         self._date: tuple[int, bytes] = (0, b"")
