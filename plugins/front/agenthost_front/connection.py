@@ -201,10 +201,16 @@ class Connection(asyncio.Protocol):
         self._deaf = True
         self._received.clear()
         self._arrived.set()
-        if not self._transport.is_closing():
+        if self._transport.is_closing():
+            return
+        try:
             self._transport.write_eof()
-            self._transport.resume_reading()
-            self._lingering = self._loop.call_later(_LINGER, self._transport.close)
+        except OSError:
+            # The peer has reset it, and the transport has yet to find out.
+            self._transport.abort()
+            return
+        self._transport.resume_reading()
+        self._lingering = self._loop.call_later(_LINGER, self._transport.close)
 
     # The end.
 

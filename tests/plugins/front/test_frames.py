@@ -142,11 +142,19 @@ async def test_a_ping_is_answered(peer: Peer) -> None:
     ("sent", "status", "told"),
     [
         (upgrade(version="12"), 426, "sec-websocket-version: only 13"),
-        (upgrade().replace(b"Sec-WebSocket-Version: 13\r\n", b""), 426, "sec-websocket"),
+        (
+            upgrade().replace(b"Sec-WebSocket-Version: 13\r\n", b""),
+            426,
+            "sec-websocket",
+        ),
         (upgrade().replace(KEY_LINE.encode(), b"X: y"), 400, "sec-websocket-key: "),
         (upgrade().replace(b"dGhl", b"!Ghl"), 400, "sec-websocket-key: "),
         (upgrade().replace(b"dGhl", b""), 400, "sec-websocket-key: "),
-        (upgrade().replace(b"HTTP/1.1", b"HTTP/1.0"), 400, "a WebSocket needs HTTP/1.1"),
+        (
+            upgrade().replace(b"HTTP/1.1", b"HTTP/1.0"),
+            400,
+            "a WebSocket needs HTTP/1.1",
+        ),
         (upgrade() + frame(TEXT, b"early"), 400, "frames came before the handshake"),
     ],
 )
