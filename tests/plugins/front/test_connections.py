@@ -283,7 +283,8 @@ def server_objects() -> Counter[str]:
     """What there is of a server's making, collected or not."""
     ours = ("agenthost_front", "hypercorn", "h11", "wsproto")
     kinds = (type(thing) for thing in gc.get_objects())
-    return Counter(k.__name__ for k in kinds if k.__module__.partition(".")[0] in ours)
+    names = (f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
+    return Counter(name for name in names if name.startswith(ours))
 
 
 async def leave_after_an_answer(enter: Enter, front: Running) -> None:
