@@ -142,8 +142,9 @@ class Door:
             self._tell(f"a connection could not be taken: {error.strerror}")
             return
         self._loop.remove_reader(self._listener)
-        self._pause = self._loop.call_later(_BACK_OFF, self.open)
-        self._site.connections.make_room()
+        # A connection that was ended gives its descriptor back in the next round.
+        wait = 0 if self._site.connections.make_room() else _BACK_OFF
+        self._pause = self._loop.call_later(wait, self.open)
         self._tell("no file descriptor is left; raise the limit (ulimit -n)")
 
     def _tell(self, reason: str) -> None:
