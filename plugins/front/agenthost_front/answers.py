@@ -31,7 +31,6 @@ INTERNAL = "internal error; the daemon's log has it under this x-request-id"
 
 _SERVER_ERRORS = {
     400: ("bad_request", "the request is not proper HTTP/1.1"),
-    408: ("request_timeout", "the request did not arrive in time"),
     426: ("upgrade_required", "this is a WebSocket; ask for it with an upgrade"),
     431: ("headers_too_large", "the headers are over 16 KiB; send fewer"),
     501: ("not_implemented", "transfer-encoding: only chunked is known here"),

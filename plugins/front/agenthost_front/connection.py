@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, cast
@@ -19,13 +18,13 @@ from hypercorn.config import Config
 from hypercorn.events import Closed, RawData, Updated
 from hypercorn.events import Event as WireEvent
 
-from .asgi import ASGIApp, Event, Receive, Scope
+from .asgi import ASGIApp, Event, Scope
 from .connections import Connections
 from .http1 import Http1, Peers
+from .inbox import Inbox, serve
 
 _HIGH_WATER = 64 * 1024
 _LINGER = 1.0
-_ENDS = frozenset({"http.disconnect", "websocket.disconnect"})
 
 _log = logging.getLogger("agenthost.front.server")
 
@@ -84,8 +83,6 @@ class Connection(asyncio.Protocol):
             task.cancel()
         self._transport.abort()
 
-    # What the transport tells.
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to read."""
         self._transport = cast("asyncio.Transport", transport)
@@ -133,8 +130,7 @@ class Connection(asyncio.Protocol):
         """Let writers go on."""
         self._writable.set()
 
-    # What Hypercorn's protocols ask of a task group.
-
+    # Hypercorn's protocols start their tasks by these two.
     def spawn(self, work: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
         """Run a task until the connection ends."""
         self._start(work(*args))
@@ -148,11 +144,9 @@ class Connection(asyncio.Protocol):
     ) -> Callable[[Event], Awaitable[None]]:
         """Let the application serve a request; return where its messages go."""
         # A frame of a WebSocket may be large: the socket has an inbox of its own.
-        inbox = _Inbox(config.max_app_queue_size if scope["type"] == "http" else 1)
-        self._start(_serve(app, scope, inbox.get, send))
+        inbox = Inbox(config.max_app_queue_size if scope["type"] == "http" else 1)
+        self._start(serve(app, scope, inbox.get, send))
         return inbox.put
-
-    # The way in and the way out.
 
     async def _read(self) -> None:
         try:
@@ -212,8 +206,6 @@ class Connection(asyncio.Protocol):
         self._transport.resume_reading()
         self._lingering = self._loop.call_later(_LINGER, self._transport.close)
 
-    # The end.
-
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(work)
         self._tasks.add(task)
@@ -237,45 +229,3 @@ class Connection(asyncio.Protocol):
             del self._http, self._reader
         elif not self._mute:
             self._transport.close()
-
-
-class _Inbox:
-    """What one application has not received yet.
-
-    Who brings more than ``limit`` messages waits, but never the one with the end:
-    nobody else would tell an application that its client has gone.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._messages: deque[Event] = deque()
-        self._some = asyncio.Event()
-        self._room = asyncio.Event()
-
-    async def put(self, message: Event) -> None:
-        self._messages.append(message)
-        self._some.set()
-        if len(self._messages) > self._limit and message["type"] not in _ENDS:
-            self._room.clear()
-            await self._room.wait()
-
-    async def get(self) -> Event:
-        while not self._messages:
-            self._some.clear()
-            await self._some.wait()
-        self._room.set()
-        return self._messages.popleft()
-
-
-async def _serve(
-    app: ASGIApp,
-    scope: Scope,
-    receive: Receive,
-    send: Callable[[Event | None], Awaitable[None]],
-) -> None:
-    try:
-        await app(scope, receive, cast("Callable[[Event], Awaitable[None]]", send))
-    except Exception:  # noqa: BLE001 - a plugin's fault ends its request alone
-        _log.exception("unhandled error in the application")
-    finally:
-        await send(None)

@@ -54,8 +54,8 @@ def answered(said: bytes) -> Answered:
     """Read the one answer that came."""
     head, _, body = said.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
-    headers = httpx.Headers([tuple(line.split(": ", 1)) for line in lines])
-    return Answered(int(first.split()[1]), headers, body)
+    pairs = [(name, value) for name, _, value in (x.partition(": ") for x in lines)]
+    return Answered(int(first.split()[1]), httpx.Headers(pairs), body)
 
 
 def upgrade(path: str = ECHO, *more: str, version: str = "13") -> bytes:
