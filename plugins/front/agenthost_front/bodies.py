@@ -107,6 +107,8 @@ class Replay:
             if not self._left or self._waiting is None or self._waiting.uncancel():
                 raise
             message = {"type": "http.disconnect"}
+        finally:
+            self._waiting = None
         self.gone = self.gone or message["type"] == "http.disconnect"
         return message
 

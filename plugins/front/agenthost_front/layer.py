@@ -72,6 +72,8 @@ class Layer:
         finally:
             if task is not None:
                 del self.running[task]
+            # A cancelled task holds this frame: its name would make a ring.
+            del task
 
     async def _http(
         self, exchange: Exchange, scope: Scope, receive: Receive, sender: Sender

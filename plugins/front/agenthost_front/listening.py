@@ -15,6 +15,7 @@ from .connection import Connection, Site
 BACKLOG = 1024
 # Connections taken in one go, so that those that are open are served between two.
 _AT_ONCE = 64
+_MANY = 1024 * 1024
 _BACK_OFF = 0.25
 _TELL_EVERY = 1.0
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -65,14 +66,15 @@ def _refused(error: OSError, host: str, port: int) -> ConfigError | Conflict:
 def raise_descriptor_limit() -> int:
     """Let this process open as many files as it may; return how many that is."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == hard:
-        return soft
+    wanted = _MANY if hard == resource.RLIM_INFINITY else hard
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
     try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     except (OSError, ValueError):
         # Some systems tell a hard limit that they do not grant.
         return soft
-    return hard
+    return wanted
 
 
 class Door:
@@ -119,7 +121,7 @@ class Door:
     def _let_in(self, peer: socket.socket, client: tuple[str, int]) -> None:
         connections = self._site.connections
         if connections.crowded(client[0]):
-            self._refuse(peer, "an address has too many connections open")
+            self._refuse(peer, "an address has its [server] connections_per_address")
             return
         if connections.full and not connections.make_room():
             self._refuse(peer, "too many connections are open and none is idle")

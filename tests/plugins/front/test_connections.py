@@ -23,6 +23,7 @@ from .raw import ECHO, say, upgrade
 
 GET = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 WAIT = b"GET /v1/wait HTTP/1.1\r\nHost: localhost\r\n\r\n"
+WHOLE = b"GET /v1/stream/three HTTP/1.1\r\nHost: localhost\r\n\r\n"
 STREAM = b"GET /v1/stream/endless HTTP/1.1\r\nHost: localhost\r\n\r\n"
 CLOSE = b"\x88\x82\0\0\0\0\x03\xe8"
 
@@ -299,6 +300,18 @@ async def break_off_a_stream(enter: Enter, front: Running) -> None:
     writer.transport.abort()
 
 
+async def read_a_stream(enter: Enter, front: Running) -> None:
+    reader, writer = await enter(front, WHOLE)
+    await reader.readuntil(b"data: 2")
+    writer.close()
+
+
+async def read_a_stream_of_quart(enter: Enter, front: Running) -> None:
+    reader, writer = await enter(front, WHOLE.replace(b"/v1", b"/api"))
+    await reader.readuntil(b"data: 2")
+    writer.close()
+
+
 async def talk_nonsense(_: Enter, front: Running) -> None:
     await say(front, b"NONSENSE\r\n\r\n")
 
@@ -328,6 +341,8 @@ async def close_a_socket(enter: Enter, front: Running) -> None:
     [
         leave_after_an_answer,
         break_off_a_stream,
+        read_a_stream,
+        read_a_stream_of_quart,
         talk_nonsense,
         reset_a_socket,
         drop_a_socket,
