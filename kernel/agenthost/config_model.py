@@ -127,11 +127,12 @@ class WebSection(Table):
 
 
 class ServerSection(Table):
-    """``[server]``: names and origins that may reach the API besides loopback."""
+    """``[server]``: who may reach the API besides loopback, and how often at once."""
 
     allowed_hosts: Names = ()
     allowed_origins: Names = ()
     cors_origins: Names = ()
+    connections_per_address: Positive = 256
 
 
 class OpenAISection(Table):

@@ -50,10 +50,16 @@ class Tickets:
         self._waiting[ticket] = (self._monotonic() + self.lifetime, principal)
         return ticket
 
+    def holder(self, ticket: str) -> Principal | None:
+        """Tell whom a ticket stands for; None when it is unknown, used or too old."""
+        expires, principal = self._waiting.get(ticket, (0.0, None))
+        return principal if self._monotonic() < expires else None
+
     def redeem(self, ticket: str) -> Principal | None:
         """Take the ticket; None when it is unknown, used or too old."""
-        expires, principal = self._waiting.pop(ticket, (0.0, None))
-        return principal if self._monotonic() < expires else None
+        principal = self.holder(ticket)
+        self._waiting.pop(ticket, None)
+        return principal
 
 
 @lru_cache(maxsize=1024)
@@ -86,7 +92,8 @@ class Access:
         if not self._expected:
             return self._by_address(client)
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        offered = given.strip().encode("latin-1")
+        # Bare strip() also takes two bytes that end letters of UTF-8.
+        offered = given.strip(" \t").encode("latin-1")
         if hmac.compare_digest(offered, self._expected) and scheme.lower() == "bearer":
             return KEY_HOLDER
         raise Unauthenticated(_WRONG_KEY)
@@ -94,17 +101,22 @@ class Access:
     def identify_socket(
         self, client: str, headers: Mapping[str, str], ticket: str | None
     ) -> Principal:
-        """Find who asks for a WebSocket; a ticket stands for the key.
+        """Find who asks for a WebSocket; a ticket stands for the key, and stays good.
 
         Raises:
             Unauthenticated: As for :meth:`identify`, or the ticket is no good.
         """
         if ticket is None or not self._expected:
             return self.identify(client, headers)
-        principal = self._tickets.redeem(ticket)
+        principal = self._tickets.holder(ticket)
         if principal is None:
             raise Unauthenticated(_WRONG_TICKET)
         return principal
+
+    def redeem(self, ticket: str | None) -> None:
+        """Use a ticket up, if there is one."""
+        if ticket is not None:
+            self._tickets.redeem(ticket)
 
     def identify_public(self, client: str, headers: Mapping[str, str]) -> Principal:
         """Find who asks for something public; whoever is not known is anonymous."""

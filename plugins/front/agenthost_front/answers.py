@@ -24,10 +24,19 @@ from pydantic_core import to_jsonable_python
 from .asgi import Headers
 
 JSON_TYPE = (b"content-type", b"application/json")
+UPGRADE: Headers = [(b"upgrade", b"websocket"), (b"sec-websocket-version", b"13")]
 RETRY_AFTER = (b"retry-after", b"60")
 CHALLENGE = (b"www-authenticate", b"Bearer")
 NO_FACTS: Mapping[str, str] = MappingProxyType({})
+NO_CODING = (b"accept-encoding", b"identity")
 INTERNAL = "internal error; the daemon's log has it under this x-request-id"
+
+_SERVER_ERRORS = {
+    400: ("bad_request", "the request is not proper HTTP/1.1"),
+    426: ("upgrade_required", "this is a WebSocket; ask for it with an upgrade"),
+    431: ("headers_too_large", "the headers are over 16 KiB; send fewer"),
+    501: ("not_implemented", "transfer-encoding: only chunked is known here"),
+}
 
 _log = logging.getLogger("agenthost.front")
 
@@ -53,6 +62,13 @@ class BodyTimeout(AgentHostError):
 
     status = 408
     code = "request_timeout"
+
+
+class Encoded(AgentHostError):
+    """The body has a coding that is not read here."""
+
+    status = 415
+    code = "unsupported_encoding"
 
 
 def to_json(value: Any) -> bytes:
@@ -137,6 +153,8 @@ def _remedies(error: AgentHostError) -> Headers:
         return [CHALLENGE]
     if error.retry_in is not None:
         return [(b"retry-after", b"%d" % error.retry_in)]
+    if isinstance(error, Encoded):
+        return [NO_CODING]
     return []
 
 
@@ -147,3 +165,25 @@ def http_error(status: int, message: str, headers: Mapping[str, str]) -> Plain:
     )
     pairs = [(k.lower().encode(), v.encode("latin-1")) for k, v in headers.items()]
     return Plain(status, error_body(message, code), [JSON_TYPE, *pairs])
+
+
+def server_error(status: int, fault: str = "") -> Plain:
+    """A whole answer, lengths and all, where no application answers; it is the last."""
+    code, text = _SERVER_ERRORS.get(status, ("internal", INTERNAL))
+    body = error_body(fault or text, code)
+    headers = [JSON_TYPE, (b"content-length", b"%d" % len(body))]
+    if status == 426:
+        headers += [*UPGRADE, (b"connection", b"upgrade, close")]
+    else:
+        headers.append((b"connection", b"close"))
+    return Plain(status, body, headers)
+
+
+def socket_only(method: str, path: str) -> Plain:
+    """The answer to a plain request where a WebSocket is served."""
+    if method in {"GET", "HEAD"}:
+        code, text = _SERVER_ERRORS[426]
+        headers = [JSON_TYPE, *UPGRADE, (b"connection", b"upgrade")]
+        return Plain(426, error_body(text, code), headers)
+    text = f"method {method} is not allowed for {path}: it is a WebSocket"
+    return http_error(405, text, {"Allow": "GET"})

@@ -6,7 +6,7 @@ import asyncio
 
 from agenthost import TooLarge
 
-from .answers import BodyTimeout
+from .answers import BodyTimeout, Encoded
 from .asgi import Event, Receive
 from .dispatch import WRITES, Exchange
 
@@ -15,7 +15,7 @@ _LINGER_SECONDS = 1.0
 
 
 def has_body(exchange: Exchange) -> bool:
-    """Tell whether a body may come; HTTP/2 need not announce one."""
+    """Tell whether a body may come."""
     headers = exchange.headers
     return (
         exchange.method in WRITES
@@ -33,6 +33,17 @@ def check_length(exchange: Exchange, limit: int) -> None:
     length = exchange.headers.get("content-length", "0")
     if length.isdigit() and int(length) > limit:
         raise _too_large(limit)
+
+
+def check_coding(exchange: Exchange) -> None:
+    """Refuse a body that is compressed.
+
+    Raises:
+        Encoded: It is.
+    """
+    coding = exchange.headers.get("content-encoding", "identity")
+    if coding.lower() not in {"identity", ""}:
+        raise Encoded(f"content-encoding: {coding[:64]!r} is not read here; send none")
 
 
 async def read(receive: Receive, limit: int, seconds: float) -> bytes | None:
@@ -96,6 +107,8 @@ class Replay:
             if not self._left or self._waiting is None or self._waiting.uncancel():
                 raise
             message = {"type": "http.disconnect"}
+        finally:
+            self._waiting = None
         self.gone = self.gone or message["type"] == "http.disconnect"
         return message
 

@@ -64,6 +64,9 @@ class QuartFront:
             ConfigError: The address cannot be listened on.
         """
         self._gate.listen_on(host)
+        # The application waits until it is needed, unless a plugin has asked for it.
+        if self._mounted.made:
+            await self._mounted.ready()
         return await self._server.start(host, port)
 
     async def warm_up(self) -> None:
@@ -78,6 +81,7 @@ class QuartFront:
         """End what still runs and stop the server; the store may close after it."""
         await self._shutdown.finish()
         await self._server.stop()
+        await self._mounted.stop()
 
     def _count_panic(self) -> None:
         self.panics += 1

@@ -64,7 +64,7 @@ class Sender:
     def __init__(self, send: Send, path: str, request_id: str) -> None:
         self.started = False
         self.extra: Headers = [*CONSTANT, (b"x-request-id", request_id.encode())]
-        self.target = send
+        self._target = send
         self._dropped = _OURS
         if path.startswith(PRIVATE):
             self.extra.append(NO_STORE)
@@ -75,7 +75,7 @@ class Sender:
         if message["type"] in _STARTS:
             await self._start(message)
             return
-        await self.target(message)
+        await self._target(message)
         if message.get("more_body") or message["type"] == "websocket.send":
             # A source that never suspends would starve everybody else.
             await asyncio.sleep(0)
@@ -85,7 +85,11 @@ class Sender:
         headers = self._own(message.get("headers", ())) + self.extra
         # Stays set in this exchange's task: a refused upgrade is written later.
         answered_by_layer.set(True)
-        await self.target({**message, "headers": headers})
+        try:
+            await self._target({**message, "headers": headers})
+        except BaseException:
+            answered_by_layer.set(False)
+            raise
 
     def _own(self, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
         return [pair for pair in headers if pair[0].lower() not in self._dropped]

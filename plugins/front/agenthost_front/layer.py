@@ -12,9 +12,9 @@ from uuid import uuid4
 
 from agenthost import EventStream
 
-from .answers import ErrorMap, Plain
+from .answers import ErrorMap, Plain, socket_only
 from .asgi import Event, Receive, Scope, Send
-from .bodies import Replay, check_length, discard, has_body, read
+from .bodies import Replay, check_coding, check_length, discard, has_body, read
 from .dispatch import EXCHANGE, Bound, Dispatcher, Exchange
 from .gate import DEFAULT_COST, Gate, open_exchange
 from .headers import Sender
@@ -57,10 +57,7 @@ class Layer:
         self._errors = errors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve an HTTP request, a WebSocket or the lifespan."""
-        if scope["type"] == "lifespan":
-            await self._lifespan(receive, send)
-            return
+        """Serve an HTTP request or a WebSocket."""
         request_id = str(uuid4())
         sender = Sender(send, scope["path"], request_id)
         exchange = open_exchange(scope, request_id)
@@ -75,15 +72,8 @@ class Layer:
         finally:
             if task is not None:
                 del self.running[task]
-
-    async def _lifespan(self, receive: Receive, send: Send) -> None:
-        """Begin at once; the application waits, unless a plugin has asked for it."""
-        while (await receive())["type"] != "lifespan.shutdown":
-            if self._mounted.made:
-                await self._mounted.ready()
-            await send({"type": "lifespan.startup.complete"})
-        await self._mounted.stop()
-        await send({"type": "lifespan.shutdown.complete"})
+            # A cancelled task holds this frame: its name would make a ring.
+            del task
 
     async def _http(
         self, exchange: Exchange, scope: Scope, receive: Receive, sender: Sender
@@ -121,6 +111,9 @@ class Layer:
         if route is not None and route.public:
             identify = gate.access.identify_public
         exchange.principal = identify(exchange.client, exchange.headers)
+        check_coding(exchange)
+        if match is None and self._mounted.find_socket(exchange.path):
+            return socket_only(exchange.method, exchange.path)
         return None
 
     def _limit(self, match: Match | None) -> int:

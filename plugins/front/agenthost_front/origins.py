@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
-from urllib.parse import urlsplit
 
 from agenthost import Denied
 
@@ -14,6 +14,12 @@ from .asgi import Headers
 from .settings import FrontSettings
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+# By hand: urlsplit reads "[::1].evil.example" as "::1".
+_HOST = re.compile(
+    r"(?:\[(?P<address>[0-9A-Fa-f:.]+(?:%[\w.~-]+)?)\]|(?P<name>[\w.~-]+))"
+    r"(?::(?P<port>\d{0,5}))?",
+    re.ASCII,
+)
 _VARY = (b"vary", b"origin")
 
 
@@ -115,12 +121,10 @@ def is_preflight(method: str, headers: Mapping[str, str]) -> bool:
 @lru_cache(maxsize=256)
 def hostname(host: str) -> str:
     """The name or address in a ``Host`` header, lower case, "" when it is none."""
-    try:
-        parts = urlsplit(f"//{host}")
-        _ = parts.port
-    except ValueError:
+    match = _HOST.fullmatch(host)
+    if match is None or int(match["port"] or 0) > 65_535:
         return ""
-    return parts.hostname or "" if parts.netloc == host and "@" not in host else ""
+    return (match["address"] or match["name"]).lower()
 
 
 def is_loopback_name(name: str) -> bool:

@@ -23,6 +23,10 @@ class FrontSettings:
         cors_origins: Origins that browsers may let read answers; all they need.
         body_limit: Bytes of a body where the route names no limit of its own.
         sockets_per_client: Open WebSockets from one address.
+        connections: Open connections in all; 0 is most of what the process may open.
+        connections_per_address: Open connections from one address, this machine's
+            own apart; IPv6 counts by /64.
+        connection_idle: Seconds without a whole request before one is closed.
         body_timeout: Seconds for a whole body to arrive.
         keep_alive: Seconds of silence before a stream gets a comment.
         socket_idle: Seconds without a message before a WebSocket is closed.
@@ -38,6 +42,9 @@ class FrontSettings:
     cors_origins: tuple[str, ...] = ()
     body_limit: int = 1024 * 1024
     sockets_per_client: int = 64
+    connections: int = 0
+    connections_per_address: int = 256
+    connection_idle: float = 20.0
     body_timeout: float = 15.0
     keep_alive: float = 15.0
     socket_idle: float = 1800.0
@@ -60,4 +67,5 @@ def settings_of(daemon: Daemon) -> FrontSettings:
         allowed_hosts=config.server.allowed_hosts,
         allowed_origins=config.server.allowed_origins,
         cors_origins=config.server.cors_origins,
+        connections_per_address=config.server.connections_per_address,
     )

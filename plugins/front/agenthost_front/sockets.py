@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from agenthost import (
     AgentHostError,
@@ -14,15 +15,9 @@ from agenthost import (
     SocketClosed,
     authorize,
 )
-from hypercorn.protocol.ws_stream import (
-    FrameTooLargeError,
-    WebsocketBuffer,
-    WSStream,
-)
-from wsproto.events import Message
 
 from .answers import ErrorMap, Plain
-from .asgi import Receive, Scope
+from .asgi import Event, Receive, Scope
 from .dispatch import BoundSocket, Exchange, read_values
 from .gate import DEFAULT_COST, Gate
 from .headers import Sender
@@ -31,7 +26,7 @@ from .mounting import Mounted
 if TYPE_CHECKING:
     from agenthost import Daemon
 
-FRAME_LIMIT = 64 * 1024
+FRAME_LIMIT = 512 * 1024
 WAITING_FRAMES = 16
 
 NORMAL, GOING_AWAY, UNSUPPORTED, TOO_BIG, FAILED = 1000, 1001, 1003, 1009, 1011
@@ -50,12 +45,14 @@ class OpenSocket:
         self._send = sender
         self._settings = gate.settings
         self._inbox: asyncio.Queue[str | None] = asyncio.Queue(WAITING_FRAMES)
+        self._waiting = 0
+        self._room = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
         self._handler = asyncio.current_task()
 
     async def accept(self) -> None:
         """Finish the handshake."""
-        await self._send({"type": "websocket.accept"})
+        await self._say({"type": "websocket.accept"}, self._settings.peer_timeout)
         self.accepted = True
         self._pump = asyncio.create_task(self._read())
 
@@ -63,39 +60,41 @@ class OpenSocket:
         """The next text frame, None when the peer has gone."""
         if self.closed and self._inbox.empty():
             return None
-        return await self._inbox.get()
+        text = await self._inbox.get()
+        self._waiting -= len(text or "")
+        self._room.set()
+        return text
 
     async def send(self, text: str) -> None:
         """Send a text frame; SocketClosed when the peer has gone or reads nothing."""
         if self.closed:
             raise SocketClosed
-        try:
-            async with asyncio.timeout(self._settings.peer_timeout):
-                await self._send({"type": "websocket.send", "text": text})
-        except TimeoutError as error:
-            self._ended()
-            raise SocketClosed from error
+        message = {"type": "websocket.send", "text": text}
+        await self._say(message, self._settings.peer_timeout)
 
     async def close(self, code: int = NORMAL) -> None:
         """End it; idempotent."""
         if self.closed or not self.accepted:
             return
         self._ended()
+        with suppress(SocketClosed):
+            await self._say({"type": "websocket.close", "code": code}, 1)
+
+    async def _say(self, message: Event, seconds: float) -> None:
         try:
-            async with asyncio.timeout(1):
-                await self._send({"type": "websocket.close", "code": code})
-        except TimeoutError:
-            return
+            async with asyncio.timeout(seconds):
+                await self._send(message)
+        except (TimeoutError, ConnectionError) as error:
+            self._ended()
+            raise SocketClosed from error
 
     def release(self) -> None:
         """Stop reading; the handler has ended."""
         self.closed = True
         if self._pump is not None:
             self._pump.cancel()
-
-    def overflowed(self) -> None:
-        """Note that the server refused a frame; it has sent the close frame."""
-        self._ended()
+        # A cancelled task keeps the frames it was cancelled in, and they hold us.
+        self._pump = self._handler = None
 
     async def _read(self) -> None:
         while not self.closed:
@@ -106,9 +105,12 @@ class OpenSocket:
     async def _next(self) -> int | None:
         try:
             async with asyncio.timeout(self._settings.socket_idle):
-                message = await self._receive()
+                return await self._keep(await self._receive())
         except TimeoutError:
             return GOING_AWAY
+
+    async def _keep(self, message: Event) -> int | None:
+        """Put a frame into the inbox and wait until there is room for another."""
         if message["type"] == "websocket.disconnect":
             self._ended()
             return None
@@ -118,6 +120,10 @@ class OpenSocket:
         if len(text) * 4 > FRAME_LIMIT and len(text.encode()) > FRAME_LIMIT:
             return TOO_BIG
         await self._inbox.put(text)
+        self._waiting += len(text)
+        while self._waiting > FRAME_LIMIT and not self.closed:
+            self._room.clear()
+            await self._room.wait()
         return None
 
     def _ended(self) -> None:
@@ -131,23 +137,6 @@ class OpenSocket:
             loop = asyncio.get_running_loop()
             timer = loop.call_later(self._settings.grace, self._handler.cancel)
             self._handler.add_done_callback(lambda _: timer.cancel())
-
-
-class _Inbox(WebsocketBuffer):
-    """Hypercorn goes on storing a message that it refused; this one drops it."""
-
-    def __init__(self, socket: OpenSocket) -> None:
-        super().__init__(FRAME_LIMIT)
-        self._socket = socket
-
-    def extend(self, event: Message[Any]) -> None:
-        """Take a piece of a message."""
-        if self.length + len(event.data) > self.max_length:
-            self.clear()
-            self.length = self.max_length
-            self._socket.overflowed()
-            raise FrameTooLargeError
-        super().extend(event)
 
 
 class Sockets:
@@ -169,16 +158,12 @@ class Sockets:
         """Take an upgrade, or refuse it with a JSON error."""
         await receive()
         try:
-            bound, texts = self._enter(exchange, scope)
-            values = read_values(bound.converters, texts)
+            bound, values = self._enter(exchange, scope)
         except Exception as error:  # noqa: BLE001 - every refusal becomes an answer
             plain = self._errors.answer(error, exchange.request_id)
             await _refuse(plain, sender)
             return
         socket = OpenSocket(exchange.call(self._daemon), receive, sender, self._gate)
-        stream = getattr(sender.target, "__self__", None)
-        if isinstance(stream, WSStream):
-            stream.buffer = _Inbox(socket)
         self._per_client[exchange.client] += 1
         self.open.add(socket)
         try:
@@ -192,20 +177,32 @@ class Sockets:
         """Close all of them: the daemon is going away."""
         await asyncio.gather(*(socket.close(GOING_AWAY) for socket in self.open))
 
-    def _enter(self, exchange: Exchange, scope: Scope) -> tuple[BoundSocket, list[str]]:
+    def _enter(
+        self, exchange: Exchange, scope: Scope
+    ) -> tuple[BoundSocket, dict[str, object]]:
+        gate = self._gate
         match = self._mounted.find_socket(exchange.path)
         cost = match[0].route.cost if match is not None else DEFAULT_COST
-        self._gate.admit(exchange, scope, cost)
+        gate.admit(exchange, scope, cost)
         ticket = exchange.query.pop("ticket", None)
-        exchange.principal = self._gate.access.identify_socket(
+        exchange.principal = gate.access.identify_socket(
             exchange.client, exchange.headers, ticket
         )
         if match is None:
-            raise NotFound("WebSocket", exchange.path)
-        if self._per_client[exchange.client] >= self._gate.settings.sockets_per_client:
+            raise self._missing(exchange.path)
+        if self._per_client[exchange.client] >= gate.settings.sockets_per_client:
             raise RateLimited("too many open WebSockets from your address; close some")
         authorize(exchange.principal, "route", match[0].route.scope)
-        return match
+        values = read_values(match[0].converters, match[1])
+        # Last, so that a mistake does not cost a ticket; nothing was awaited since it
+        # was found good, so it lets in one.
+        gate.access.redeem(ticket)
+        return match[0], values
+
+    def _missing(self, path: str) -> NotFound:
+        if self._mounted.find("GET", path) is None:
+            return NotFound("WebSocket", path)
+        return NotFound("WebSocket", f"{path}; it is served without an upgrade")
 
     async def _handle(
         self,
@@ -231,12 +228,8 @@ class Sockets:
 
 
 async def _refuse(plain: Plain, sender: Sender) -> None:
-    headers = [*plain.headers, (b"content-length", b"%d" % len(plain.body))]
-    await sender(
-        {
-            "type": "websocket.http.response.start",
-            "status": plain.status,
-            "headers": headers,
-        }
-    )
-    await sender({"type": "websocket.http.response.body", "body": plain.body})
+    start = {"type": "websocket.http.response.start", "status": plain.status}
+    length = (b"content-length", b"%d" % len(plain.body))
+    with suppress(ConnectionError):
+        await sender({**start, "headers": [*plain.headers, length]})
+        await sender({"type": "websocket.http.response.body", "body": plain.body})

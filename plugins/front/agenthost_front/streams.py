@@ -55,8 +55,11 @@ class Departure:
             self._timer.cancel()
         if self._watch is not None:
             self._watch.cancel()
-        if self.gone and self._served is not None and kind is asyncio.CancelledError:
-            return self._served.uncancel() == 0
+        served = self._served
+        # A cancelled task holds its frame, and the frame holds us: no ring is left.
+        self._watch = self._served = None
+        if self.gone and served is not None and kind is asyncio.CancelledError:
+            return served.uncancel() == 0
         return False
 
     def _begin(self) -> None:

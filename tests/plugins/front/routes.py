@@ -134,6 +134,8 @@ def add_endings(group: RouteGroup, seen: Seen, at: str, *, direct: bool) -> None
 
     @group.get(f"{at}/fail/<kind>", scope="x:read", direct=direct)
     async def fail(call: Call, kind: str) -> Answer:
+        if kind == "header":
+            return Reply(b"", headers={"x-odd": "a\nb"})
         raise {
             "missing": NotFound("thing", "x"),
             "conflict": Conflict("it is there already"),

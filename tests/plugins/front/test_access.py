@@ -97,6 +97,12 @@ REBINDING = [
     {"host": "[::ffff:10.0.0.1]"},
     {"host": "0.0.0.0"},
     {"host": "localhost:4200, evil.example"},
+    {"host": "[::1].evil.example"},
+    {"host": "[::1]evil"},
+    {"host": "[::1"},
+    {"host": "::1"},
+    {"host": "localhost:65536"},
+    {"host": "localhost:1:2"},
 ]
 FORGED = [
     {"origin": "https://evil.example"},
@@ -105,6 +111,9 @@ FORGED = [
     {"origin": "http://localhost.evil.example"},
     {"origin": "http://127.0.0.1@evil.example"},
     {"origin": "chrome-extension://abcdef"},
+    {"origin": "http://[::1].evil.example"},
+    {"origin": "http://[::1]evil"},
+    {"origin": "http://localhost:4200/evil.example"},
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from uuid import UUID, uuid4
 
@@ -109,9 +110,10 @@ async def test_the_request_guard_hears_the_cost_of_the_route(
 async def test_the_servers_own_400_carries_the_headers(open_front: Running) -> None:
     reader, writer = await asyncio.open_connection(open_front.host, open_front.port)
     writer.write(b"NONSENSE\r\n\r\n")
-    head = (await reader.read()).decode()
+    head, _, body = (await reader.read()).decode().partition("\r\n\r\n")
     writer.close()
     assert head.startswith("HTTP/1.1 400")
+    assert set(json.loads(body)) == {"error", "code"}
     lines = [line.split(": ", 1) for line in head.split("\r\n")[1:] if line]
     check_headers(httpx.Headers([(k, v) for k, v in lines]))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from collections.abc import AsyncIterator
 
 import pytest
@@ -86,3 +87,30 @@ async def test_a_client_that_leaves_in_its_body_leaves_nothing(
     await until(lambda: bool(open_front.front.asgi.running))
     writer.close()
     await until(lambda: not open_front.front.asgi.running)
+
+
+@pytest.mark.parametrize("at", PREFIXES)
+@pytest.mark.parametrize("coding", ["gzip", "br", "identity, gzip", "nonsense"])
+async def test_a_compressed_body_is_refused_by_name(
+    open_front: Running, at: str, coding: str
+) -> None:
+    answer = await open_front.client.post(
+        f"{at}/greet",
+        content=gzip.compress(b'{"message":"a"}'),
+        headers={"content-type": "application/json", "content-encoding": coding},
+    )
+    assert answer.status_code == 415
+    assert answer.json()["error"].startswith("content-encoding: ")
+    assert answer.json()["code"] == "unsupported_encoding"
+    assert answer.headers["accept-encoding"] == "identity"
+
+
+@pytest.mark.parametrize("at", PREFIXES)
+async def test_a_body_may_say_that_it_is_not_compressed(
+    open_front: Running, at: str
+) -> None:
+    headers = {"content-encoding": "identity"}
+    answer = await open_front.client.post(
+        f"{at}/greet", json={"message": "a"}, headers=headers
+    )
+    assert answer.status_code == 201

@@ -1,0 +1,184 @@
+"""HTTP/1.1 as Hypercorn speaks it, made strict, and its own refusals made JSON.
+
+A proxy in front that reads a request differently than we do can be made to pass on a
+second request inside the first. So what h11 forgives is refused here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import h11
+from hypercorn.events import Event as WireEvent
+from hypercorn.protocol.events import Request
+from hypercorn.protocol.h11 import STREAM_ID, H11Protocol, H11WSConnection
+from hypercorn.protocol.http_stream import ASGIHTTPState, HTTPStream
+from hypercorn.typing import ConnectionState
+
+from .answers import server_error
+from .frames import SocketStream, send_whole
+
+if TYPE_CHECKING:
+    from .connection import Connection, Site
+
+HEAD_LIMIT = 16 * 1024
+_HEAD_END = re.compile(rb"\n\r?\n")
+_LOOSE = re.compile(rb"(?<!\r)\n|\n[ \t]")
+_ONCE = (b"authorization", b"content-type", b"host", b"origin")
+
+
+class Peers(NamedTuple):
+    """The two ends of a connection, each an address and a port."""
+
+    client: tuple[str, int]
+    server: tuple[str, int]
+
+
+class StrictWire(h11.Connection):
+    """h11 without what it forgives; ``fault`` and ``method`` tell what was refused."""
+
+    fault = ""
+    method = b""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT)
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """Read on.
+
+        Raises:
+            RemoteProtocolError: The peer does not speak proper HTTP/1.1.
+        """
+        if self.their_state is h11.IDLE:
+            self._check_lines(self.trailing_data[0])
+        try:
+            event = super().next_event()
+        except h11.RemoteProtocolError as error:
+            # One of its frames holds the error: a ring that would keep all of them.
+            raise error.with_traceback(None) from None
+        if isinstance(event, h11.Request):
+            self._check(event)
+        return event
+
+    def _check_lines(self, received: bytes) -> None:
+        blank = _HEAD_END.search(received)
+        if blank is None:
+            return
+        # h11 measures only a head that comes in pieces.
+        if blank.end() > HEAD_LIMIT:
+            raise h11.RemoteProtocolError("too long", error_status_hint=431)
+        if _LOOSE.search(received, 0, blank.end()):
+            self._refuse("every header is one line, and every line ends with CR LF")
+
+    def _check(self, request: h11.Request) -> None:
+        self.method = request.method
+        names = [name for name, _ in request.headers]
+        if request.http_version not in {b"1.1", b"1.0"}:
+            self._refuse("the version is not HTTP/1.1; others are not served here")
+        if not request.method.isupper():
+            self._refuse("a method is written in capitals")
+        for name in _ONCE:
+            if names.count(name) > 1:
+                self._refuse(f"{name.decode()}: given more than once; send it once")
+        if b"transfer-encoding" in names:
+            if b"content-length" in names:
+                self._refuse("content-length: not beside transfer-encoding; send one")
+            if request.http_version == b"1.0":
+                self._refuse("transfer-encoding: HTTP/1.0 has none; use HTTP/1.1")
+
+    def _refuse(self, fault: str) -> None:
+        self.fault = fault
+        raise h11.RemoteProtocolError(fault)
+
+
+class Http1(H11Protocol):
+    """One connection's HTTP/1.1; an upgrade leads to a WebSocket and nothing else."""
+
+    connection: h11.Connection | H11WSConnection
+
+    def __init__(
+        self,
+        site: Site,
+        tasks: Connection,
+        peers: Peers,
+        send: Callable[[WireEvent], Awaitable[None]],
+    ) -> None:
+        super().__init__(
+            cast("Any", site.app),
+            site.config,
+            site.context,
+            cast("Any", tasks),
+            ConnectionState({}),
+            False,  # noqa: FBT003 - no TLS; Hypercorn's signature
+            peers.client,
+            peers.server,
+            send,
+        )
+        self.connection = StrictWire()
+
+    async def _check_protocol(self, event: h11.Request) -> None:
+        """Go on: Hypercorn would turn to HTTP/2 here, which needs TLS with us."""
+
+    async def _create_stream(self, request: h11.Request) -> None:
+        kind: type[SocketStream | RequestStream] = RequestStream
+        if _is_upgrade(request):
+            kind = SocketStream
+        self.stream = kind(
+            self.app,
+            self.config,
+            self.context,
+            self.task_group,
+            self.ssl,
+            self.client,
+            self.server,
+            self.stream_send,
+            STREAM_ID,
+        )
+        if kind is SocketStream:
+            self.connection = H11WSConnection(cast("h11.Connection", self.connection))
+        await self.stream.handle(
+            Request(
+                STREAM_ID,
+                list(request.headers),
+                request.http_version.decode(),
+                request.method.decode(),
+                request.target,
+                self.connection_state,
+            )
+        )
+        self.keep_alive_requests += 1
+
+    async def _send_error_response(self, status_code: int) -> None:
+        wire = cast("StrictWire", self.connection)
+        plain = server_error(status_code, wire.fault)
+        headers = [*plain.headers, *self.config.response_headers("h11")]
+        await self._send_h11_event(
+            h11.Response(status_code=status_code, headers=headers)
+        )
+        if wire.method != b"HEAD":
+            await self._send_h11_event(h11.Data(data=plain.body))
+        await self._send_h11_event(h11.EndOfMessage())
+
+
+class RequestStream(HTTPStream):
+    """A request; an application that never answers is answered for in JSON."""
+
+    async def _send_error_response(self, status_code: int) -> None:
+        head = self.scope["method"] == "HEAD"
+        await send_whole(self, server_error(status_code), head=head)
+        self.state = ASGIHTTPState.CLOSED
+
+
+def _is_upgrade(request: h11.Request) -> bool:
+    if request.method != b"GET":
+        return False
+    upgrade = connection = b""
+    for name, value in request.headers:
+        if name == b"upgrade":
+            upgrade = value.lower()
+        elif name == b"connection":
+            connection = value.lower()
+    tokens = [token.strip() for token in connection.split(b",")]
+    return upgrade == b"websocket" and b"upgrade" in tokens

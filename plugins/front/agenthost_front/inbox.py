@@ -1,0 +1,60 @@
+"""Between the bytes of an exchange and the application that serves it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+from .asgi import ASGIApp, Event, Receive, Scope, Send
+
+_ENDS = frozenset({"http.disconnect", "websocket.disconnect"})
+
+_log = logging.getLogger("agenthost.front.server")
+
+
+class Inbox:
+    """What one application has not received yet.
+
+    Who brings more than ``limit`` messages waits, but never the one with the end:
+    nobody else would tell an application that its client has gone.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._messages: deque[Event] = deque()
+        self._some = asyncio.Event()
+        self._room = asyncio.Event()
+
+    async def put(self, message: Event) -> None:
+        """Add a message, and wait while there are too many."""
+        self._messages.append(message)
+        self._some.set()
+        if len(self._messages) > self._limit and message["type"] not in _ENDS:
+            self._room.clear()
+            await self._room.wait()
+
+    async def get(self) -> Event:
+        """The next message."""
+        while not self._messages:
+            self._some.clear()
+            await self._some.wait()
+        self._room.set()
+        return self._messages.popleft()
+
+
+async def serve(
+    app: ASGIApp,
+    scope: Scope,
+    receive: Receive,
+    send: Callable[[Event | None], Awaitable[None]],
+) -> None:
+    """Run an application for one exchange; its fault ends that exchange alone."""
+    try:
+        await app(scope, receive, cast("Send", send))
+    except Exception:  # noqa: BLE001 - a plugin's fault ends its request alone
+        _log.exception("unhandled error in the application")
+    finally:
+        await send(None)
