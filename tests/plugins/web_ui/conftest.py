@@ -13,7 +13,14 @@ import pytest
 from .fake_daemon import FakeDaemon, running
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request
+    from playwright.sync_api import (
+        Browser,
+        ConsoleMessage,
+        Error,
+        Locator,
+        Page,
+        Request,
+    )
 
 ARGUMENTS = [
     "--headless",
@@ -67,9 +74,14 @@ class Watched:
             text for text in self.complaints if not any(word in text for word in words)
         ]
 
+    @property
+    def field(self) -> Locator:
+        """Where messages are written."""
+        return self.page.get_by_placeholder("Message ")
+
     def say(self, text: str) -> None:
         """Send a message as a person does."""
-        self.page.get_by_role("combobox", name="Message").fill(text)
+        self.field.fill(text)
         self.page.get_by_role("button", name="Send").click()
 
 

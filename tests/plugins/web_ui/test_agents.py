@@ -40,7 +40,7 @@ def test_an_empty_daemon_leads_to_the_first_conversation(watched: Watched) -> No
     page.get_by_label("file_write").uncheck()
     page.get_by_role("button", name="Create", exact=True).click()
     expect(page.get_by_role("heading", name="Talk to helper")).to_be_visible()
-    expect(page.get_by_role("combobox", name="Message helper")).to_be_focused()
+    expect(page.get_by_role("textbox", name="Message helper")).to_be_focused()
     manifest = tomllib.loads(watched.daemon.manifests[0])
     assert manifest["name"] == "helper"
     assert manifest["model"]["provider"] == "acme"
