@@ -55,7 +55,7 @@ function AgentRow({ agent, chosen, answering, actions }) {
       aria-current=${chosen ? "true" : undefined}
       onClick=${choose}
     >
-      <span class=${`dot ${condition.toLowerCase()}`} title=${condition}></span>
+      <span class=${`dot ${condition.toLowerCase()}`} title=${condition} aria-hidden="true"></span>
       <span class="agent-words">
         <span class="agent-name">${agent.name}</span>
         <span class="agent-model">${agent.model_name}</span>
