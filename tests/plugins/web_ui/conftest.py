@@ -126,5 +126,6 @@ def watched(browser: Browser, daemon: FakeDaemon) -> Iterator[Watched]:
 def chat(watched: Watched) -> Watched:
     """The page with one agent, ready to talk to."""
     watched.daemon.spawn(AGENT)
-    watched.open()
+    chip = watched.open().get_by_role("button", name="What can you do?")
+    chip.and_(watched.page.locator(":enabled")).wait_for()
     return watched

@@ -13,7 +13,6 @@ from .scripted_agent import Frame
 if TYPE_CHECKING:
     from .fake_daemon import FakeDaemon
 
-LONGEST = 65_536
 NOTHING = {"input_tokens": 0, "output_tokens": 0, "iterations": 0, "cost_usd": 0}
 
 
@@ -58,37 +57,38 @@ class Line:
             self._rejoin(frame)
 
     def _message(self, frame: Frame) -> None:
-        content, name = frame["content"], {"id": frame["id"]} if "id" in frame else {}
+        content = frame["content"]
         if content.startswith("/"):
-            self._command(content, name)
+            self._command(content, frame["id"])
         elif self._agent.refusal:
-            refused = {"type": "error", "content": self._agent.refusal}
-            self._outbox.put_nowait({**refused, "code": "conflict", **name})
+            self._refuse(self._agent.refusal, "conflict", frame)
         else:
             turn = self._agent.start(content, self._outbox)
-            turn.watchers[self._outbox] = frame.get("id")
+            turn.watchers[self._outbox] = frame["id"]
 
-    def _command(self, content: str, name: Frame) -> None:
+    def _command(self, content: str, name: str) -> None:
         if content == "/new":
             self._agent.turns.clear()
         said = "Started a new session." if content == "/new" else f"Done: {content}"
-        self._outbox.put_nowait(
-            {"type": "response", "content": said, **NOTHING, **name}
-        )
+        answer = {"type": "response", "content": said, "id": name}
+        self._outbox.put_nowait({**answer, **NOTHING})
 
     def _rejoin(self, frame: Frame) -> None:
         turn = self._found(frame["turn_id"])
         if turn is None:
-            missing = {"type": "error", "content": "no such turn", "code": "not_found"}
-            self._outbox.put_nowait({**missing, "turn_id": frame["turn_id"]})
+            self._refuse("no such turn", "not_found", frame)
         elif frame["type"] == "attach":
-            turn.attach(self._outbox, frame["offset"])
+            turn.attach(self._outbox, frame["id"], frame["offset"])
         elif self._agent.refusal:
-            refused = {"type": "error", "content": self._agent.refusal}
-            self._outbox.put_nowait({**refused, "turn_id": turn.id, "code": "conflict"})
+            self._refuse(self._agent.refusal, "conflict", frame)
         else:
-            turn.watchers[self._outbox] = None
+            turn.watchers[self._outbox] = frame["id"]
             self._agent.run(turn, self._outbox)
 
+    def _refuse(self, why: str, code: str, frame: Frame) -> None:
+        refused = {"type": "error", "content": why, "code": code, "id": frame["id"]}
+        self._outbox.put_nowait(refused)
+
     def _found(self, turn_id: str) -> FakeTurn | None:
-        return next((t for t in self._agent.turns if t.id == turn_id), None)
+        found = (t for t in self._agent.turns if t.id not in self._agent.hidden)
+        return next((turn for turn in found if turn.id == turn_id), None)

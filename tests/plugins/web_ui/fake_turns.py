@@ -27,7 +27,7 @@ class FakeTurn:
         self.stored = True
         self.tries = 0
         self.frames: list[Frame] = []
-        self.watchers: dict[Outbox, str | None] = {}
+        self.watchers: dict[Outbox, str] = {}
 
     @property
     def text(self) -> str:
@@ -57,8 +57,11 @@ class FakeTurn:
             frame["offset"] = len(self.text) + len(frame["content"])
         self._settle(frame)
         self.frames.append(frame)
-        for outbox, name in self.watchers.items():
-            outbox.put_nowait(frame if name is None else {"id": name, **frame})
+        watchers = dict(self.watchers)
+        if frame["type"] in ENDS:
+            self.watchers.clear()
+        for outbox, name in watchers.items():
+            outbox.put_nowait({"id": name, **frame})
 
     def _settle(self, frame: Frame) -> None:
         if frame["type"] == "response":
@@ -67,8 +70,10 @@ class FakeTurn:
             self.status = STATUS_OF_CODE.get(frame.get("code", ""), "failed")
             self.error = frame["content"]
 
-    def attach(self, outbox: Outbox, offset: int) -> None:
+    def attach(self, outbox: Outbox, name: str, offset: int) -> None:
         """Replay what follows the offset, then let the line hear the rest."""
+        if outbox in self.watchers:
+            return
         for frame in self.frames:
             if frame["type"] == "text_delta":
                 behind = frame["offset"] - offset
@@ -76,7 +81,8 @@ class FakeTurn:
                     outbox.put_nowait({**frame, "content": frame["content"][-behind:]})
             elif frame["type"] != "thinking":
                 outbox.put_nowait(frame)
-        self.watchers[outbox] = None
+        if self.status == "running":
+            self.watchers[outbox] = name
 
     def messages(self) -> list[dict[str, Any]]:
         """What the session shows of it; the words of a running turn are not stored."""
@@ -109,11 +115,15 @@ class FakeTurn:
 
 @dataclass
 class FakeAgent:
-    """An agent, its one session, and the lines that follow it."""
+    """An agent, its one session, and the lines that follow it.
+
+    ``refusal`` answers messages and second tries; no line finds a turn in ``hidden``.
+    """
 
     id: str
     manifest: dict[str, Any]
     refusal: str = ""
+    hidden: set[str] = field(default_factory=set)
     turns: list[FakeTurn] = field(default_factory=list)
     followers: set[Outbox] = field(default_factory=set)
     signals: Signals = field(default_factory=Signals)

@@ -67,30 +67,48 @@ def test_a_broken_line_goes_on_where_it_broke(chat: Watched) -> None:
     chat.say("stepwise")
     expect(answer(chat.page)).to_have_text("first half")
     chat.daemon.from_test(chat.daemon.hang_up)
-    expect(chat.page.get_by_role("alert").filter(has_text="Offline")).to_be_visible()
+    banner = chat.page.get_by_role("alert").filter(has_text="Offline")
+    expect(banner).to_be_visible()
+    expect(answer(chat.page)).to_have_text("first half")
+    banner.get_by_role("button", name="Try now").click()
+    expect(banner).to_be_hidden()
+    expect(chat.page.get_by_role("button", name="Stop")).to_be_visible()
     chat.daemon.from_test(agent_of(chat).signals.go_on.set)
     expect(answer(chat.page)).to_contain_text("first half, second half")
     expect(chat.page.get_by_label("You")).to_have_count(1)
-    assert set(attached(chat)) <= {len("first half")}
+    assert attached(chat) == [len("first half")]
     chat.forgive("WebSocket")
 
 
-def test_what_was_missed_is_asked_for(chat: Watched) -> None:
+def test_what_was_missed_is_there_at_the_end(chat: Watched) -> None:
     chat.say("stepwise")
     expect(answer(chat.page)).to_have_text("first half")
     (turn,) = agent_of(chat).turns
+    call = {"tool": "calculate", "id": "c1"}
 
     def miss() -> None:
+        turn.publish({"type": "tool_start", **call, "input": {}})
         watchers, turn.watchers = turn.watchers, {}
+        turn.publish({"type": "tool_end", **call, "result": "42"})
         turn.publish({"type": "text_delta", "content": " 🦊 lost"})
         turn.watchers = watchers
         for outbox in watchers:
-            outbox.put_nowait({"type": "missed", "events": 1, "turn_id": turn.id})
+            outbox.put_nowait({"type": "missed", "events": 2, "turn_id": turn.id})
 
     chat.daemon.from_test(miss)
-    expect(answer(chat.page)).to_have_text("first half 🦊 lost")
+    expect(chat.page.locator("summary")).to_contain_text("running")
     chat.daemon.from_test(agent_of(chat).signals.go_on.set)
     expect(answer(chat.page)).to_contain_text("first half 🦊 lost, second half")
+    expect(chat.page.locator("summary")).to_contain_text("done")
+
+
+def test_a_turn_that_cannot_be_joined_says_so(chat: Watched) -> None:
+    agent = agent_of(chat)
+    ghost = agent.past("go", "", "running")
+    agent.hidden.add(ghost.id)
+    page = chat.open()
+    expect(answer(page)).to_contain_text("no such turn")
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
 
 
 def test_a_second_tab_sees_what_the_first_one_does(chat: Watched) -> None:

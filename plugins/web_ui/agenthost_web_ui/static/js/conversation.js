@@ -130,11 +130,22 @@ export function stopAll(entries) {
  * @returns {Array<object>} the entries with its answer running
  */
 export function runAgain(entries, turn) {
-  return entries.map((entry) =>
-    entry.role === "assistant" && entry.turn === turn
-      ? { ...entry, status: "running", error: null, again: true }
-      : entry,
-  );
+  return patch(entries, turn, { status: "running", error: null, again: true });
+}
+
+/**
+ * Note that frames of a turn were missed: once it has ended, the session tells it all.
+ * @param {Array<object>} entries
+ * @param {string} turn
+ * @returns {Array<object>} the entries with its answer marked
+ */
+export function readAfterwards(entries, turn) {
+  return patch(entries, turn, { reread: true });
+}
+
+function patch(entries, turn, changes) {
+  const answer = answerOf(entries, turn);
+  return answer ? entries.with(entries.indexOf(answer), { ...answer, ...changes }) : entries;
 }
 
 /** The first frame of a turn tells which of our messages it answers. */

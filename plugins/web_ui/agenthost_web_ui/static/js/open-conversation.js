@@ -1,8 +1,17 @@
 /** One open conversation: its history, its line to the agent, its turns. */
 
 import { complaint } from "./api.js";
+import { takeAside } from "./asides.js";
 import { createBatches } from "./batches.js";
-import { answerOf, applyFrame, isLive, note, runAgain, stopAll, userEntry } from "./conversation.js";
+import {
+  answerOf,
+  applyFrame,
+  isLive,
+  readAfterwards,
+  runAgain,
+  stopAll,
+  userEntry,
+} from "./conversation.js";
 import { tooLong } from "./drafts.js";
 import { addCounts } from "./format.js";
 import { knowsMore } from "./history.js";
@@ -10,7 +19,7 @@ import { SessionReader } from "./session-reader.js";
 import { AgentSocket } from "./socket.js";
 
 const STOP_PATIENCE_MS = 5_000;
-const NOT_ARRIVED = "The connection broke before this message arrived. Send it again.";
+const NOT_ARRIVED = "The connection broke before this message arrived; send it again.";
 
 /** What the page shows of an agent, from `open` to `close`; turns go on without it. */
 export class OpenConversation {
@@ -94,7 +103,7 @@ export class OpenConversation {
    * @param {string} turn its id
    */
   resume(turn) {
-    if (!this.#socket.send({ type: "resume", turn_id: turn })) return;
+    if (!this.#ask("resume", turn)) return;
     this.#show(runAgain(this.#entries, turn));
   }
 
@@ -159,7 +168,11 @@ export class OpenConversation {
 
   #attach(turn, offset) {
     if (!turn || this.#followed.has(turn)) return;
-    if (this.#socket.send({ type: "attach", turn_id: turn, offset })) this.#followed.add(turn);
+    if (this.#ask("attach", turn, { offset })) this.#followed.add(turn);
+  }
+
+  #ask(type, turn, more = {}) {
+    return this.#socket.send({ type, turn_id: turn, id: turn, ...more });
   }
 
   #follow(state, error) {
@@ -188,9 +201,9 @@ export class OpenConversation {
       case "turn_started":
         return this.#started(frame.turn_id);
       case "missed":
-        return this.#catchUp(frame.turn_id);
+        return this.#show(readAfterwards(this.#entries, frame.turn_id));
       default:
-        return frame.turn_id ? this.#ofTurn(frame) : this.#aside(frame);
+        return this.#said(frame);
     }
   }
 
@@ -200,16 +213,17 @@ export class OpenConversation {
     return this.#reader.read();
   }
 
-  #catchUp(turn) {
-    this.#followed.delete(turn);
-    this.#attach(turn, answerOf(this.#entries, turn)?.offset ?? 0);
+  /** What is said about a turn; a refusal to join one names it by the frame's id. */
+  #said(frame) {
+    if (frame.turn_id) this.#ofTurn(frame, frame.turn_id);
+    else if (answerOf(this.#entries, frame.id)) this.#ofTurn(frame, frame.id);
+    else if (frame.type === "response" || frame.type === "error") this.#aside(frame);
   }
 
-  #ofTurn(frame) {
-    const { turn_id: turn } = frame;
+  #ofTurn(frame, turn) {
     const before = answerOf(this.#entries, turn);
     this.#followed.add(turn);
-    this.#show(applyFrame(this.#entries, frame));
+    this.#show(applyFrame(this.#entries, { ...frame, turn_id: turn }));
     const answer = answerOf(this.#entries, turn);
     if (!isLive(answer) && isLive(before)) this.#ended(frame, answer);
     if (knowsMore(this.#entries, before, answer)) this.#reader.read();
@@ -222,29 +236,12 @@ export class OpenConversation {
     this.#store.set({ stopping: false, totals: counts });
   }
 
-  /** Frames outside any turn: the answer of a command, or a refusal. */
   #aside(frame) {
-    if (frame.type !== "response" && frame.type !== "error") return;
-    const entries = this.#entries;
-    const asked = entries.find((entry) => answers(frame, entry));
-    if (frame.type === "response") this.#commandDone(asked, frame.content);
-    else if (!asked) this.#show([...entries, note(frame.content, "error")]);
-    else {
-      this.#show(entries.filter((entry) => entry !== asked));
-      this.#drafts.giveBack(this.#id, asked.text, frame.content);
-    }
+    takeAside(frame, {
+      entries: () => this.#entries,
+      show: (entries) => this.#closed || this.#show(entries),
+      read: () => this.#reader.read(),
+      giveBack: (text, problem) => this.#drafts.giveBack(this.#id, text, problem),
+    });
   }
-
-  async #commandDone(asked, content) {
-    const said = { ...asked, pending: false, remark: true };
-    this.#show(this.#entries.map((entry) => (entry === asked ? said : entry)));
-    if (/^\/(new|compact)\b/.test(asked?.text ?? "")) await this.#reader.read();
-    if (!this.#closed) this.#show([...this.#entries, note(content)]);
-  }
-}
-
-/** A command's answer may come without the id under which the command was sent. */
-function answers(frame, { pending, sent, text }) {
-  if (!pending) return false;
-  return frame.id === undefined ? text.startsWith("/") : frame.id === sent;
 }

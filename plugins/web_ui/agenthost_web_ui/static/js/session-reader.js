@@ -32,10 +32,11 @@ export class SessionReader {
    * @returns {Promise<void>} fulfilled when it is shown, or could not be read
    */
   read() {
-    this.#next ??= this.#last.then(() => {
+    const begin = () => {
       this.#next = null;
       return this.#readNow();
-    });
+    };
+    this.#next ??= this.#last.then(begin, begin);
     this.#last = this.#next;
     return this.#last;
   }
