@@ -32,6 +32,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PATIENCE_MS = 10_000
 AGENT = """\
 name = "assistant"
 description = "Keeps notes and answers questions."
@@ -100,6 +101,7 @@ def browser() -> Iterator[Browser]:
     chromium = os.environ.get("AGENTHOST_CHROMIUM") or shutil.which("chromium")
     if chromium is None:
         pytest.skip("no chromium on the PATH and AGENTHOST_CHROMIUM is not set")
+    sync_api.expect.set_options(timeout=PATIENCE_MS)
     with sync_api.sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         yield started
@@ -110,8 +112,8 @@ def browser() -> Iterator[Browser]:
 def watched(browser: Browser, daemon: FakeDaemon) -> Iterator[Watched]:
     """A fresh page; the test fails when it complained or spoke to somebody else."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
-    page.set_default_timeout(5_000)
     seen = Watched(page, daemon)
     page.on("pageerror", seen.failed)
     page.on("console", seen.printed)

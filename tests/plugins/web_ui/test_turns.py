@@ -31,9 +31,9 @@ def attached(chat: Watched) -> list[int]:
 
 def another_tab(chat: Watched) -> Page:
     tab = chat.page.context.new_page()
-    tab.set_default_timeout(5_000)
     tab.goto(chat.page.url)
-    expect(tab.get_by_role("heading", name="assistant")).to_be_visible()
+    tab.get_by_placeholder("Message ").fill("a draft is sent only over an open line")
+    expect(tab.get_by_role("button", name="Send")).to_be_enabled()
     return tab
 
 
