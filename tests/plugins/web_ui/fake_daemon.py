@@ -72,7 +72,7 @@ class FakeDaemon:
     """State of the fake.
 
     ``key`` guards the interface, ``down`` answers 503, ``deaf`` loses messages on
-    their way, ``heard`` is what pages sent over their WebSockets.
+    their way, ``gate`` holds WebSockets back, ``heard`` is what they brought.
     """
 
     def __init__(self) -> None:
@@ -80,6 +80,8 @@ class FakeDaemon:
         self.key = ""
         self.down = False
         self.deaf = False
+        self.gate = asyncio.Event()
+        self.gate.set()
         self.tools = TOOLS
         self.warnings: list[str] = []
         self.heard: list[Frame] = []

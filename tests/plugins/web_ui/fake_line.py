@@ -26,6 +26,7 @@ class Line:
 
     async def serve(self) -> None:
         """Read until the page leaves; the turns go on."""
+        await self._daemon.gate.wait()
         await websocket.accept()
         self._outbox.put_nowait({"type": "connected", "agent_id": self._agent.id})
         listed = [other.summary for other in self._daemon.agents.values()]

@@ -114,6 +114,17 @@ def test_a_refusal_is_shown_in_the_dialog(watched: Watched) -> None:
     watched.forgive("409")
 
 
+def test_an_agent_can_be_left_before_its_line_is_open(chat: Watched) -> None:
+    chat.daemon.spawn('name = "other"')
+    chat.daemon.from_test(chat.daemon.gate.clear)
+    with chat.page.expect_websocket():
+        page = chat.open()
+    page.get_by_role("button", name="other").click()
+    expect(page.get_by_placeholder("Message other")).to_be_visible()
+    chat.daemon.from_test(chat.daemon.gate.set)
+    expect(page.get_by_role("button", name="What can you do?")).to_be_enabled()
+
+
 def test_deleting_asks_first(chat: Watched) -> None:
     chat.daemon.spawn('name = "other"')
     page = chat.open()

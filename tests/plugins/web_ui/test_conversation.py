@@ -71,6 +71,22 @@ def test_an_answer_that_has_ended_stays_as_it_is(watched: Watched) -> None:
     assert (answer["status"], answer["offset"]) == ("stopped", 1)
 
 
+def test_a_second_try_begins_with_an_empty_answer(watched: Watched) -> None:
+    (first,) = heard(watched, words("half", 4))
+    again = [first | {"again": True}]
+    (answer,) = heard(watched, {"type": "thinking"}, words("all", 3), entries=again)
+    assert answer["parts"] == [{"kind": "text", "text": "all"}]
+
+
+def test_what_left_the_session_leaves_the_page(watched: Watched) -> None:
+    def asked(turn: str) -> dict[str, Any]:
+        return {"role": "User", "content": "go", "turn_id": turn}
+
+    both = merged(watched, [], [], [asked("t"), asked("u")])
+    assert len(both) == 2
+    assert merged(watched, both, both, [asked("t")]) == both[:1]
+
+
 def test_a_grown_answer_wins_over_the_session_read_meanwhile(watched: Watched) -> None:
     asked = {"role": "User", "content": "go", "turn_id": "t", "status": "running"}
     before = heard(watched, words("a", 1))
