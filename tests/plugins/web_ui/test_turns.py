@@ -102,6 +102,16 @@ def test_what_was_missed_is_there_at_the_end(chat: Watched) -> None:
     expect(chat.page.locator("summary")).to_contain_text("done")
 
 
+def test_a_frame_of_a_kind_yet_unknown_is_passed_over(chat: Watched) -> None:
+    def start() -> None:
+        turn = agent_of(chat).start("go")
+        for outbox in agent_of(chat).followers:
+            outbox.put_nowait({"type": "novelty", "turn_id": turn.id})
+
+    chat.daemon.from_test(start)
+    expect(answer(chat.page)).to_contain_text("You said: go")
+
+
 def test_a_turn_that_cannot_be_joined_says_so(chat: Watched) -> None:
     agent = agent_of(chat)
     ghost = agent.past("go", "", "running")

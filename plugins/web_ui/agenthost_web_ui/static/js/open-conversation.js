@@ -225,7 +225,8 @@ export class OpenConversation {
     this.#followed.add(turn);
     this.#show(applyFrame(this.#entries, { ...frame, turn_id: turn }));
     const answer = answerOf(this.#entries, turn);
-    if (!isLive(answer) && isLive(before)) this.#ended(frame, answer);
+    if (!answer) return;
+    if (!isLive(answer) && (!before || isLive(before))) this.#ended(frame, answer);
     if (knowsMore(this.#entries, before, answer)) this.#reader.read();
   }
 
