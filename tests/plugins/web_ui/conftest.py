@@ -13,7 +13,14 @@ import pytest
 from .fake_daemon import FakeDaemon, running
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request
+    from playwright.sync_api import (
+        Browser,
+        ConsoleMessage,
+        Error,
+        Locator,
+        Page,
+        Request,
+    )
 
 ARGUMENTS = [
     "--headless",
@@ -25,6 +32,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PATIENCE_MS = 10_000
 AGENT = """\
 name = "assistant"
 description = "Keeps notes and answers questions."
@@ -67,9 +75,14 @@ class Watched:
             text for text in self.complaints if not any(word in text for word in words)
         ]
 
+    @property
+    def field(self) -> Locator:
+        """Where messages are written."""
+        return self.page.get_by_placeholder("Message ")
+
     def say(self, text: str) -> None:
         """Send a message as a person does."""
-        self.page.get_by_role("combobox", name="Message").fill(text)
+        self.field.fill(text)
         self.page.get_by_role("button", name="Send").click()
 
 
@@ -88,6 +101,7 @@ def browser() -> Iterator[Browser]:
     chromium = os.environ.get("AGENTHOST_CHROMIUM") or shutil.which("chromium")
     if chromium is None:
         pytest.skip("no chromium on the PATH and AGENTHOST_CHROMIUM is not set")
+    sync_api.expect.set_options(timeout=PATIENCE_MS)
     with sync_api.sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         yield started
@@ -98,8 +112,8 @@ def browser() -> Iterator[Browser]:
 def watched(browser: Browser, daemon: FakeDaemon) -> Iterator[Watched]:
     """A fresh page; the test fails when it complained or spoke to somebody else."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
-    page.set_default_timeout(5_000)
     seen = Watched(page, daemon)
     page.on("pageerror", seen.failed)
     page.on("console", seen.printed)
@@ -114,5 +128,6 @@ def watched(browser: Browser, daemon: FakeDaemon) -> Iterator[Watched]:
 def chat(watched: Watched) -> Watched:
     """The page with one agent, ready to talk to."""
     watched.daemon.spawn(AGENT)
-    watched.open()
+    chip = watched.open().get_by_role("button", name="What can you do?")
+    chip.and_(watched.page.locator(":enabled")).wait_for()
     return watched

@@ -8,7 +8,6 @@ import threading
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
@@ -20,7 +19,9 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from quart import Quart, Response, request, websocket
 
-from .scripted_agent import Frame, Signals, turn_for
+from .fake_line import Line
+from .fake_turns import FakeAgent
+from .scripted_agent import Frame
 
 TOOLS = [
     "agent_call",
@@ -48,39 +49,42 @@ TOOLS = [
     "web_fetch",
     "web_search",
 ]
+MODELS = [
+    {"id": "dear-1", "provider": "aardvark", "display_name": "Dear One"},
+    {"id": "small-1", "provider": "acme", "display_name": "Small One"},
+    {"id": "big-1", "provider": "acme", "display_name": "Big One"},
+    {"id": "offline-1", "provider": "offline", "display_name": "Offline"},
+]
+PROVIDERS = [
+    {
+        "name": "aardvark",
+        "display_name": "Aardvark",
+        "auth_status": "missing",
+        "env_var": "AARDVARK_API_KEY",
+    },
+    {"name": "acme", "display_name": "Acme", "auth_status": "configured"},
+    {"name": "offline", "display_name": "Offline", "auth_status": "no_key_needed"},
+]
 Json = Any
 
 
-@dataclass
-class FakeAgent:
-    """An agent and its one session."""
-
-    id: str
-    manifest: dict[str, Any]
-    messages: list[dict[str, Any]] = field(default_factory=list)
-    signals: Signals = field(default_factory=Signals)
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """The list item."""
-        model = self.manifest.get("model", {})
-        return {
-            "id": self.id,
-            "name": self.manifest["name"],
-            "state": "Running",
-            "created_at": "2026-01-01T00:00:00Z",
-            "model_provider": model.get("provider", "offline"),
-            "model_name": model.get("model", "offline-1"),
-        }
-
-
 class FakeDaemon:
-    """State of the fake; ``key`` guards the interface, ``down`` answers 503."""
+    """State of the fake.
+
+    ``key`` guards the interface, ``down`` answers 503, ``deaf`` loses messages on
+    their way, ``gate`` holds WebSockets back, ``heard`` is what they brought.
+    """
 
     def __init__(self) -> None:
         self.base_url = ""
         self.key = ""
         self.down = False
+        self.deaf = False
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.tools = TOOLS
+        self.warnings: list[str] = []
+        self.heard: list[Frame] = []
         self.agents: dict[str, FakeAgent] = {}
         self.manifests: list[str] = []
         self.tickets: set[str] = set()
@@ -110,7 +114,7 @@ def build_app(daemon: FakeDaemon) -> Quart:
     app = Quart(__name__, static_folder=None)
     _mount_page(app)
     _mount_agents(app, daemon)
-    _mount_catalogue(app)
+    _mount_catalogue(app, daemon)
 
     @app.before_request
     async def access() -> Json:
@@ -142,7 +146,7 @@ def build_app(daemon: FakeDaemon) -> Quart:
             return {"error": "missing or invalid API key"}, 401
         if agent_id not in daemon.agents:
             return {"error": "agent not found"}, 404
-        task = asyncio.ensure_future(_converse(daemon, daemon.agents[agent_id]))
+        task = asyncio.ensure_future(Line(daemon, daemon.agents[agent_id]).serve())
         daemon.sockets.add(task)
         try:
             await task
@@ -188,7 +192,8 @@ def _mount_agents(app: Quart, daemon: FakeDaemon) -> None:
         if any(a.manifest["name"] == "taken" for a in daemon.agents.values()):
             return {"error": "name: an agent named 'taken' exists already"}, 409
         agent = daemon.spawn(body["manifest_toml"])
-        return {"agent_id": agent.id, "name": agent.manifest["name"]}, 201
+        created = {"agent_id": agent.id, "name": agent.manifest["name"]}
+        return {**created, "warnings": daemon.warnings}, 201
 
     @app.get("/api/agents/<agent_id>")
     async def agent(agent_id: str) -> Json:
@@ -220,10 +225,10 @@ def _mount_agents(app: Quart, daemon: FakeDaemon) -> None:
         return {"status": "stopped", "message": "stopped"}
 
 
-def _mount_catalogue(app: Quart) -> None:
+def _mount_catalogue(app: Quart, daemon: FakeDaemon) -> None:
     @app.get("/api/tools")
     async def tools() -> Json:
-        return {"tools": TOOLS, "total": len(TOOLS)}
+        return {"tools": daemon.tools, "total": len(daemon.tools)}
 
     @app.get("/api/status")
     async def status() -> Json:
@@ -231,64 +236,11 @@ def _mount_catalogue(app: Quart) -> None:
 
     @app.get("/api/models")
     async def models() -> Json:
-        model = {"id": "big-1", "provider": "acme", "display_name": "Big One"}
-        return {"models": [model], "total": 1}
+        return {"models": MODELS, "total": len(MODELS)}
 
-
-async def _converse(daemon: FakeDaemon, agent: FakeAgent) -> None:
-    await websocket.accept()
-    await websocket.send_json({"type": "connected", "agent_id": agent.id})
-    listed = [other.summary for other in daemon.agents.values()]
-    await websocket.send_json({"type": "agents_updated", "agents": listed})
-    while True:
-        frame = await websocket.receive_json()
-        if frame["type"] == "ping":
-            await websocket.send_json({"type": "pong"})
-        else:
-            await _answer(agent, frame["content"])
-
-
-async def _answer(agent: FakeAgent, content: str) -> None:
-    if content.startswith("/"):
-        await _command(agent, content)
-        return
-    agent.messages.append({"role": "User", "content": content})
-    await websocket.send_json({"type": "thinking"})
-    sent: list[Frame] = []
-    async for frame in turn_for(content, agent.signals):
-        sent.append(frame)
-        await websocket.send_json(frame)
-    if sent[-1]["type"] == "error":
-        return
-    said = "".join(frame.get("content", "") for frame in sent)
-    agent.messages.append(_stored(said, sent))
-    counts = {"input_tokens": 1204, "output_tokens": 86, "iterations": 2}
-    await websocket.send_json(
-        {"type": "response", "content": said, "cost_usd": 0.00312, **counts}
-    )
-
-
-async def _command(agent: FakeAgent, content: str) -> None:
-    if content == "/new":
-        agent.messages.clear()
-    answer = "Started a new session." if content == "/new" else f"Done: {content}"
-    counts = {"input_tokens": 0, "output_tokens": 0, "iterations": 0, "cost_usd": 0}
-    await websocket.send_json({"type": "response", "content": answer, **counts})
-
-
-def _stored(said: str, sent: list[Frame]) -> dict[str, Any]:
-    tools = [
-        {
-            "name": frame["tool"],
-            "input": {},
-            "running": False,
-            "result": frame["result"],
-            "is_error": frame.get("is_error", False),
-        }
-        for frame in sent
-        if frame["type"] == "tool_end"
-    ]
-    return {"role": "Assistant", "content": said, "tools": tools}
+    @app.get("/api/providers")
+    async def providers() -> Json:
+        return {"providers": PROVIDERS, "total": len(PROVIDERS)}
 
 
 @contextmanager

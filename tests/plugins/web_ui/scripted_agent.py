@@ -31,6 +31,17 @@ def total(prices: list[float]) -> float:
 See [the notes](https://example.org/notes) for more.
 """
 
+TABLE = """\
+| Language | Requests/s | Notes |
+|:--|--:|:--|
+| Python | 100000 | Simple, and quick enough for most of what people build with it |
+| JavaScript | 2500000 | Incomprehensibilities abound |
+
+| Year | Population | Neighbourhoods | Representation | Observations |
+|--|--|--|--|--|
+| 2026 | 100000000 | Kreuzberg-Friedrichshain | Proportional | Unquestionably |
+"""
+
 HOSTILE = """\
 <script>window.pwned = 1</script>
 <img src=x onerror="window.pwned = 2">
@@ -103,6 +114,15 @@ async def _tools(content: str, signals: Signals) -> AsyncIterator[Frame]:
     yield {"type": "text_delta", "content": "There are **two** files."}
 
 
+async def _breaking(content: str, signals: Signals) -> AsyncIterator[Frame]:
+    yield {"type": "text_delta", "content": "half a word"}
+    yield {"type": "error", "content": "shutting down", "code": "interrupted"}
+
+
+async def _table(content: str, signals: Signals) -> AsyncIterator[Frame]:
+    yield {"type": "text_delta", "content": TABLE}
+
+
 async def _failing(content: str, signals: Signals) -> AsyncIterator[Frame]:
     yield {"type": "error", "content": "openai: the model is overloaded"}
 
@@ -114,10 +134,13 @@ TURNS: dict[str, Turn] = {
     "endless": _endless,
     "tools": _tools,
     "fail": _failing,
+    "break": _breaking,
+    "table": _table,
 }
 
 
-def turn_for(content: str, signals: Signals) -> AsyncIterator[Frame]:
-    """The frames between ``thinking`` and ``response``."""
-    turn = next((TURNS[word] for word in TURNS if word in content), _echo)
+def turn_for(content: str, signals: Signals, tries: int) -> AsyncIterator[Frame]:
+    """The frames between ``thinking`` and the end; what is tried again goes well."""
+    scripts = TURNS if tries == 1 else {}
+    turn = next((scripts[word] for word in scripts if word in content), _echo)
     return turn(content, signals)

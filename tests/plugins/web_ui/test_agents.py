@@ -36,11 +36,12 @@ def test_an_empty_daemon_leads_to_the_first_conversation(watched: Watched) -> No
     page.get_by_label("Name").fill("helper")
     page.get_by_label("Description").fill("Helps.")
     page.get_by_label("Model").select_option(label="Big One")
+    expect(page.get_by_text("no API key for Acme")).to_have_count(0)
     page.get_by_label("web_fetch").check()
     page.get_by_label("file_write").uncheck()
     page.get_by_role("button", name="Create", exact=True).click()
     expect(page.get_by_role("heading", name="Talk to helper")).to_be_visible()
-    expect(page.get_by_role("combobox", name="Message helper")).to_be_focused()
+    expect(page.get_by_role("textbox", name="Message helper")).to_be_focused()
     manifest = tomllib.loads(watched.daemon.manifests[0])
     assert manifest["name"] == "helper"
     assert manifest["model"]["provider"] == "acme"
@@ -113,6 +114,17 @@ def test_a_refusal_is_shown_in_the_dialog(watched: Watched) -> None:
     watched.forgive("409")
 
 
+def test_an_agent_can_be_left_before_its_line_is_open(chat: Watched) -> None:
+    chat.daemon.spawn('name = "other"')
+    chat.daemon.from_test(chat.daemon.gate.clear)
+    with chat.page.expect_websocket():
+        page = chat.open()
+    page.get_by_role("button", name="other").click()
+    expect(page.get_by_placeholder("Message other")).to_be_visible()
+    chat.daemon.from_test(chat.daemon.gate.set)
+    expect(page.get_by_role("button", name="What can you do?")).to_be_enabled()
+
+
 def test_deleting_asks_first(chat: Watched) -> None:
     chat.daemon.spawn('name = "other"')
     page = chat.open()
@@ -128,5 +140,60 @@ def test_deleting_asks_first(chat: Watched) -> None:
 def test_the_list_shows_model_and_state(chat: Watched) -> None:
     row = chat.page.get_by_role("navigation").get_by_role("button", name="assistant")
     expect(row).to_contain_text("offline-1")
-    expect(row.get_by_title("Running")).to_be_visible()
+    expect(row.get_by_title("Ready")).to_be_visible()
     expect(row).to_have_attribute("aria-current", "true")
+
+
+def test_an_agent_is_called_answering_only_while_it_answers(chat: Watched) -> None:
+    row = chat.page.get_by_role("navigation").get_by_role("button", name="assistant")
+    expect(row).to_have_accessible_name("assistant offline-1 Ready")
+    chat.say("endless")
+    expect(row).to_have_accessible_name("assistant offline-1 Answering")
+    chat.page.keyboard.press("Escape")
+    expect(row).to_have_accessible_name("assistant offline-1 Ready")
+
+
+def test_a_suspended_agent_is_marked(watched: Watched) -> None:
+    watched.daemon.spawn('name = "tired"\nstate = "Suspended"')
+    row = watched.open().get_by_role("navigation").get_by_role("button", name="tired")
+    expect(row.get_by_title("Suspended")).to_be_visible()
+
+
+def test_models_without_a_key_come_last_and_say_so(watched: Watched) -> None:
+    page = watched.open()
+    open_dialog(page)
+    choice = page.get_by_label("Model")
+    labels = choice.locator("optgroup").evaluate_all("all => all.map((g) => g.label)")
+    assert labels == ["Acme", "Offline", "Aardvark (no API key)"]
+    options = choice.locator("option").all_inner_texts()
+    assert options[1:] == ["Big One", "Small One", "Offline", "Dear One"]
+    choice.select_option(label="Dear One")
+    expect(page.get_by_text("no API key for Aardvark")).to_contain_text(
+        "Set AARDVARK_API_KEY"
+    )
+
+
+def test_what_the_daemon_warns_of_is_shown(watched: Watched) -> None:
+    watched.daemon.warnings = ["provider aardvark has no API key", "x: unknown key."]
+    page = watched.open()
+    open_dialog(page)
+    page.get_by_label("Name").fill("ada")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text(
+        "ada was created. provider aardvark has no API key. x: unknown key."
+    )
+    page.get_by_role("button", name="Dismiss").click()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_the_help_names_only_tools_that_exist(watched: Watched) -> None:
+    watched.daemon.tools = ["calculate", "web_fetch"]
+    page = watched.open()
+    page.get_by_role("button", name="New agent").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("Web tools get network access")).to_be_visible()
+    expect(dialog).not_to_contain_text("shell_exec")
+    watched.daemon.tools = TOOLS
+    page.keyboard.press("Escape")
+    open_dialog(page)
+    expect(dialog).to_contain_text("shell_exec runs commands")

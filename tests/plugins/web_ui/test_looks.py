@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,88 @@ def test_agents_are_a_drawer_on_a_phone(chat: Watched) -> None:
     row.click()
     expect(row).to_be_hidden()
     expect(page.get_by_role("heading", name="Talk to other")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_words_and_numbers_of_a_table_stay_whole(
+    chat: Watched, scheme: str, width: int
+) -> None:
+    chat.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    chat.page.set_viewport_size({"width": width, "height": 800})
+    chat.say("table")
+    tables = chat.page.get_by_role("table")
+    expect(tables).to_have_count(2)
+    for word in ("Python", "100000", "Incomprehensibilities", "100000000"):
+        assert lines_of(chat.page, word) == 1
+    expect(chat.page.get_by_role("button", name="Send")).to_be_visible()
+    assert overhang(chat.page) == [0, 0]
+    if width == 390:
+        assert tables.last.evaluate("box => box.scrollWidth > box.clientWidth")
+    keep(chat.page, f"table-{scheme}-{width}")
+
+
+def lines_of(page: Page, word: str) -> int:
+    """On how many lines the first cell that begins with a word shows that word."""
+    found = page.locator("td", has_text=word).first.evaluate(
+        """(cell, word) => {
+             const range = document.createRange();
+             range.setStart(cell.firstChild, 0);
+             range.setEnd(cell.firstChild, word.length);
+             return new Set([...range.getClientRects()].map((box) => box.top)).size;
+           }""",
+        word,
+    )
+    assert isinstance(found, int)
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_create_dialog_shows_its_help_above_its_buttons(
+    watched: Watched, scheme: str, width: int
+) -> None:
+    watched.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    watched.page.set_viewport_size({"width": width, "height": 800})
+    page = watched.open()
+    page.get_by_role("button", name="Create an agent").click()
+    help_text = page.get_by_text("The agent can do nothing but")
+    expect(page.get_by_label("web_search")).to_be_attached()
+    keep(page, f"dialog-{scheme}-{width}")
+    words = help_text.bounding_box()
+    buttons = page.locator(".dialog-actions").bounding_box()
+    assert words
+    assert buttons
+    assert words["y"] + words["height"] <= buttons["y"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_answers_that_broke_off_look_the_same_in_every_window(
+    chat: Watched, scheme: str, width: int
+) -> None:
+    (agent,) = chat.daemon.agents.values()
+    agent.past("Count to ten.", "one two three", "stopped")
+    agent.past("Tell me more.", "half a word", "interrupted")
+    agent.past("And now?", "", "failed", "openai: `401` the key was not accepted " * 3)
+    chat.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    chat.page.set_viewport_size({"width": width, "height": 800})
+    page = chat.open()
+    expect(page.get_by_role("button", name="Try again")).to_have_count(2)
+    expect(page.get_by_text("Stopped.")).to_be_visible()
+    assert overhang(page) == [0, 0]
+    keep(page, f"endings-{scheme}-{width}")
+
+
+def test_headings_follow_one_another_and_the_field_is_a_plain_one(
+    chat: Watched,
+) -> None:
+    chat.say("use tools")
+    chat.page.locator("summary").first.click()
+    expect(chat.page.get_by_role("heading", name="Input")).to_be_visible()
+    levels = chat.page.locator("h1, h2, h3, h4, h5, h6").evaluate_all(
+        "all => all.map((heading) => Number(heading.tagName[1]))"
+    )
+    steps = [low - high for high, low in pairwise(levels)]
+    assert max(steps) <= 1
+    expect(chat.page.get_by_role("textbox", name="Message assistant")).to_be_visible()

@@ -73,11 +73,11 @@ export function isPassing(error) {
 /**
  * Turn an error into what the page shows; a missing key has its own dialog.
  * @param {Error} error
- * @returns {{notice?: string}} a patch of the state
+ * @returns {{notice?: {tone: "error", text: string}}} a patch of the state
  */
 export function complaint(error) {
   if (error instanceof ApiError && error.status === 401) return {};
-  return { notice: error.message };
+  return { notice: { tone: "error", text: error.message } };
 }
 
 async function reach(path, options) {

@@ -1,37 +1,40 @@
 /**
  * What was said, as a list of entries; pure functions that answer a new list.
  *
- * An entry is `{id, role: "user", text}`, `{id, role: "note", tone, text}` or
- * `{id, role: "assistant", parts, status, usage}`, where a part is
- * `{kind: "text", text}` or `{kind: "tool", id, tool, input, result, isError, done}`.
+ * An entry is one of
+ * - `{id, role: "user", text, turn, sent, pending}`: `sent` is the id under which this
+ *   page sent it, `pending` lasts until the daemon has taken it, or refused it;
+ * - `{id, role: "note", tone, text}`: words outside any turn;
+ * - `{id, role: "assistant", turn, parts, status, error, usage, model, at, offset}`: the
+ *   answer of a turn. A part is `{kind: "text", text}` or `{kind: "tool", id, tool,
+ *   input, result, isError, done}`; `offset` counts the code points heard of its text.
+ *
+ * A `remark` is a command or its answer: shown here, stored nowhere.
+ * A status is `running`, `waiting`, `complete`, `stopped`, `interrupted` or `failed`.
  */
+
+const ENDINGS = { cancelled: "stopped", interrupted: "interrupted" };
 
 let lastId = 0;
 const nextId = () => `entry-${(lastId += 1)}`;
 
 /**
- * Read a stored session.
- * @param {Array<object>} messages of `GET /api/agents/{id}/session`
- * @returns {Array<object>} entries; consecutive answers are one entry
+ * Tell whether more is to come of an entry.
+ * @param {object | undefined} entry
+ * @returns {boolean} true for an answer that goes on, and a message not yet taken
  */
-export function fromSession(messages) {
-  const entries = [];
-  for (const message of messages) {
-    const role = message.role.toLowerCase();
-    if (role === "user") entries.push(userEntry(message.content));
-    else if (role === "assistant") absorb(entries, partsOf(message));
-    else entries.push(note(message.content));
-  }
-  return entries;
+export function isLive(entry) {
+  return Boolean(entry?.pending) || ["running", "waiting"].includes(entry?.status);
 }
 
 /**
  * A message of the person.
  * @param {string} text what was typed
+ * @param {string} sent the id under which this page sends it
  * @returns {object} an entry
  */
-export function userEntry(text) {
-  return { id: nextId(), role: "user", text };
+export function userEntry(text, sent) {
+  return { id: nextId(), role: "user", text, turn: null, sent, pending: true };
 }
 
 /**
@@ -41,86 +44,157 @@ export function userEntry(text) {
  * @returns {object} an entry
  */
 export function note(text, tone = "info") {
-  return { id: nextId(), role: "note", tone, text };
+  return { id: nextId(), role: "note", tone, text, remark: true };
 }
 
 /**
- * Take in one server frame.
+ * The answer of a turn.
+ * @param {string} turn its id; the same turn always makes an entry of the same id
+ * @param {object} known what differs from an answer that has just begun
+ * @returns {object} an entry
+ */
+export function answerEntry(turn, known = {}) {
+  return {
+    id: `answer-${turn}`,
+    role: "assistant",
+    turn,
+    parts: [],
+    status: "running",
+    error: null,
+    usage: null,
+    model: null,
+    at: null,
+    offset: 0,
+    ...known,
+  };
+}
+
+/** @returns {object} a part of an answer */
+export function textPart(text) {
+  return { kind: "text", text };
+}
+
+/**
+ * Find the answer of a turn.
  * @param {Array<object>} entries
- * @param {object} frame a WebSocket message
+ * @param {string} turn
+ * @returns {object | undefined} an entry
+ */
+export function answerOf(entries, turn) {
+  return entries.find((entry) => entry.role === "assistant" && entry.turn === turn);
+}
+
+/**
+ * Take in one frame about a turn. An answer that has ended stays as it is.
+ * @param {Array<object>} entries
+ * @param {object} frame a WebSocket message with `turn_id`
  * @returns {Array<object>} the entries with it
  */
 export function applyFrame(entries, frame) {
+  const known = bind(entries, frame);
   switch (frame.type) {
     case "thinking":
-      return withAnswer(entries, (answer) => answer);
+      return change(known, frame.turn_id, begin);
     case "text_delta":
-      return withAnswer(entries, (answer) => addText(answer, frame.content));
+      return change(known, frame.turn_id, (answer) => addText(answer, frame));
     case "tool_start":
-      return withAnswer(entries, (answer) => addTool(answer, frame));
+      return change(known, frame.turn_id, (answer) => addTool(answer, frame));
     case "tool_end":
-      return withAnswer(entries, (answer) => endTool(answer, frame));
+      return change(known, frame.turn_id, (answer) => endTool(answer, frame));
     case "response":
-      return isCommand(entries) ? commandAnswer(entries, frame) : finish(entries, frame);
+      return change(known, frame.turn_id, (answer) => finish(answer, frame));
     case "error":
-      return [...settle(entries, "failed"), note(frame.content, "error")];
+      return change(known, frame.turn_id, (answer) => breakOff(answer, frame));
     default:
-      return entries;
+      return known;
   }
 }
 
 /**
- * End the running answer, if there is one.
+ * End the answers that go on, as after a stop that nobody confirmed.
  * @param {Array<object>} entries
- * @param {"done" | "stopped" | "interrupted" | "failed"} status how it ended
- * @returns {Array<object>} entries without a running one; an empty answer is dropped
- *   unless it was stopped or interrupted
+ * @returns {Array<object>} the entries, none of them live
  */
-export function settle(entries, status) {
-  const answer = entries.at(-1);
-  if (answer?.role !== "assistant" || answer.status !== "running") return entries;
-  const before = entries.slice(0, -1);
-  if (status === "failed" && answer.parts.length === 0) return before;
-  return [...before, { ...answer, status }];
+export function stopAll(entries) {
+  return entries.map((entry) => {
+    if (!isLive(entry)) return entry;
+    if (entry.pending) return { ...entry, pending: false };
+    return { ...entry, status: "stopped" };
+  });
 }
 
-function isCommand(entries) {
-  const said = entries.findLast((entry) => entry.role === "user");
-  return Boolean(said?.text.startsWith("/")) && entries.indexOf(said) >= entries.length - 2;
+/**
+ * Run a turn again that failed or was interrupted; its words stand until it has begun.
+ * @param {Array<object>} entries
+ * @param {string} turn
+ * @returns {Array<object>} the entries with its answer running
+ */
+export function runAgain(entries, turn) {
+  return patch(entries, turn, { status: "running", error: null, again: true });
 }
 
-function commandAnswer(entries, frame) {
-  const open = entries.at(-1).role === "assistant";
-  return [...(open ? entries.slice(0, -1) : entries), note(frame.content)];
+/**
+ * Note that frames of a turn were missed: once it has ended, the session tells it all.
+ * @param {Array<object>} entries
+ * @param {string} turn
+ * @returns {Array<object>} the entries with its answer marked
+ */
+export function readAfterwards(entries, turn) {
+  return patch(entries, turn, { reread: true });
 }
 
-function withAnswer(entries, change) {
-  const last = entries.at(-1);
-  if (last?.role === "assistant" && last.status === "running") {
-    return [...entries.slice(0, -1), change(last)];
+function patch(entries, turn, changes) {
+  const answer = answerOf(entries, turn);
+  return answer ? entries.with(entries.indexOf(answer), { ...answer, ...changes }) : entries;
+}
+
+/** The first frame of a turn tells which of our messages it answers. */
+function bind(entries, frame) {
+  const index = entries.findIndex((entry) => entry.pending && entry.sent === frame.id);
+  if (index < 0) return entries;
+  const id = `user-${frame.turn_id}`;
+  if (entries.some((entry) => entry.id === id)) return entries.toSpliced(index, 1);
+  const bound = { ...entries[index], id, turn: frame.turn_id, pending: false };
+  return entries.with(index, bound);
+}
+
+function change(entries, turn, work) {
+  const index = entries.indexOf(answerOf(entries, turn));
+  if (index >= 0) {
+    return isLive(entries[index]) ? entries.with(index, work(entries[index])) : entries;
   }
-  return [...entries, change(answerEntry([], "running"))];
+  const asked = entries.findIndex((entry) => entry.role === "user" && entry.turn === turn);
+  const place = asked < 0 ? entries.length : asked + 1;
+  return entries.toSpliced(place, 0, work(answerEntry(turn)));
 }
 
-function answerEntry(parts, status) {
-  return { id: nextId(), role: "assistant", parts, status, usage: null };
+function begin(answer) {
+  if (!answer.again) return { ...answer, status: "running" };
+  return answerEntry(answer.turn, { reread: true });
 }
 
-function addText(answer, text) {
+/** Words that were heard before, as after attaching anew, are left out. */
+function addText(answer, { content, offset }) {
+  const points = [...content];
+  const known = Math.max(0, answer.offset - (offset - points.length));
+  const text = points.slice(known).join("");
+  if (text === "") return answer;
   const last = answer.parts.at(-1);
-  if (last?.kind !== "text") return { ...answer, parts: [...answer.parts, textPart(text)] };
-  return { ...answer, parts: [...answer.parts.slice(0, -1), textPart(last.text + text)] };
+  const parts =
+    last?.kind === "text"
+      ? answer.parts.with(-1, textPart(last.text + text))
+      : [...answer.parts, textPart(text)];
+  return { ...answer, parts, offset, status: "running" };
 }
 
 function addTool(answer, { id, tool, input }) {
+  if (answer.parts.some((part) => part.kind === "tool" && part.id === id)) return answer;
   const part = { kind: "tool", id, tool, input, result: null, isError: false, done: false };
-  return { ...answer, parts: [...answer.parts, part] };
+  return { ...answer, parts: [...answer.parts, part], status: "running" };
 }
 
 function endTool(answer, frame) {
-  const index = answer.parts.findLastIndex(
-    (part) => part.kind === "tool" && !part.done && (part.id === frame.id || part.id == null),
-  );
+  const index = answer.parts.findLastIndex((part) => part.kind === "tool" && part.id === frame.id);
   if (index < 0) return answer;
   const ended = {
     ...answer.parts[index],
@@ -132,14 +206,13 @@ function endTool(answer, frame) {
   return { ...answer, parts: answer.parts.with(index, ended) };
 }
 
-function finish(entries, frame) {
-  const running = withAnswer(entries, (answer) => answer);
-  const answer = running.at(-1);
+function finish(answer, frame) {
   const parts = reconcile(answer.parts, frame.content ?? "");
-  return [
-    ...running.slice(0, -1),
-    { ...answer, parts, status: "done", usage: usageOf(frame) },
-  ];
+  return { ...answer, parts, status: "complete", usage: usageOf(frame) };
+}
+
+function breakOff(answer, { code, content }) {
+  return { ...answer, status: ENDINGS[code] ?? "failed", error: content };
 }
 
 /** The final content wins over what was streamed, unless both say the same. */
@@ -152,34 +225,16 @@ function reconcile(parts, content) {
   return [...kept, textPart(content)];
 }
 
-function usageOf(frame) {
+/**
+ * Read what an answer took.
+ * @param {object} counts of a `response` frame, or `usage` of a stored message
+ * @returns {{input: number, output: number, steps: number, cost: number | null}}
+ */
+export function usageOf(counts) {
   return {
-    input: frame.input_tokens ?? 0,
-    output: frame.output_tokens ?? 0,
-    steps: frame.iterations ?? 0,
-    cost: frame.cost_usd ?? null,
+    input: counts.input_tokens ?? 0,
+    output: counts.output_tokens ?? 0,
+    steps: counts.iterations ?? 0,
+    cost: counts.cost_usd ?? null,
   };
-}
-
-function textPart(text) {
-  return { kind: "text", text };
-}
-
-function partsOf(message) {
-  const tools = (message.tools ?? []).map((tool, index) => ({
-    kind: "tool",
-    id: tool.id ?? `stored-${index}`,
-    tool: tool.name,
-    input: tool.input,
-    result: tool.result ?? "",
-    isError: Boolean(tool.is_error),
-    done: true,
-  }));
-  return message.content ? [textPart(message.content), ...tools] : tools;
-}
-
-function absorb(entries, parts) {
-  const last = entries.at(-1);
-  if (last?.role === "assistant") last.parts.push(...parts);
-  else entries.push(answerEntry(parts, "done"));
 }

@@ -26,12 +26,37 @@ export function formatUsage({ input, output, steps, cost }) {
 }
 
 /**
+ * Write a moment in this place's time.
+ * @param {string | null} at ISO 8601
+ * @returns {string} such as `22 Nov 2026, 14:03`; empty when unknown
+ */
+export function formatTime(at) {
+  if (!at) return "";
+  const style = { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" };
+  return new Intl.DateTimeFormat("en-GB", style).format(new Date(at));
+}
+
+/**
  * Write the sum of this visit.
  * @param {{input: number, output: number, cost: number}} totals
  * @returns {string} such as `1,290 tokens · $0.0031`
  */
 export function formatTotals({ input, output, cost }) {
   return `${whole.format(input + output)} tokens · ${formatCost(cost)}`;
+}
+
+/**
+ * Add what an answer took to the sum of this visit.
+ * @param {{input: number, output: number, cost: number}} totals
+ * @param {object} frame a `response`
+ * @returns {{input: number, output: number, cost: number}} the new sum
+ */
+export function addCounts(totals, frame) {
+  return {
+    input: totals.input + (frame.input_tokens ?? 0),
+    output: totals.output + (frame.output_tokens ?? 0),
+    cost: totals.cost + (frame.cost_usd ?? 0),
+  };
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Put the page together. */
 
 import { createApi } from "./api.js";
+import { createDrafts } from "./drafts.js";
 import { html, render } from "./html.js";
 import { App } from "./parts/app.js";
 import { createRoster } from "./roster.js";
@@ -18,9 +19,10 @@ const store = createStore({
   drawer: false,
 });
 const api = createApi({ onUnauthorized: (reason) => store.set({ keyWanted: reason }) });
-const session = createSession({ store, api });
+const drafts = createDrafts();
+const session = createSession({ store, drafts, api });
 const roster = createRoster({ store, api, session });
-const actions = { ...session, ...roster, set: store.set };
+const actions = { ...session, ...roster, drafts, set: store.set };
 
 render(html`<${App} store=${store} actions=${actions} />`, document.getElementById("app"));
 roster.start();

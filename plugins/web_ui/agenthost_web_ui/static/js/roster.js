@@ -1,6 +1,7 @@
 /** The agents: list, create, delete, and what the create dialog offers. */
 
 import { complaint, isPassing } from "./api.js";
+import { groupModels } from "./catalogue.js";
 import { writeManifest } from "./manifest.js";
 
 const RETRY_MS = 3_000;
@@ -39,11 +40,12 @@ export function createRoster({ store, api, session }) {
   }
 
   async function create(draft) {
-    const { agent_id: id } = await api.post("/api/agents", {
+    const { agent_id: id, name, warnings } = await api.post("/api/agents", {
       manifest_toml: writeManifest(draft),
     });
     store.set({ agents: await api.get("/api/agents"), dialog: null, notice: null });
     session.select(id);
+    if (warnings?.length) store.set({ notice: { tone: "warning", text: told(name, warnings) } });
   }
 
   async function remove(id) {
@@ -57,17 +59,18 @@ export function createRoster({ store, api, session }) {
     choose(store.get().agents);
   }
 
-  /** What a new agent may be given; models are optional. */
+  /** What a new agent may be given; models and providers are optional. */
   async function offers() {
-    const [tools, status, models] = await Promise.all([
+    const [tools, status, models, providers] = await Promise.all([
       api.get("/api/tools"),
       api.get("/api/status").catch(() => null),
       api.get("/api/models").catch(() => ({ models: [] })),
+      api.get("/api/providers").catch(() => ({ providers: [] })),
     ]);
     const about = new Map((tools.definitions ?? []).map((tool) => [tool.name, tool.description]));
     return {
       tools: tools.tools.map((name) => ({ name, about: about.get(name) ?? "" })),
-      models: models.models ?? [],
+      models: groupModels(models.models ?? [], providers.providers ?? []),
       standard: status && `${status.default_provider} / ${status.default_model}`,
     };
   }
@@ -80,4 +83,9 @@ export function createRoster({ store, api, session }) {
   }
 
   return { start, refresh, create, remove, offers, useKey };
+}
+
+function told(name, warnings) {
+  const sentences = warnings.map((text) => (/[.!?]$/.test(text) ? text : `${text}.`));
+  return [`${name} was created.`, ...sentences].join(" ");
 }

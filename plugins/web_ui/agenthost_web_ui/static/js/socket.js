@@ -61,7 +61,8 @@ export class AgentSocket {
     clearTimeout(this.#retry);
     clearInterval(this.#pulse);
     removeEventListener("online", this.retryNow);
-    this.#socket?.close();
+    // Closing one that is still connecting is an error to the browser; it ends when open.
+    if (this.#socket?.readyState !== WebSocket.CONNECTING) this.#socket?.close();
   }
 
   async #dial() {
@@ -75,7 +76,7 @@ export class AgentSocket {
     if (this.#closed) return;
     const socket = new WebSocket(address);
     this.#socket = socket;
-    socket.onopen = () => this.#opened();
+    socket.onopen = () => (this.#closed ? socket.close() : this.#opened());
     socket.onmessage = (event) => this.#received(event.data);
     socket.onclose = () => {
       if (!this.#closed && this.#socket === socket) this.#lost();

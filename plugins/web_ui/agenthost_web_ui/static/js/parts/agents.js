@@ -36,6 +36,7 @@ export function Agents({ state, actions, hidden }) {
         key=${agent.id}
         agent=${agent}
         chosen=${agent.id === state.selected}
+        answering=${agent.id === state.selected && state.running}
         actions=${actions}
       />`)}
       ${state.agents?.length === 0 && html`<li class="quiet pad">None yet.</li>`}
@@ -44,7 +45,8 @@ export function Agents({ state, actions, hidden }) {
   </nav>`;
 }
 
-function AgentRow({ agent, chosen, actions }) {
+function AgentRow({ agent, chosen, answering, actions }) {
+  const condition = conditionOf(agent.state, answering);
   const choose = () => (chosen ? actions.set({ drawer: false }) : actions.select(agent.id));
   return html`<li>
     <button
@@ -53,14 +55,20 @@ function AgentRow({ agent, chosen, actions }) {
       aria-current=${chosen ? "true" : undefined}
       onClick=${choose}
     >
-      <span class=${`dot ${agent.state.toLowerCase()}`} title=${agent.state}></span>
+      <span class=${`dot ${condition.toLowerCase()}`} title=${condition} aria-hidden="true"></span>
       <span class="agent-words">
         <span class="agent-name">${agent.name}</span>
         <span class="agent-model">${agent.model_name}</span>
       </span>
-      <span class="unseen">${agent.state}</span>
+      <span class="unseen">${condition}</span>
     </button>
   </li>`;
+}
+
+/** The daemon calls an agent Running that could answer; here that is no news. */
+function conditionOf(state, answering) {
+  if (answering) return "Answering";
+  return state === "Running" ? "Ready" : state;
 }
 
 function ThemeButton() {

@@ -18,14 +18,15 @@ export function Banner({ state, actions }) {
 }
 
 /**
- * Show the last complaint until it is dismissed.
+ * Show the last complaint or warning until it is dismissed.
  * @param {{state: object, actions: object}} props
  * @returns {object | null} a vnode
  */
 export function Notice({ state, actions }) {
   if (!state.notice) return null;
-  return html`<div class="banner notice" role="alert">
-    <span>${state.notice}</span>
+  const { tone, text } = state.notice;
+  return html`<div class=${`banner ${tone}`} role="alert">
+    <span>${text}</span>
     <button type="button" class="link" onClick=${() => actions.set({ notice: null })}>Dismiss</button>
   </div>`;
 }

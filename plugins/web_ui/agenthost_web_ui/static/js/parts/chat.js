@@ -3,7 +3,7 @@
 import { html, useLayoutEffect, useRef, useState } from "../html.js";
 import { Composer } from "./composer.js";
 import { Fresh, MenuButton } from "./empty.js";
-import { Entry } from "./entry.js";
+import { Entry, Waiting } from "./entry.js";
 import { Icon } from "./icons.js";
 
 const NEAR_PX = 80;
@@ -31,7 +31,12 @@ export function Chat({ agent, state, actions }) {
         aria-label=${`Conversation with ${agent.name}`}
         aria-busy=${running ? "true" : "false"}
       >
-        ${entries.map((entry) => html`<${Entry} key=${entry.id} entry=${entry} />`)}
+        ${entries.map((entry) => html`<${Entry}
+          key=${entry.id}
+          entry=${entry}
+          online=${state.link === "open"}
+          onAgain=${actions.resume}
+        />`)}
         ${waiting && html`<${Waiting} />`}
       </div>
     </div>
@@ -62,22 +67,19 @@ function Head({ agent, actions }) {
   </header>`;
 }
 
-function Waiting() {
-  return html`<p class="waiting"><span class="pulse" aria-hidden="true"></span>Thinking…</p>`;
-}
-
 /** Stay at the end while the person is there; never pull them back from reading. */
 function useStickyScroll(entries) {
   const box = useRef(null);
   const stuck = useRef(true);
   const top = useRef(0);
   const [away, setAway] = useState(false);
-  const said = entries.findLast((entry) => entry.role === "user")?.id;
+  const said = entries.findLast((entry) => entry.sent)?.sent;
   const toEnd = () => {
     stuck.current = true;
     box.current.scrollTop = box.current.scrollHeight;
     setAway(false);
   };
+  // Only what this person says takes them to the end; others may talk while they read.
   useLayoutEffect(toEnd, [said]);
   useLayoutEffect(() => {
     const follow = new ResizeObserver(() => stuck.current && toEnd());

@@ -3,6 +3,7 @@
 import { matchingCommands } from "../commands.js";
 import { formatTotals } from "../format.js";
 import { html, useEffect, useId, useLayoutEffect, useRef, useState } from "../html.js";
+import { useStore } from "../store.js";
 import { Icon } from "./icons.js";
 
 const TALLEST_PX = 220;
@@ -13,9 +14,13 @@ const TALLEST_PX = 220;
  * @returns {object} a vnode
  */
 export function Composer({ agent, state, actions }) {
-  const [draft, setDraft] = useState("");
+  useStore(actions.drafts.store);
+  const { text: draft, problem } = actions.drafts.of(agent.id);
+  const setDraft = (text) => actions.drafts.write(agent.id, text);
   const field = useField(draft);
   const menu = useCommandMenu(draft, setDraft);
+  const open = menu.commands.length > 0;
+  const online = state.link === "open";
   const submit = () => {
     const command = draft.trim() === "/stop";
     if (!draft.trim() || (state.running && !command)) return;
@@ -35,6 +40,7 @@ export function Composer({ agent, state, actions }) {
     }}
   >
     <${CommandList} menu=${menu} />
+    ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     <div class="field">
       <textarea
         ref=${field}
@@ -42,21 +48,20 @@ export function Composer({ agent, state, actions }) {
         value=${draft}
         placeholder=${`Message ${agent.name}`}
         aria-label=${`Message ${agent.name}`}
-        aria-controls=${menu.id}
-        aria-expanded=${menu.commands.length > 0 ? "true" : "false"}
-        aria-activedescendant=${menu.commands.length > 0 ? `${menu.id}-${menu.index}` : undefined}
-        role="combobox"
+        aria-haspopup="listbox"
+        aria-controls=${open ? menu.id : undefined}
+        aria-activedescendant=${open ? `${menu.id}-${menu.index}` : undefined}
         aria-autocomplete="list"
         autocomplete="off"
         onInput=${(event) => setDraft(event.currentTarget.value)}
         onKeyDown=${onKeyDown}
       ></textarea>
-      ${state.running ? html`<${StopButton} state=${state} actions=${actions} />` : html`<button
+      ${state.running && online ? html`<${StopButton} state=${state} actions=${actions} />` : html`<button
         type="submit"
         class="round"
         aria-label="Send"
         title="Send"
-        disabled=${!draft.trim() || state.loading || state.link !== "open"}
+        disabled=${!draft.trim() || state.loading || !online}
       ><${Icon} name="send" /></button>`}
     </div>
     <${Foot} state=${state} />

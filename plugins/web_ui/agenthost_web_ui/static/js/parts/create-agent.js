@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "../html.js";
 import { DEFAULT_TOOLS } from "../manifest.js";
-import { Dialog, DialogError } from "./dialog.js";
+import { Dialog } from "./dialog.js";
 
 const EMPTY = {
   name: "",
@@ -39,15 +39,20 @@ export function CreateAgent({ actions, onClose }) {
       setBusy(false);
     }
   };
-  return html`<${Dialog} title="New agent" onClose=${onClose} onSubmit=${submit}>
+  const buttons = html`
+    <button type="button" class="secondary" onClick=${onClose}>Cancel</button>
+    <button type="submit" class="primary" disabled=${busy || !offers}>Create</button>
+  `;
+  return html`<${Dialog}
+    title="New agent"
+    onClose=${onClose}
+    onSubmit=${submit}
+    buttons=${buttons}
+    problem=${problem}
+  >
     <${Words} draft=${draft} change=${change} />
-    <${ModelChoice} offers=${offers} change=${change} />
+    <${ModelChoice} offers=${offers} chosen=${draft.model} change=${change} />
     <${ToolChoice} offers=${offers} chosen=${draft.tools} change=${change} />
-    <${DialogError} text=${problem} />
-    <div class="dialog-actions">
-      <button type="button" class="secondary" onClick=${onClose}>Cancel</button>
-      <button type="submit" class="primary" disabled=${busy || !offers}>Create</button>
-    </div>
   <//>`;
 }
 
@@ -84,24 +89,38 @@ function Words({ draft, change }) {
   `;
 }
 
-function ModelChoice({ offers, change }) {
+function ModelChoice({ offers, chosen, change }) {
   if (!offers?.models.length) return null;
-  const groups = Map.groupBy(offers.models, (model) => model.provider);
   const choose = (event) => {
-    const chosen = offers.models[Number(event.currentTarget.value)];
-    change({ model: chosen ? { provider: chosen.provider, id: chosen.id } : null });
+    const { selectedOptions } = event.currentTarget;
+    const { provider, id } = selectedOptions[0].dataset;
+    change({ model: id ? { provider, id } : null });
   };
+  const group = offers.models.find(({ provider }) => provider === chosen?.provider);
   return html`<label class="labelled">
     <span>Model</span>
     <select onChange=${choose}>
-      <option value="-1">${offers.standard ? `Default (${offers.standard})` : "Default"}</option>
-      ${[...groups].map(([provider, models]) => html`<optgroup key=${provider} label=${provider}>
-        ${models.map((model) => html`<option key=${model.id} value=${offers.models.indexOf(model)}>
-          ${model.display_name ?? model.id}
-        </option>`)}
-      </optgroup>`)}
+      <option>${offers.standard ? `Default (${offers.standard})` : "Default"}</option>
+      ${offers.models.map((group) => html`<${ModelGroup} key=${group.provider} group=${group} />`)}
     </select>
+    ${group?.usable === false && html`<small>${missingKey(group)}</small>`}
   </label>`;
+}
+
+function ModelGroup({ group }) {
+  const { provider, label, usable, models } = group;
+  return html`<optgroup label=${usable ? label : `${label} (no API key)`}>
+    ${models.map((model) => html`<option
+      key=${model.id}
+      data-provider=${provider}
+      data-id=${model.id}
+    >${model.label}</option>`)}
+  </optgroup>`;
+}
+
+function missingKey({ label, variable }) {
+  const remedy = variable ? ` Set ${variable} where the daemon runs.` : "";
+  return `The daemon has no API key for ${label}; until it has, the agent cannot answer.${remedy}`;
 }
 
 function ToolChoice({ offers, chosen, change }) {
@@ -113,6 +132,7 @@ function ToolChoice({ offers, chosen, change }) {
     });
   return html`<fieldset class="tools">
     <legend>Tools <small>${chosen.length} allowed</small></legend>
+    <p class="help">${helpOn(offers?.tools ?? [])}</p>
     ${!offers && html`<p class="quiet">Loading…</p>`}
     <div class="tool-grid">
       ${offers?.tools.map(({ name, about }) => html`<label key=${name} title=${about}>
@@ -124,9 +144,18 @@ function ToolChoice({ offers, chosen, change }) {
         <code>${name}</code>
       </label>`)}
     </div>
-    <small>
-      The agent can do nothing but what is ticked. Web tools get network access;
-      the tool <code>shell_exec</code> runs commands on the daemon's machine.
-    </small>
   </fieldset>`;
+}
+
+const HELP = [
+  { tools: ["web_fetch", "web_search"], words: "Web tools get network access." },
+  { tools: ["shell_exec"], words: "shell_exec runs commands on the daemon's machine." },
+];
+
+/** What to know before a box is ticked, of the tools that there are. */
+function helpOn(tools) {
+  const names = tools.map(({ name }) => name);
+  const fitting = HELP.filter((row) => row.tools.some((name) => names.includes(name)));
+  const sentences = ["The agent can do nothing but what is ticked."];
+  return [...sentences, ...fitting.map(({ words }) => words)].join(" ");
 }

@@ -6,12 +6,14 @@
 import { html, useEffect, useId, useRef } from "../html.js";
 
 /**
- * A modal dialog, open as long as it is drawn.
- * @param {{title: string, onClose?: () => void, onSubmit: () => void, role?: string,
- *   children: object}} props without `onClose` it cannot be dismissed
+ * A modal dialog, open as long as it is drawn. Its contents scroll between the title and
+ * the buttons, which always stand below them.
+ * @param {{title: string, buttons: object, problem?: string | null, onClose?: () => void,
+ *   onSubmit: () => void, role?: string, children: object}} props without `onClose` it
+ *   cannot be dismissed; `problem` says what went wrong
  * @returns {object} a vnode
  */
-export function Dialog({ title, onClose, onSubmit, role, children }) {
+export function Dialog({ title, buttons, problem, onClose, onSubmit, role, children }) {
   const box = useRef(null);
   const heading = useId();
   useEffect(() => {
@@ -35,16 +37,11 @@ export function Dialog({ title, onClose, onSubmit, role, children }) {
       }}
     >
       <h2 id=${heading}>${title}</h2>
-      ${children}
+      <div class="dialog-body">${children}</div>
+      <footer class="dialog-foot">
+        ${problem && html`<p class="dialog-error" role="alert">${problem}</p>`}
+        <div class="dialog-actions">${buttons}</div>
+      </footer>
     </form>
   </dialog>`;
-}
-
-/**
- * What went wrong in a dialog.
- * @param {{text: string | null}} props
- * @returns {object | null} a vnode
- */
-export function DialogError({ text }) {
-  return text ? html`<p class="dialog-error" role="alert">${text}</p>` : null;
 }

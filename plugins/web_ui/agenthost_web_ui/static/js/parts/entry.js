@@ -1,25 +1,27 @@
 /** One entry of a conversation. */
 
-import { formatUsage } from "../format.js";
+import { isLive } from "../conversation.js";
+import { formatTime, formatUsage } from "../format.js";
 import { html, useMemo } from "../html.js";
 import { Markdown } from "./markdown.js";
 import { ToolCard } from "./tool-card.js";
 
 const ENDINGS = {
   stopped: "Stopped.",
-  interrupted: "The connection was lost during this answer.",
+  interrupted: "This answer was interrupted.",
 };
 
 /**
  * An entry; drawn again only when it changed.
- * @param {{entry: object}} props
+ * @param {{entry: object, online: boolean, onAgain: (turn: string) => void}} props
+ *   `onAgain` runs a turn again that broke off
  * @returns {object} a vnode
  */
-export function Entry({ entry }) {
-  return useMemo(() => draw(entry), [entry]);
+export function Entry({ entry, online, onAgain }) {
+  return useMemo(() => draw(entry, online, onAgain), [entry, online, onAgain]);
 }
 
-function draw(entry) {
+function draw(entry, online, onAgain) {
   if (entry.role === "user") {
     return html`<article class="entry user" aria-label="You"><p>${entry.text}</p></article>`;
   }
@@ -28,11 +30,12 @@ function draw(entry) {
       <${Markdown} text=${entry.text} settled=${true} />
     </div>`;
   }
-  return html`<${Answer} entry=${entry} />`;
+  const again = () => onAgain(entry.turn);
+  return html`<${Answer} entry=${entry} online=${online} onAgain=${again} />`;
 }
 
-function Answer({ entry }) {
-  const running = entry.status === "running";
+function Answer({ entry, online, onAgain }) {
+  const running = isLive(entry);
   const last = entry.parts.length - 1;
   const idle = running && (last < 0 || (entry.parts[last].kind === "tool" && entry.parts[last].done));
   return html`<article class="entry answer" aria-label="Agent">
@@ -41,8 +44,39 @@ function Answer({ entry }) {
         ? html`<${Markdown} key=${index} text=${part.text} settled=${!running || index < last} />`
         : html`<${ToolCard} key=${index} part=${part} ended=${!running} />`,
     )}
-    ${idle && html`<p class="waiting"><span class="pulse" aria-hidden="true"></span>Thinking…</p>`}
-    ${ENDINGS[entry.status] && html`<p class="ending">${ENDINGS[entry.status]}</p>`}
-    ${entry.usage && html`<p class="usage">${formatUsage(entry.usage)}</p>`}
+    ${idle && html`<${Waiting} words=${entry.status === "waiting" ? "Waiting…" : "Thinking…"} />`}
+    <${Ending} entry=${entry} online=${online} onAgain=${onAgain} />
+    ${entry.usage && html`<p class="usage" title=${origin(entry)}>${formatUsage(entry.usage)}</p>`}
   </article>`;
+}
+
+/** How an answer broke off, and the way to go on. */
+function Ending({ entry, online, onAgain }) {
+  const failed = entry.status === "failed";
+  if (!failed && !ENDINGS[entry.status]) return null;
+  const words = failed
+    ? html`<${Markdown} text=${entry.error ?? "This answer failed."} settled=${true} />`
+    : html`<p>${ENDINGS[entry.status]}</p>`;
+  return html`<div class=${`ending ${entry.status}`} role=${failed ? "alert" : undefined}>
+    ${words}
+    ${entry.status !== "stopped" && html`<button
+      type="button"
+      class="link"
+      disabled=${!online}
+      onClick=${onAgain}
+    >Try again</button>`}
+  </div>`;
+}
+
+/**
+ * Say that words are to come.
+ * @param {{words?: string}} props
+ * @returns {object} a vnode
+ */
+export function Waiting({ words = "Thinking…" }) {
+  return html`<p class="waiting"><span class="pulse" aria-hidden="true"></span>${words}</p>`;
+}
+
+function origin({ model, at }) {
+  return [model, formatTime(at)].filter(Boolean).join(" · ") || undefined;
 }

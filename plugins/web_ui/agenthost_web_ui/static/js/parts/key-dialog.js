@@ -1,7 +1,7 @@
 /** Ask for the API key. */
 
 import { html, useState } from "../html.js";
-import { Dialog, DialogError } from "./dialog.js";
+import { Dialog } from "./dialog.js";
 
 /**
  * The key dialog; it goes when the daemon accepts the key.
@@ -17,7 +17,13 @@ export function KeyDialog({ reason, actions }) {
     await actions.useKey(key.trim());
     setBusy(false);
   };
-  return html`<${Dialog} title="API key" onSubmit=${submit}>
+  const rejected = reason === "rejected" && !busy;
+  return html`<${Dialog}
+    title="API key"
+    onSubmit=${submit}
+    buttons=${html`<button type="submit" class="primary" disabled=${busy}>Continue</button>`}
+    problem=${rejected ? "The daemon did not accept this key." : null}
+  >
     <p class="quiet">
       This daemon is protected. Its key is the <code>api_key</code> of its configuration.
       The page keeps it in this tab only, until you close it.
@@ -34,9 +40,5 @@ export function KeyDialog({ reason, actions }) {
         onInput=${(event) => setKey(event.currentTarget.value)}
       />
     </label>
-    <${DialogError} text=${reason === "rejected" && !busy ? "The daemon did not accept this key." : null} />
-    <div class="dialog-actions">
-      <button type="submit" class="primary" disabled=${busy}>Continue</button>
-    </div>
   <//>`;
 }

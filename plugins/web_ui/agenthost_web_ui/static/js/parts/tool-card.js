@@ -20,9 +20,9 @@ export function ToolCard({ part, ended }) {
       <span class="tool-chevron"><${Icon} name="chevron" /></span>
     </summary>
     <div class="tool-body">
-      <h4>Input</h4>
+      <h3>Input</h3>
       <pre tabindex="0">${fullText(part.input ?? {})}</pre>
-      ${part.done && html`<h4>${part.isError ? "Error" : "Result"}</h4>
+      ${part.done && html`<h3>${part.isError ? "Error" : "Result"}</h3>
         <pre tabindex="0">${fullText(part.result) || "(empty)"}</pre>`}
     </div>
   </details>`;
