@@ -180,12 +180,11 @@ class Hall:
         """Ask the same with the same key, while the first runs or when it ended."""
         asked, answered = self.oracle.asked[ask.text], ask.answered and not ask.gone
         if not ask.live:
-            scene = self.oracle.scenes[ask.text] = Scene(manner)
-            ask.scene = scene
+            ask.scene = self.oracle.scenes[ask.text] = Scene(manner)
             if ask not in ask.party.history:
                 self._count += 1
                 ask.number = self._count
-        ask.gone = False if ask.gone else ask.gone
+        ask.gone = False
         await self._attempt(ask, way)
         await self.rest()
         if answered:
@@ -252,7 +251,7 @@ class Hall:
         self._clear(party, before)
         await self.rest()
 
-    async def storm(self, party: Party, way: Way) -> None:
+    async def storm(self, party: Party) -> None:
         """Reset twice, look and ask, all at once; a living agent is always there."""
         before = self._forgive(party, "cancelled")
         self._count += 1
@@ -263,7 +262,7 @@ class Hall:
         reset = f"{path}/session/reset"
         calls = http.post(reset), http.get(f"{path}/session"), http.post(reset)
         answers = asyncio.gather(*calls)
-        attempt = Attempt(way)
+        attempt = Attempt(Way.BLOCKING)
         ask.attempts.append(attempt)
         attempt.go(http, party.id, text)
         for answer in await answers:

@@ -26,7 +26,7 @@ from .conversations import Ask, Hall, Party
 from .oracle import Manner
 from .worlds import Inside, Outside
 
-PLACES = st.integers(0, 1)
+PLACES = st.sampled_from((0, 0, 1))
 PICKS = st.integers(0, 7)
 WAYS = st.sampled_from(Way)
 KEYED_WAYS = st.sampled_from((Way.BLOCKING, Way.SSE))
@@ -53,9 +53,14 @@ class Clients(RuleBasedStateMachine):
         finally:
             self.loop.close()
 
-    @rule(place=PLACES, way=WAYS, manner=MANNERS, keyed=st.booleans())
-    def ask(self, place: int, way: Way, manner: Manner, keyed: bool) -> None:
-        self.loop.run(self.hall.ask(self.party(place), way, manner, keyed=keyed))
+    @rule(place=PLACES, way=WAYS, manner=MANNERS)
+    def ask(self, place: int, way: Way, manner: Manner) -> None:
+        self.loop.run(self.hall.ask(self.party(place), way, manner))
+
+    @rule(place=PLACES, way=KEYED_WAYS, manner=MANNERS)
+    def ask_with_key(self, place: int, way: Way, manner: Manner) -> None:
+        party = self.party(place)
+        self.loop.run(self.hall.ask(party, way, manner, keyed=True))
 
     @precondition(lambda self: self.fronts())
     @rule(pick=PICKS)
@@ -87,17 +92,9 @@ class Clients(RuleBasedStateMachine):
         fronts = self.fronts()
         self.loop.run(self.hall.stop(fronts[pick % len(fronts)]))
 
-    @rule(place=PLACES)
-    def reset(self, place: int) -> None:
-        self.loop.run(self.hall.reset(self.party(place)))
-
-    @rule(place=PLACES, way=WAYS)
-    def storm(self, place: int, way: Way) -> None:
-        self.loop.run(self.hall.storm(self.party(place), way))
-
-    @rule(place=PLACES)
-    def delete(self, place: int) -> None:
-        self.loop.run(self.hall.delete(self.party(place)))
+    @rule(place=PLACES, end=st.sampled_from(("reset", "storm", "delete")))
+    def clear(self, place: int, end: str) -> None:
+        self.loop.run(getattr(self.hall, end)(self.party(place)))
 
     @rule(place=PLACES)
     def compact(self, place: int) -> None:
@@ -119,8 +116,9 @@ class Clients(RuleBasedStateMachine):
         return [a for a in self.hall.asks if any(t.pending for t in a.attempts)]
 
     def keyed(self) -> list[Ask]:
-        """Questions that may be asked again."""
-        return [ask for ask in self.hall.asks if ask.key]
+        """Questions that may be asked again, first those without an answer."""
+        asks = [ask for ask in self.hall.asks if ask.key]
+        return sorted(asks, key=lambda ask: ask.answered)
 
     def taken(self) -> list[Ask]:
         """Questions whose key is known to be stored, of agents at rest."""
