@@ -48,6 +48,7 @@ class Attempt:
         self.sent = asyncio.Event()
         self.started = asyncio.Event()
         self.outcome = Outcome()
+        self.left = False
         self.task: asyncio.Task[None] | None = None
 
     @property
@@ -67,6 +68,7 @@ class Attempt:
     async def leave(self) -> None:
         """Go away without waiting for the end."""
         assert self.task is not None
+        self.left = True
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
 

@@ -9,118 +9,19 @@ what the clients came to know against what the daemon shows and stores.
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable
-from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-import httpx
-
 from .asking import LOST, Attempt, Way
-from .oracle import Manner, Oracle, Scene, answer_to
+from .laws import Rows, check_heard, check_view
+from .oracle import Manner, Oracle, Scene
+from .parties import FAILING, Ask, Party
 from .worlds import PATIENCE, World
 
 MANIFEST = 'name = "{name}"\n[capabilities]\ntools = []\n'
-SUMMARY = "Summary of the conversation so far:"
-STATUS = {
-    "cancelled": 409,
-    "interrupted": 503,
-    "unavailable": 503,
-    "not_found": 404,
-    LOST: 0,
-}
 ROUND_TRIPS = 3
-ORPHANS = """
-    select count(*) from messages where session_id not in (select id from sessions)
-    union all
-    select count(*) from sessions where agent_id not in (select id from agents)
-"""
-
-
-@dataclass(eq=False)
-class Ask:
-    """A question, everything that was tried to have it answered, and what may be."""
-
-    party: Party
-    text: str
-    key: str | None
-    scene: Scene
-    number: int
-    attempts: list[Attempt] = field(default_factory=list)
-    may: set[str] = field(default_factory=set)
-    loose: bool = False
-    """Its clients have left, and it goes on."""
-    gone: bool = False
-    """Its conversation was cleared."""
-    accepted: bool = False
-    answered: bool = False
-    _seen: int = 0
-
-    @property
-    def live(self) -> bool:
-        """Whether the daemon works on it, or will."""
-        return self.loose or any(attempt.pending for attempt in self.attempts)
-
-    def judge(self) -> None:
-        """Hold the outcomes of its attempts against what may be."""
-        self.accepted |= any(attempt.started.is_set() for attempt in self.attempts)
-        for attempt in self.attempts[self._seen :]:
-            if attempt.task is not None and attempt.task.cancelled():
-                continue
-            if not attempt.pending:
-                self._judge(attempt)
-        self._seen = next(
-            (n for n, each in enumerate(self.attempts) if each.pending),
-            len(self.attempts),
-        )
-
-    def _judge(self, attempt: Attempt) -> None:
-        found = attempt.outcome
-        told = f"{self.text} over {attempt.way}: {found}"
-        if found.done:
-            assert found.text == answer_to(self.text), f"another's answer: {told}"
-            self.accepted = self.answered = True
-            return
-        assert answer_to(self.text).startswith(found.text), f"other words: {told}"
-        if self.scene.manner in {Manner.REFUSES, Manner.BREAKS}:
-            ours = {*STATUS, "internal", "turn_failed", "conflict", "no code"}
-            if found.code not in ours:
-                return
-        assert found.code in self.may, f"not to be expected: {told}"
-        if attempt.way is Way.BLOCKING:
-            assert found.status == STATUS[found.code], told
-            if found.code == "interrupted":
-                assert found.facts["turn_id"], told
-
-
-@dataclass(eq=False)
-class Party:
-    """An agent, and the conversation as far as it is known."""
-
-    id: str
-    name: str
-    asks: list[Ask] = field(default_factory=list)
-    history: list[Ask] = field(default_factory=list)
-    chores: list[asyncio.Task[int]] = field(default_factory=list)
-    chores_may: set[int] = field(default_factory=lambda: {200})
-
-    @property
-    def path(self) -> str:
-        """Where it is found."""
-        return f"/api/agents/{self.id}"
-
-    @property
-    def live(self) -> list[Ask]:
-        """What it has left to answer, in order of arrival."""
-        return sorted((a for a in self.asks if a.live), key=lambda ask: ask.number)
-
-    @property
-    def front(self) -> Ask | None:
-        """The question that its model stands still on."""
-        return next((ask for ask in self.live if ask.scene.waiting), None)
 
 
 class Hall:
@@ -138,7 +39,7 @@ class Hall:
         """Start everything."""
         await self.oracle.__aenter__()
         home = Path(self._folder.name) / "home"
-        self._database = home / "data/agenthost.db"
+        self._rows = Rows(home / "data/agenthost.db")
         self.world = self._make_world(home, self.oracle.config)
         await self.world.start()
         self.parties = [await self._new_party() for _ in range(2)]
@@ -205,7 +106,6 @@ class Hall:
         running = ask.scene.waiting
         attempts = [attempt for attempt in ask.attempts if attempt.pending]
         for attempt in attempts:
-            ask.accepted |= attempt.started.is_set()
             await attempt.leave()
         if ask.key is None and attempts[0].way is Way.SSE:
             if running:
@@ -269,9 +169,9 @@ class Hall:
             assert answer.status_code == 200, f"{answer.request.url}: {answer.text}"
         told = "a question outlives two resets"
         await _soon(lambda: not any(a.live for a in (*before, ask)), told)
-        ask.judge()
-        ask.accepted = False  # It may have been cleared by the later one.
         self._clear(party, before)
+        ask.judge()
+        ask.accepted = False  # It may have been cleared by the later reset.
         party.asks.append(ask)
         await self.rest()
 
@@ -342,9 +242,12 @@ class Hall:
                 party.chores.remove(chore)
         await self._check_sessions()
         for party in self.parties:
-            self._check_view(party, (await self._session(party))["messages"])
-        self._check_heard()
-        await self._check_rows()
+            check_view(party, (await self._session(party))["messages"])
+        check_heard(self.asks, self.oracle.heard[self._judged :])
+        self._judged = len(self.oracle.heard)
+        if not any(party.live or party.chores for party in self.parties):
+            await _soon(lambda: not self._rows.running(), "a row stays running")
+        self._rows.check(self.asks)
 
     def _forgive(self, party: Party, *codes: str) -> list[Ask]:
         """Whatever the agent has to do may now end like this."""
@@ -360,7 +263,7 @@ class Hall:
             ask.scene.release()
         for ask in party.asks:
             ask.judge()
-            ask.gone, ask.accepted, ask.may = True, False, {*ask.may, "cancelled"}
+            ask.forget()
         party.history.clear()
 
     def _rests(self, party: Party) -> bool:
@@ -369,9 +272,11 @@ class Hall:
                 continue
             left = ask.scene.left.is_set() and "cancelled" not in ask.may
             assert not left, f"{ask.text} ended with its client"
-            failing = ask.scene.manner in {Manner.REFUSES, Manner.BREAKS}
+            failing = ask.scene.manner in FAILING
             if ask.scene.answered.is_set():
-                ask.loose = not (failing or self._stored(ask.text).get("assistant"))
+                ask.loose = not (
+                    failing or self._rows.stored(ask.text).get("assistant")
+                )
         if party.front is not None:
             return True
         return not party.live and all(chore.done() for chore in party.chores)
@@ -410,76 +315,6 @@ class Hall:
         wanted = {(await self._session(p))["session_id"]: p.id for p in self.parties}
         assert listed == wanted, "sessions without an agent"
 
-    def _check_view(self, party: Party, shown: list[dict[str, Any]]) -> None:
-        """The conversation only grows, and each answer stands behind its question."""
-        by_text = {ask.text: ask for ask in party.asks}
-        cut = bool(shown) and shown[0]["content"].startswith(SUMMARY)
-        seen: list[Ask] = []
-        answers: dict[Ask, str] = {}
-        for message in shown[cut:]:
-            if message["role"] == "User":
-                ask = by_text.get(message["content"])
-                assert ask is not None, f"whose message is {message}?"
-                assert ask not in seen, f"stored twice: {ask.text}"
-                seen.append(ask)
-            elif seen:
-                assert seen[-1] not in answers, f"answered twice: {seen[-1].text}"
-                answers[seen[-1]] = message["content"]
-        told = [f"{ask.number} {ask.text}" for ask in seen]
-        known = [ask for ask in seen if ask in party.history]
-        kept = party.history[len(party.history) - len(known) :]
-        assert known == (kept if cut else party.history), f"lost or moved: {told}"
-        fresh = seen[len(known) :]
-        assert known == seen[: len(known)], f"put before older ones: {told}"
-        assert fresh == sorted(fresh, key=lambda ask: ask.number), f"order: {told}"
-        party.history += fresh
-        for ask, said in answers.items():
-            right = answer_to(ask.text)
-            fits = said == right if ask.answered else right.startswith(said)
-            assert fits, f"{ask.text} is stored with {said!r}"
-        for ask in party.asks:
-            stored = ask in party.history or ask.gone
-            assert stored or not ask.accepted, f"accepted and lost: {ask.text}"
-            if ask in seen and ask.answered:
-                assert ask in answers, f"its answer is lost: {ask.text}"
-
-    def _check_heard(self) -> None:
-        """The model hears each question once, in the order of the conversation."""
-        by_text = {ask.text: ask for ask in self.asks}
-        for said in self.oracle.heard[self._judged :]:
-            assert len(set(said)) == len(said), f"the model hears twice: {said}"
-            asks = [by_text[text] for text in said if text in by_text]
-            for party in {ask.party for ask in asks}:
-                places = [
-                    party.history.index(ask) for ask in asks if ask in party.history
-                ]
-                assert places == sorted(places), f"the model hears {said}"
-        self._judged = len(self.oracle.heard)
-
-    async def _check_rows(self) -> None:
-        """No row is left running when nothing runs; none is there twice or alone."""
-        if not any(party.live or party.chores for party in self.parties):
-            await _soon(lambda: not self._rows(RUNNING)[0][0], "a row stays running")
-        assert not any(count for (count,) in self._rows(ORPHANS)), "orphans"
-        for ask in self.asks:
-            assert self._stored(ask.text).get("user", 0) <= 1, f"twice: {ask.text}"
-
-    def _stored(self, text: str) -> dict[str, int]:
-        """Count complete messages that hold this question or its answer, by role."""
-        return {str(role): int(n) for role, n in self._rows(STORED, f'%{text}"%')}
-
-    def _rows(self, query: str, *values: str) -> list[tuple[Any, ...]]:
-        url = f"file:{self._database}?mode=ro"
-        with closing(sqlite3.connect(url, uri=True, timeout=5)) as connection:
-            return connection.execute(query, values).fetchall()
-
-
-RUNNING = "select count(*) from turns where state = 'running'"
-STORED = """
-    select role, count(*) from messages where parts like ? and partial = 0
-    and parts not like '%Summar%' group by role
-"""
-
 
 async def _soon(done: Callable[[], bool], told: str | Callable[[], str]) -> None:
     """Wait until it is so; a turn that never ends is a broken law."""
@@ -489,6 +324,3 @@ async def _soon(done: Callable[[], bool], told: str | Callable[[], str]) -> None
         words = told if isinstance(told, str) else told()
         assert loop.time() < deadline, f"after {PATIENCE:g} s: {words}"
         await asyncio.sleep(0.002)
-
-
-__all__ = ["Ask", "Hall", "Party", "httpx"]

@@ -8,8 +8,9 @@ import pytest
 import pytest_asyncio
 
 from .asking import Way
-from .conversations import Ask, Hall, Party
+from .conversations import Hall
 from .oracle import Manner
+from .parties import Ask, Party
 from .worlds import Inside, Outside
 
 SAYS, WAITS, PAUSES = Manner.SAYS, Manner.WAITS, Manner.PAUSES

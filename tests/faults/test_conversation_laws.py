@@ -22,8 +22,9 @@ from hypothesis.stateful import (
 )
 
 from .asking import Way
-from .conversations import Ask, Hall, Party
+from .conversations import Hall
 from .oracle import Manner
+from .parties import Ask, Party
 from .worlds import Inside, Outside
 
 PLACES = st.sampled_from((0, 0, 1))
@@ -137,7 +138,7 @@ class KilledClients(Clients):
 
 def hold(machine: type[Clients], examples: int, steps: int, *, same: bool) -> None:
     """Try so many courses of events; ``same`` tries the same ones every time."""
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(
         machine,
         settings=settings(
             max_examples=examples,
