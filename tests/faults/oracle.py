@@ -13,7 +13,7 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Self
 
-from agenthost.testing.simulators import Turn
+from agenthost.testing.simulators import Heard, Turn
 from agenthost.testing.simulators.openai_chat import OpenAIChatWire
 from aiohttp import web
 
@@ -116,26 +116,29 @@ class Oracle:
             await request.read(),
         )
         question = heard.said[-1]
-        scene = self.scenes.get(question)
-        if scene is None:
-            return await _spoken(request, Scene(Manner.SAYS), "a summary")
+        scene = self.scenes.get(question) or Scene(Manner.SAYS)
         self.heard.append(heard.said)
         self.asked[question] += 1
         if scene.manner is Manner.REFUSES:
             scene.answered.set()
             return web.Response(status=400, body=WIRE.refusal(400, "scripted"))
         try:
-            return await _spoken(request, scene, answer_to(question))
+            return await _spoken(request, scene, self.turn(heard))
         except (ConnectionError, asyncio.CancelledError):
             scene.left.set()
             raise
 
+    def turn(self, heard: Heard) -> Turn:
+        """What is answered when nothing goes wrong."""
+        question = heard.said[-1]
+        return Turn(answer_to(question) if question in self.scenes else "a summary")
 
-async def _spoken(request: web.Request, scene: Scene, text: str) -> web.StreamResponse:
+
+async def _spoken(request: web.Request, scene: Scene, turn: Turn) -> web.StreamResponse:
     """Stream the answer; half of its words come before the pause."""
     answer = web.StreamResponse(headers={"Content-Type": WIRE.content_type})
     await answer.prepare(request)
-    events = WIRE.events(Turn(text))
+    events = WIRE.events(turn)
     half = {Manner.WAITS: 0, Manner.PAUSES: 3, Manner.BREAKS: 3}.get(scene.manner)
     for number, event in enumerate(events):
         if number == half:
