@@ -18,7 +18,8 @@ from .asking import LOST, Attempt, Way
 from .laws import Rows, check_heard, check_view
 from .oracle import Manner, Oracle, Scene
 from .parties import FAILING, Ask, Party
-from .worlds import PATIENCE, World
+from .waiting import PATIENCE, soon
+from .worlds import World
 
 MANIFEST = 'name = "{name}"\n[capabilities]\ntools = []\n'
 ROUND_TRIPS = 3
@@ -109,7 +110,7 @@ class Hall:
             await attempt.leave()
         if ask.key is None and attempts[0].way is Way.SSE:
             if running:
-                await _soon(ask.scene.left.is_set, f"{ask.text} outlives its client")
+                await soon(ask.scene.left.is_set, f"{ask.text} outlives its client")
             await self._settle()
             ask.scene.release()
         else:
@@ -133,7 +134,7 @@ class Hall:
         assert answer.status_code == 200, answer.text
         if front is not None:
             ended = [attempt for attempt in front.attempts if attempt.pending]
-            await _soon(lambda: not front.live, f"{front.text} was stopped and lives")
+            await soon(lambda: not front.live, f"{front.text} was stopped and lives")
             for attempt in ended:
                 assert attempt.outcome.code == "cancelled", attempt.outcome
             front.scene.release()
@@ -144,7 +145,7 @@ class Hall:
         before = self._forgive(party, "cancelled")
         answer = await self.world.http.post(f"{party.path}/session/reset")
         assert answer.status_code == 200, f"reset: {answer.text}"
-        await _soon(lambda: not any(a.live for a in before), "outlives the reset")
+        await soon(lambda: not any(a.live for a in before), "outlives the reset")
         session = await self._session(party)
         assert session["session_id"] == answer.json()["new_session_id"]
         assert not session["messages"], "a session is not empty after its reset"
@@ -168,7 +169,7 @@ class Hall:
         for answer in await answers:
             assert answer.status_code == 200, f"{answer.request.url}: {answer.text}"
         told = "a question outlives two resets"
-        await _soon(lambda: not any(a.live for a in (*before, ask)), told)
+        await soon(lambda: not any(a.live for a in (*before, ask)), told)
         self._clear(party, before)
         ask.judge()
         ask.accepted = False  # It may have been cleared by the later reset.
@@ -180,7 +181,7 @@ class Hall:
         before = self._forgive(party, "cancelled", "not_found")
         answer = await self.world.http.delete(party.path)
         assert answer.status_code == 200, answer.text
-        await _soon(lambda: not any(a.live for a in before), "outlives its agent")
+        await soon(lambda: not any(a.live for a in before), "outlives its agent")
         for ask in before:
             ask.judge()
         await asyncio.wait_for(asyncio.gather(*party.chores), PATIENCE)
@@ -215,7 +216,7 @@ class Hall:
             await asyncio.gather(*party.chores, return_exceptions=True)
             party.chores.clear()
         await self.world.end()
-        await _soon(lambda: not any(ask.live for ask in ended), "outlives the daemon")
+        await soon(lambda: not any(ask.live for ask in ended), "outlives the daemon")
         for ask in ended:
             ask.judge()
             ask.may = told[ask]
@@ -226,7 +227,7 @@ class Hall:
     async def rest(self) -> None:
         """Wait until nothing moves any more."""
         for party in self.parties:
-            await _soon(
+            await soon(
                 lambda party=party: self._rests(party),  # type: ignore[misc]
                 lambda party=party: f"no end of {[a.text for a in party.live]}",  # type: ignore[misc]
             )
@@ -246,7 +247,7 @@ class Hall:
         check_heard(self.asks, self.oracle.heard[self._judged :])
         self._judged = len(self.oracle.heard)
         if not any(party.live or party.chores for party in self.parties):
-            await _soon(lambda: not self._rows.running(), "a row stays running")
+            await soon(lambda: not self._rows.running(), "a row stays running")
         self._rows.check(self.asks)
 
     def _forgive(self, party: Party, *codes: str) -> list[Ask]:
@@ -314,13 +315,3 @@ class Hall:
         listed = {row["id"]: row["agent_id"] for row in answer.json()["sessions"]}
         wanted = {(await self._session(p))["session_id"]: p.id for p in self.parties}
         assert listed == wanted, "sessions without an agent"
-
-
-async def _soon(done: Callable[[], bool], told: str | Callable[[], str]) -> None:
-    """Wait until it is so; a turn that never ends is a broken law."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + PATIENCE
-    while not done():
-        words = told if isinstance(told, str) else told()
-        assert loop.time() < deadline, f"after {PATIENCE:g} s: {words}"
-        await asyncio.sleep(0.002)

@@ -36,8 +36,7 @@ def compiled(folder: Path) -> Path:
         pytest.skip("needs a C compiler named cc")
     shim = folder / "disk_shim.so"
     flags = ("-O1", "-Wall", "-Werror", "-shared", "-fPIC")
-    libraries = ("-ldl", "-pthread")
-    argv = [compiler, *flags, "-o", str(shim), str(SOURCE), *libraries]
+    argv = [compiler, *flags, "-o", str(shim), str(SOURCE), "-pthread"]
     subprocess.run(argv, check=True)
     return shim
 
@@ -57,10 +56,11 @@ class Disk:
             "SHIM_CONTROL": str(self._control),
         }
 
-    def fails(self, fault: DiskFault, milliseconds: int = 0) -> None:
-        """Let it fail from now on."""
+    def fails(self, fault: DiskFault, milliseconds: int = 0, wrong: int = 0) -> None:
+        """Let it fail from now on; the clock beside it is so many seconds wrong."""
+        # The daemon has the file mapped: it must stay the same one, of the same length.
         with self._control.open("r+b" if self._control.exists() else "w+b") as file:
-            file.write(struct.pack("<ii", fault, milliseconds))
+            file.write(struct.pack("<iii", fault, milliseconds, wrong))
 
     def heals(self) -> None:
         """Let it work again."""

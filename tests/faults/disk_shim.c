@@ -1,4 +1,5 @@
-/* A disk between a daemon and its files: it remembers every change, and may fail.
+/* A disk between a daemon and its files, which remembers every change and may fail; and
+ * a clock that may be wrong.
  *
  * Preloaded into the daemon, it stands in for the calls that change files below
  * SHIM_ROOT. Each change is appended to SHIM_LOG in the order in which it happened:
@@ -6,11 +7,11 @@
  *     op (1 byte), length of path, offset, length of data (8 bytes each), path, data
  *
  * W wrote data at offset, T made the file as long as offset, S synced it, R renamed
- * path to data, U unlinked path. SHIM_CONTROL is a file of two integers that the test
- * may change at any time: which fault, and its milliseconds (for slow syncs).
+ * path to data, U unlinked path. SHIM_CONTROL is a file of three integers that the test
+ * may change at any time: which fault, its milliseconds (for slow syncs), and by how
+ * many seconds the time of day is wrong.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { NONE, FULL, SYNC_FAILS, WRITE_FAILS, READ_ONLY, SLOW_SYNC };
@@ -41,7 +43,7 @@ __attribute__((constructor)) static void begin(void) {
                               O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     int fd = faults ? syscall(SYS_openat, AT_FDCWD, faults, O_RDONLY | O_CLOEXEC) : -1;
     if (fd >= 0) {
-        void *page = mmap(NULL, 8, PROT_READ, MAP_SHARED, fd, 0);
+        void *page = mmap(NULL, 12, PROT_READ, MAP_SHARED, fd, 0);
         control = page == MAP_FAILED ? NULL : page;
     }
 }
@@ -171,6 +173,12 @@ int unlink(const char *path) {
     int done = syscall(SYS_unlinkat, AT_FDCWD, path, 0);
     if (!done && ours(path)) note('U', path, 0, NULL, 0);
     pthread_mutex_unlock(&in_order);
+    return done;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    int done = syscall(SYS_clock_gettime, clock, now);
+    if (!done && clock == CLOCK_REALTIME && control) now->tv_sec += control[2];
     return done;
 }
 

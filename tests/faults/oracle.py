@@ -123,10 +123,16 @@ class Oracle:
             scene.answered.set()
             return web.Response(status=400, body=WIRE.refusal(400, "scripted"))
         try:
-            return await _spoken(request, scene, self.turn(heard))
+            return await self.answer(request, scene, heard)
         except (ConnectionError, asyncio.CancelledError):
             scene.left.set()
             raise
+
+    async def answer(
+        self, request: web.Request, scene: Scene, heard: Heard
+    ) -> web.StreamResponse:
+        """Answer as the scene says."""
+        return await _spoken(request, scene, self.turn(heard))
 
     def turn(self, heard: Heard) -> Turn:
         """What is answered when nothing goes wrong."""

@@ -97,24 +97,29 @@ class Talker:
 
     async def ask(self, http: httpx.AsyncClient, text: str) -> bool:
         """Ask, with a key that the question names; False when the daemon is gone."""
-        attempt = Attempt(self.way, text if self.keyed else None)
-        attempt.go(http, self.agent, text)
-        assert attempt.task is not None
-        await attempt.task
-        if attempt.outcome.done:
-            assert attempt.outcome.text == answer_to(text), attempt.outcome
+        if await self._try(http, text, self.way):
             self.done.append(text)
-        return attempt.outcome.done
+            return True
+        return False
 
     async def retry(self, http: httpx.AsyncClient) -> int:
         """Ask again what the kill left open: it is answered, twice the same."""
         if not self.keyed or not self.asked or self.asked[-1] in self.done:
             return 0
-        assert await self.ask(http, self.asked[-1]), "a retried turn has no answer"
-        if self.way is Way.BLOCKING:
-            assert await self.ask(http, self.asked[-1])
-            self.done.pop()
+        for _ in range(2):
+            told = "a retried turn has no answer"
+            assert await self._try(http, self.asked[-1], Way.BLOCKING), told
+        self.done.append(self.asked[-1])
         return 1
+
+    async def _try(self, http: httpx.AsyncClient, text: str, way: Way) -> bool:
+        attempt = Attempt(way, text if self.keyed else None)
+        attempt.go(http, self.agent, text)
+        assert attempt.task is not None
+        await attempt.task
+        found = attempt.outcome
+        assert not found.done or found.text == answer_to(text), found
+        return found.done
 
     def check(self, shown: list[dict[str, str]]) -> None:
         """What was answered is there, once and in order, with its answer behind it."""

@@ -12,12 +12,13 @@ import httpx
 from agenthost.testing.daemons import running_daemon
 from agenthost.testing.processes import DaemonProcess
 
+from .waiting import PATIENCE
+
 CHOICE = {
     "AGENTHOST_DEFAULT_MODEL__PROVIDER": "oracle",
     "AGENTHOST_DEFAULT_MODEL__MODEL": "oracle-1",
 }
 SHUTDOWN_PATIENCE = 0.05
-PATIENCE = 10.0
 
 
 class World(Protocol):
@@ -70,19 +71,19 @@ class Outside:
         home.mkdir(parents=True)
         (home / "config.toml").write_text(config, encoding="utf-8")
         self._home = home
-        self._process: DaemonProcess | None = None
+        self.process: DaemonProcess | None = None
         self.http = httpx.AsyncClient()
 
     async def start(self) -> None:
         """Start it on its home, off the loop that the model lives on."""
         await self.http.aclose()
-        self._process = await asyncio.to_thread(DaemonProcess, self._home, CHOICE)
-        self.http = client(str(self._process.http.base_url))
+        self.process = await asyncio.to_thread(DaemonProcess, self._home, CHOICE)
+        self.http = client(str(self.process.http.base_url))
 
     async def end(self) -> None:
         """Kill it."""
-        if self._process is not None:
-            with self._process as process:
+        if self.process is not None:
+            with self.process as process:
                 process.kill()
 
 
