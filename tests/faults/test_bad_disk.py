@@ -24,7 +24,18 @@ FAULTS = {
     DiskFault.WRITE_FAILS: 503,
     DiskFault.READ_ONLY: 503,
 }
-EACH = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.lower())
+QUICK = {DiskFault.FULL, DiskFault.SYNC_FAILS}
+EACH = pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(
+            fault,
+            id=fault.name.lower(),
+            marks=() if fault in QUICK else pytest.mark.faults,
+        )
+        for fault in FAULTS
+    ],
+)
 
 
 class Speaker:
