@@ -17,7 +17,7 @@ run: $(VENV)/.installed ## start the daemon in the foreground
 	@exec $(BIN)/agenthost start
 
 test: $(VENV)/.installed-dev ## run the quick tests
-	$(PYTEST) -m "not conformance and not faults"
+	$(PYTEST) -m "not conformance and not faults" -n auto --dist worksteal
 
 check: $(VENV)/.installed-dev ## format, lint, types, borders, sizes, hook docs, changes
 	$(BIN)/ruff format --check .

@@ -34,7 +34,7 @@ from agenthost import (
 from agenthost.daemon import Daemon
 
 from . import run, servers
-from .rows import Row
+from .figures import Row
 
 EVENTS = 50
 CALLS = 50

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from . import install, load, measure, servers, sockets, writes
+from .crowds import Crowd, crowd_rows
+from .figures import Row
 
 REQUESTS = 300
 """In one round."""
@@ -23,34 +25,6 @@ TURNS_OF_AN_AGENT = 25
 SOCKETS = 1_000
 SETTLED = 2.0
 """Seconds after which a daemon has done all that it does by itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table.
-
-    ``value`` is held against ``limit``: a ratio when there is a yardstick, else the
-    figure itself. ``at_least`` turns the comparison round.
-    """
-
-    name: str
-    ours: float
-    unit: str
-    limit: float
-    yardstick: float | None = None
-    at_least: bool = False
-
-    @property
-    def value(self) -> float:
-        """What the limit speaks of."""
-        return self.ours if self.yardstick is None else self.ours / self.yardstick
-
-    @property
-    def met(self) -> bool:
-        """Whether the target is met."""
-        if self.at_least:
-            return self.value >= self.limit
-        return self.value <= self.limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +154,11 @@ def daemon_rows(home: Path) -> Iterator[Row]:
             yield from memory_rows(bench)
             yield socket_row(bench)
             yield from request_rows(bench)
+    with tempfile.TemporaryDirectory() as folder:
+        other = Path(folder)
+        servers.write_home(other, upstream.port)
+        with servers.daemon(other) as (daemon, _):
+            yield from crowd_rows(daemon, Crowd())
 
 
 def all_rows() -> Iterator[Row]:

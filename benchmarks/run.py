@@ -8,7 +8,8 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from .rows import Row, all_rows
+from .figures import Row
+from .rows import all_rows
 
 RESULTS = Path(__file__).parent / "results.jsonl"
 COLUMNS = "{:<40} {:>12} {:>12} {:>9} {:>10}  {}"

@@ -9,7 +9,7 @@ import pytest
 from agenthost.testing.providers import WIRES
 
 from benchmarks import dialects, run
-from benchmarks.rows import Row
+from benchmarks.figures import Row
 
 FEW = dialects.Sizes(calls=1, rounds=1, events=3)
 

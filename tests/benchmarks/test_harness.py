@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
-from benchmarks import load, measure, rows, run, servers
+from benchmarks import crowds, load, measure, run, servers
+from benchmarks.figures import Row
 
 BURN = (
     "import time; end = time.process_time() + 0.2\nwhile time.process_time() < end: 1"
@@ -90,16 +92,30 @@ def test_the_cpu_of_a_process_agrees_with_its_own_clock() -> None:
 @pytest.mark.parametrize(
     ("row", "met", "ratio"),
     [
-        (rows.Row("a", 10, "us", 2, 5), True, "2.00 x"),
-        (rows.Row("a", 11, "us", 2, 5), False, "2.20 x"),
-        (rows.Row("a", 150, "/s", 15, 10, at_least=True), True, "15.00 x"),
-        (rows.Row("a", 149, "/s", 15, 10, at_least=True), False, "14.90 x"),
-        (rows.Row("a", 130, "MB", 130), True, "-"),
+        (Row("a", 10, "us", 2, 5), True, "2.00 x"),
+        (Row("a", 11, "us", 2, 5), False, "2.20 x"),
+        (Row("a", 150, "/s", 15, 10, at_least=True), True, "15.00 x"),
+        (Row("a", 149, "/s", 15, 10, at_least=True), False, "14.90 x"),
+        (Row("a", 130, "MB", 130), True, "-"),
     ],
 )
 def test_a_row_tells_its_ratio_and_whether_the_target_is_met(
-    row: rows.Row, met: bool, ratio: str
+    row: Row, met: bool, ratio: str
 ) -> None:
     assert row.met is met
     assert ratio in run.line(row)
     assert run.line(row).endswith("yes" if met else "NO")
+
+
+def test_a_small_crowd_is_measured_in_every_row(
+    upstream: servers.Server, tmp_path: Path
+) -> None:
+    small = crowds.Crowd(3, idle=2, passing=4, at_once=2, seconds=0.1, rest=0.0)
+    servers.write_home(tmp_path, upstream.port)
+    with servers.daemon(tmp_path) as (daemon, _):
+        try:
+            measured = list(crowds.crowd_rows(daemon, small))
+        except PermissionError:
+            pytest.skip("reading the memory of a daemon needs root")
+    assert [row.unit for row in measured] == ["%", "ms", "MB"]
+    assert all(row.ours >= 0 for row in measured[:2])
