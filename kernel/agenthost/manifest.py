@@ -10,38 +10,15 @@ from agenthost_toml.problems import problems, unknown_keys
 from pydantic import ValidationError
 
 from .errors import InvalidInput, TooLarge
+from .facts import FACTS
 from .manifest_model import Manifest
 
 __all__ = ["NOT_YET", "Manifest", "ParsedManifest", "parse_manifest"]
 
 LARGEST = 1024 * 1024
 
-# Keys that are read and kept, but change nothing in this version.
-NOT_YET = (
-    "skills",
-    "mcp_servers",
-    "priority",
-    "pinned_model",
-    "workspace",
-    "state_dir",
-    "generate_identity_files",
-    "cache_context",
-    "exec_policy",
-    "schedule",
-    "max_history_messages",
-    "model.api_key_env",
-    "model.base_url",
-    "thinking.stream_thinking",
-    "tools",
-    "routing",
-    "autonomous",
-    "capabilities.shell",
-    "capabilities.ofp_discover",
-    "capabilities.ofp_connect",
-    "resources.max_memory_bytes",
-    "resources.max_cpu_time_ms",
-    "resources.max_network_bytes_per_hour",
-)
+NOT_YET: tuple[str, ...] = tuple(FACTS["manifest"]["not_yet"])
+"""Keys that are read and kept, but change nothing in this version."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from pydantic import (
     JsonValue,
 )
 
-from .profiles import FORMER_NAMES, PROFILE_TOOLS, ProfileName, implied_rights
+from .profiles import ProfileName, current_name, implied_rights, profile_tools
 
 MODULE = "builtin:chat"
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -257,7 +257,7 @@ class Manifest(Table):
         return rights
 
     def _tools(self, known: Iterable[str] | None) -> tuple[str, ...]:
-        preset = PROFILE_TOOLS[self.profile] if self.profile else ()
+        preset = profile_tools(self.profile)
         allowed = _present(self.capabilities.tools) or preset
         if self.tool_allowlist:
             allowed = narrowed(allowed, _present(self.tool_allowlist))
@@ -267,4 +267,4 @@ class Manifest(Table):
 
 
 def _present(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(FORMER_NAMES.get(name, name) for name in names)
+    return tuple(map(current_name, names))

@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Literal
+
+from .facts import FACTS
 
 ProfileName = Literal[
     "minimal", "coding", "research", "messaging", "automation", "full", "custom"
 ]
 
-_CODING = ("file_read", "file_list", "file_write", "shell_exec", "web_fetch")
-_MESSAGING = ("agent_call", "agent_list", "kv_set", "kv_get")
 
-PROFILE_TOOLS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "minimal": ("file_read", "file_list"),
-        "coding": _CODING,
-        "research": ("web_fetch", "web_search", "file_read", "file_write"),
-        "messaging": _MESSAGING,
-        "automation": (*_CODING, "web_search", *_MESSAGING),
-        "full": ("*",),
-        "custom": ("*",),
-    }
-)
+def profile_tools(profile: str | None) -> tuple[str, ...]:
+    """The tools that a profile stands for."""
+    return tuple(FACTS["profiles"][profile]) if profile else ()
 
-_IMPLIED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "web_": {"network": ("*",)},
-    "agent_": {"agent_message": ("*",), "agent_spawn": ("*",)},
-    "kv_": {"memory_read": ("*",), "memory_write": ("self.*",)},
-}
 
-FORMER_NAMES: Mapping[str, str] = MappingProxyType(
-    {"memory_store": "kv_set", "memory_recall": "kv_get", "agent_send": "agent_call"}
-)
+def current_name(tool: str) -> str:
+    """The name a tool has now, also when it is written as the predecessor had it."""
+    return str(FACTS["former_names"].get(tool, tool))
 
 
 def implied_rights(profile: str | None) -> dict[str, tuple[str, ...]]:
     """The rights besides tools that a profile brings, by action."""
     rights: dict[str, tuple[str, ...]] = {}
-    tools = PROFILE_TOOLS[profile] if profile else ()
-    for prefix, implied in _IMPLIED.items():
+    tools = profile_tools(profile)
+    for prefix, implied in FACTS["implied"].items():
         if "*" in tools or any(tool.startswith(prefix) for tool in tools):
-            rights.update(implied)
+            rights.update({action: tuple(globs) for action, globs in implied.items()})
     return rights

@@ -2,43 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 
 from agenthost_toml.suggest import did_you_mean
 
 from ..config_model import PluginSelection
+from ..facts import FACTS
 from .discovery import PluginState
-
-Patterns = tuple[str, ...]
-
-SETS: Mapping[str, tuple[Patterns, Patterns]] = MappingProxyType(
-    {
-        "default": (("*",), ()),
-        "minimal": (
-            (
-                "plugin:compaction",
-                "plugin:egress",
-                "plugin:events",
-                "plugin:front",
-                "plugin:http_api",
-                "plugin:cli",
-                "plugin:jobs",
-                "plugin:records",
-                "plugin:routing",
-                "plugin:storage",
-                "plugin:workers",
-                "tool:*",
-                "provider:offline",
-                "security:*",
-            ),
-            (),
-        ),
-        "api-only": (("*",), ("channel:*", "plugin:channels", "plugin:web_ui")),
-    }
-)
-"""Patterns of the first-party plugins that are in and out, by the set's name."""
 
 
 def select(
@@ -51,10 +22,11 @@ def select(
     Returns:
         The keys that are enabled, and warnings about patterns that name nothing.
     """
-    include, exclude = SETS[wanted.set]
+    inside = FACTS["sets"][wanted.set]
 
     def enabled(plugin: PluginState) -> bool:
-        in_set = _matches(plugin, include) and not _matches(plugin, exclude)
+        out = _matches(plugin, inside["exclude"])
+        in_set = _matches(plugin, inside["include"]) and not out
         wished = (plugin.first_party and in_set) or _matches(plugin, wanted.enable)
         return wished and not _matches(plugin, wanted.disable)
 
