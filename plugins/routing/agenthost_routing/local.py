@@ -17,7 +17,7 @@ from agenthost import (
 )
 
 PROBE = EgressPolicy(
-    "local_models", timeout=0.5, total_timeout=1.0, max_bytes=1024 * 1024
+    "local_models", timeout=1.0, total_timeout=2.0, max_bytes=1024 * 1024
 )
 
 
