@@ -69,6 +69,9 @@ class Catalogue:
         Raises:
             ConfigError: Nobody offers its provider, or that has no model to choose.
         """
+        written = self._config.default_model
+        if not (written.provider or written.model):
+            return []
         try:
             choice = self._current().default()
         except InvalidInput as error:
@@ -137,8 +140,10 @@ class Catalogue:
     async def _ask(self, spec: ProviderSpec) -> None:
         slug = spec.facts.slug
         names = await installed(spec.facts, self.keys_of(slug), self._egress)
-        self._resolver.names.install(slug, names)
-        self._forget()
+        # A server that is silent just now keeps what it had: the default may be of it.
+        if names is not None:
+            self._resolver.names.install(slug, names)
+            self._forget()
 
     def _current(self) -> Resolver:
         """Give the resolver, which knows nothing older than the keys."""

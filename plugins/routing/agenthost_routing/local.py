@@ -17,18 +17,18 @@ from agenthost import (
 )
 
 PROBE = EgressPolicy(
-    "local_models", timeout=0.5, total_timeout=1.0, max_bytes=1024 * 1024
+    "local_models", timeout=1.0, total_timeout=2.0, max_bytes=1024 * 1024
 )
 
 
 async def installed(
     facts: ProviderFacts, keys: Sequence[Secret], egress: Egress
-) -> list[str]:
-    """Ask a server for the models it has; none when nothing answers like one."""
+) -> list[str] | None:
+    """Ask a server for the models it has; None when nothing answers like one."""
     import httpx
 
     if facts.probe is None:
-        return []
+        return None
     host = urlsplit(facts.base_url).hostname or ""
     policy = replace(PROBE, allowed_hosts=frozenset({host}))
     where = Endpoint(facts.slug, facts.base_url, keys[0] if keys else None)
@@ -39,7 +39,7 @@ async def installed(
         )
         return _names(answer.raise_for_status().json())
     except (AgentHostError, httpx.HTTPError, ValueError, KeyError, TypeError):
-        return []
+        return None
 
 
 def _names(listed: Any) -> list[str]:

@@ -65,7 +65,7 @@ class _Call:
     """One attempt, and what came of it so far.
 
     ``heard`` counts characters, ``size`` what the decoder counts, which last grew at
-    ``began``; ``unknown`` says that the provider may have gone on working after we
+    ``grown_at``; ``unknown`` says that the provider may have gone on working after we
     stopped listening.
     """
 
@@ -73,7 +73,7 @@ class _Call:
     hold: Hold
     payer: Payer | None
     clock: Clock
-    began: float
+    grown_at: float
     size: int = 0
     heard: int = 0
     delivered: bool = False
@@ -94,8 +94,8 @@ class _Call:
         """
         now = self.clock.monotonic()
         if size != self.size:
-            self.size, self.began = size, now
-        elif now - self.began > (patience := silence(self.candidate.target.model)):
+            self.size, self.grown_at = size, now
+        elif now - self.grown_at > (patience := silence(self.candidate.target.model)):
             raise self.fault(
                 ProviderFault.TIMEOUT, f"nothing was said for {patience:g} seconds"
             )

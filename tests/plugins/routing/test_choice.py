@@ -263,7 +263,7 @@ def checked(provider: str | None, model: str | None = None) -> list[str]:
 
 
 def test_a_default_that_can_answer_is_no_reason_to_warn() -> None:
-    assert checked("house") == checked("house", "house-model") == []
+    assert checked("house") == checked("house", "house-model") == checked(None) == []
 
 
 @pytest.mark.parametrize("provider", ["grok", "Groqq"])

@@ -52,6 +52,17 @@ async def test_only_a_local_ollama_with_a_model_becomes_the_default(
         assert daemon.daemon.models.names_of_default() == default
 
 
+async def test_an_ollama_that_pauses_stays_the_default(daemons: Daemons) -> None:
+    async with answering(json.dumps({"models": [{"name": "mine:7b"}]})) as address:
+        daemon = await daemons.start(
+            config=f'[providers.ollama]\nbase_url = "{address}"\n', environ=NO_DEFAULT
+        )
+        models = daemon.daemon.models
+        await models.probe_local()
+    await models.choose(None, "somebody-elses")
+    assert models.names_of_default() == ("ollama", "mine:7b")
+
+
 async def test_a_local_address_nobody_serves_is_no_default(daemons: Daemons) -> None:
     async with answering("") as address:
         pass
