@@ -8,6 +8,7 @@ from agenthost.testing import Daemons
 from agenthost_tools import web_fetch
 from agenthost_tools.documents.html import markdown_of
 from agenthost_tools.documents.plain import (
+    LAST_RESORT,
     LONGEST_PAGE,
     plain_text,
     text_of,
@@ -114,7 +115,8 @@ def test_words_of_a_page_stand_a_block_a_line() -> None:
 
 def test_only_so_much_of_a_page_is_looked_at_for_words() -> None:
     page = b"x" * (LONGEST_PAGE + 5)
-    assert words_of(page, charset="", limit=2).endswith(f"of {LONGEST_PAGE}]")
+    assert words_of(page, charset="", limit=2).endswith(f"of {LAST_RESORT}]")
+    assert len(plain_text(page.decode())) == LONGEST_PAGE
 
 
 PIECES = ["<", ">", "&", ";", "#", "/", "!", "--", " ", "\n", "a", "9", "x", "script"]

@@ -13,6 +13,9 @@ from collections.abc import Iterator
 LONGEST_PAGE = 500_000
 """Characters of a page that are looked at; ten times what is shown."""
 
+LAST_RESORT = 200_000
+"""Bytes that are looked at in a thread of the daemon: it takes time from the loop."""
+
 HIDDEN = frozenset({"script", "style", "noscript", "template", "svg", "iframe"})
 WITHIN_A_LINE = frozenset(
     {"a", "abbr", "b", "code", "em", "font", "i", "kbd", "mark", "q", "s", "small"}
@@ -29,8 +32,8 @@ def text_of(document: bytes, *, charset: str, limit: int) -> str:
 
 
 def words_of(document: bytes, *, charset: str, limit: int) -> str:
-    """Return the words of a page that nothing better could read."""
-    return cut(plain_text(decoded(document[: 4 * LONGEST_PAGE], charset)), limit)
+    """Return words of the beginning of a page that nothing better could read."""
+    return cut(plain_text(decoded(document[:LAST_RESORT], charset)), limit)
 
 
 def decoded(document: bytes, charset: str) -> str:
