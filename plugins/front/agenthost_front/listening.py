@@ -121,7 +121,7 @@ class Door:
     def _let_in(self, peer: socket.socket, client: tuple[str, int]) -> None:
         connections = self._site.connections
         if connections.crowded(client[0]):
-            self._refuse(peer, "one address has all its [server] connections_per_address")
+            self._refuse(peer, "an address has its [server] connections_per_address")
             return
         if connections.full and not connections.make_room():
             self._refuse(peer, "too many connections are open and none of them rests")
