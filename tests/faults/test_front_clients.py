@@ -117,8 +117,9 @@ async def open_and_drop(place: tuple[str, int], agent_id: str) -> None:
 async def in_waves(count: int, make: object, *arguments: object) -> None:
     """Do something often, a wave at a time: an address may have 64 sockets."""
     assert callable(make)
-    for _ in range(count // 25):
-        await asyncio.gather(*(make(*arguments) for _ in range(25)))
+    async with asyncio.timeout(300):
+        for _ in range(count // 25):
+            await asyncio.gather(*(make(*arguments) for _ in range(25)))
 
 
 async def closed(writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
@@ -171,7 +172,8 @@ async def test_compressed_frames_are_not_inflated(daemon: DaemonProcess) -> None
             writer.write(UPGRADE.format(one).encode())
             await reader.readuntil(b'"connected"')
             writer.write(frame)
-            assert struct.pack("!H", 1002) in await reader.read()
+            async with asyncio.timeout(30):
+                assert struct.pack("!H", 1002) in await reader.read()
             writer.close()
             await asyncio.sleep(0.1)
     told("MB after 16 bombs of 100 MB", resident(daemon) - before, 20)

@@ -124,7 +124,7 @@ class Door:
             self._refuse(peer, "an address has its [server] connections_per_address")
             return
         if connections.full and not connections.make_room():
-            self._refuse(peer, "too many connections are open and none is idle")
+            self._refuse(peer, "too many connections are open and none of them rests")
             return
         peer.settimeout(0)
         connection = Connection(self._site, client)
