@@ -120,10 +120,12 @@ async def check(host: RunningDaemon, acks: Acks, moment: int) -> int:
     for when, path, value in acks.stored:
         if when <= moment:
             answer = await host.http.get(path)
+            assert answer.status_code == 200, f"{path} is lost: {answer.text}"
             assert answer.json()["value"] == int(value), answer.text
             checked += 1
-    providers = (await host.http.get("/api/providers")).json()["providers"]
-    status = {row["name"]: row["auth_status"] for row in providers}
+    listed = await host.http.get("/api/providers")
+    assert listed.status_code == 200, f"the vault is broken: {listed.text}"
+    status = {row["name"]: row["auth_status"] for row in listed.json()["providers"]}
     for slug, when in acks.keys.items():
         if when <= moment:
             assert status[slug] == "configured", f"the key of {slug} is lost"

@@ -76,7 +76,11 @@ async def test_an_unasked_coding_is_no_answer(
             await egress.client(EgressPolicy("c", timeout=5)).get(wire.url)
 
 
-@pytest.mark.parametrize("data", [gzip.compress(b"a" * 9999)[:-9], b"not gzip at all"])
+# Without a time in it, the name of the case is the same in every process.
+DAMAGED = gzip.compress(b"a" * 9999, mtime=0)[:-9]
+
+
+@pytest.mark.parametrize("data", [DAMAGED, b"not gzip at all"], ids=["cut", "other"])
 async def test_a_damaged_body_is_no_answer(egress: AiohttpEgress, data: bytes) -> None:
     async with Wire(always(answer(data, content_encoding="gzip"))) as wire:
         with pytest.raises(OutcomeUnknown):
