@@ -53,6 +53,7 @@ from .errors import ProviderError as ProviderError
 from .errors import ProviderFault as ProviderFault
 from .errors import QuotaExceeded as QuotaExceeded
 from .errors import RateLimited as RateLimited
+from .errors import SchemaFailed as SchemaFailed
 from .errors import StorageFull as StorageFull
 from .errors import Superseded as Superseded
 from .errors import TooLarge as TooLarge
@@ -73,6 +74,7 @@ from .model_port import Target as Target
 from .observe import Activity as Activity
 from .observe import Observer as Observer
 from .plugins.calls import describe as describe
+from .plugins.discovery import find_plugins as find_plugins
 from .plugins.guards import ALLOW as ALLOW
 from .plugins.guards import AddressCase as AddressCase
 from .plugins.guards import Allow as Allow
@@ -107,6 +109,7 @@ from .ports import EgressPolicy as EgressPolicy
 from .ports import Events as Events
 from .ports import Files as Files
 from .ports import Front as Front
+from .ports import ListenerState as ListenerState
 from .ports import Port as Port
 from .ports import Row as Row
 from .ports import Store as Store
@@ -164,6 +167,7 @@ if TYPE_CHECKING:
     from .config_model import ProviderSection as ProviderSection
     from .daemon import Daemon as Daemon
     from .manifest import Manifest as Manifest
+    from .plugins.discovery import PluginState as PluginState
     from .plugins.loader import Plugins as Plugins
     from .turns.engine import user_message as user_message
     from .turns.events import Done as Done

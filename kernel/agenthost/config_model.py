@@ -127,11 +127,15 @@ class WebSection(Table):
 
 
 class ServerSection(Table):
-    """``[server]``: names and origins that may reach the API besides loopback."""
+    """``[server]``: who may reach the API besides loopback, and the loop's patience.
+
+    A daemon whose event loop stands still for ``stall_limit_secs`` ends itself.
+    """
 
     allowed_hosts: Names = ()
     allowed_origins: Names = ()
     cors_origins: Names = ()
+    stall_limit_secs: Annotated[float, Field(ge=1, le=86_400)] = 120.0
 
 
 class OpenAISection(Table):

@@ -79,6 +79,9 @@ class Models(Protocol):
     def names_of_default(self) -> tuple[str, str]:
         """Name the default provider's slug and model id, for display."""
 
+    def check_default(self) -> list[str]:
+        """Warn of a default model that cannot answer; ConfigError names a wrong one."""
+
     def lists(self, model: str) -> bool:
         """Tell whether some catalogue lists a model of this name."""
 

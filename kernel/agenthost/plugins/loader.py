@@ -9,7 +9,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ..config_model import Config
+from ..ports import NOTHING
 from .calls import guarded_each
+from .charges import Charges
 from .discovery import Entry, PluginState, Status, find_plugins, installed_entries
 from .selection import select
 from .validation import Implementation, hooks_of, offered
@@ -23,6 +25,8 @@ BOOT_BUDGET = 10.0
 class Plugins:
     """The plugins of one daemon.
 
+    ``failed`` says whether one has failed; ``charges`` tells what they cost.
+
     Args:
         entries: Entry points to use instead of the installed ones.
         budget: Seconds that an import or a boot hook may take.
@@ -35,9 +39,15 @@ class Plugins:
         self._budget = budget
         self._states: dict[str, PluginState] = {}
         self._hooks: Mapping[str, Mapping[str, Implementation]] = {}
+        self.failed = False
+        self.charges = Charges()
 
-    async def load(self, config: Config) -> tuple[str, ...]:
+    async def load(
+        self, config: Config, left_out: Mapping[str, str] = NOTHING
+    ) -> tuple[str, ...]:
         """Find, select and import; return warnings about ``[plugins]``.
+
+        What is ``left_out``, with its reason, counts as failed and is not imported.
 
         Raises:
             PluginError: Two distributions offer the same key.
@@ -47,8 +57,10 @@ class Plugins:
         self._states = {plugin.key: plugin for plugin in found}
         for key in enabled:
             self._states[key] = replace(self._states[key], status=Status.ENABLED)
+            if key in left_out:
+                self.fail(key, f"left out: {left_out[key]}")
         imports = [
-            (p.key, partial(hooks_of, p.entry)) for p in found if p.key in enabled
+            (p.key, partial(hooks_of, p.entry)) for p in found if self.healthy(p.key)
         ]
         self._hooks = dict(await self.run_each("import", imports))
         return warnings
@@ -72,6 +84,7 @@ class Plugins:
         if old is None or old.status is Status.FAILED:
             return
         self._states[key] = replace(old, status=Status.FAILED, reason=reason)
+        self.failed = True
         _log.error(
             "plugin %s (%s %s) failed: %s", key, old.distribution, old.version, reason
         )
@@ -105,7 +118,8 @@ class Plugins:
         Returns:
             The values of those that did not fail, each with its plugin's key.
         """
-        named = [(f"{key} {what}", call) for key, call in calls]
+        timed = self.charges.timed
+        named = [(f"{key} {what}", timed(key)(call)) for key, call in calls]
         outcomes = await guarded_each(named, self._budget)
         values = []
         for (key, _), outcome in zip(calls, outcomes, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import asdict
 
 from agenthost import Answer, Call, Daemon, RouteGroup
 
@@ -12,7 +13,7 @@ from .shapes import (
     DaemonStatus,
     Health,
     HealthDetail,
-    Status,
+    ShuttingDown,
     Ticket,
     ToolList,
     Version,
@@ -21,9 +22,20 @@ from .shapes import (
 routes = RouteGroup("http_api.system")
 
 
+STALL_REMEMBERED = 60.0
+
+
 def _health(daemon: Daemon) -> Health:
+    """Tell the truth of flags that are kept up to date: this is asked all the time."""
+    plugins = daemon.plugins
+    well = (
+        daemon.store.healthy
+        and not plugins.failed
+        and daemon.clock.time() - plugins.charges.last_stall > STALL_REMEMBERED
+        and not any(listener.given_up for listener in daemon.events.states())
+    )
     return {
-        "status": "ok" if daemon.store.healthy else "degraded",
+        "status": "ok" if well else "degraded",
         "uptime_seconds": daemon.uptime,
         "panic_count": daemon.front.panics,
         "restart_count": 0,
@@ -43,12 +55,16 @@ async def health_detail(call: Call) -> Answer:
     """Tell how the store, the configuration and each plugin stand."""
     daemon = call.daemon
     reachable = await daemon.store.probe()
+    accounts = daemon.plugins.charges.accounts
     return {
         **_health(daemon),
         "version": daemon.version,
         "agent_count": len(daemon.agents),
         "database": "connected" if reachable else "error",
         "config_warnings": daemon.warnings,
+        "interrupted_turns": daemon.interrupted_turns,
+        "listeners": [asdict(listener) for listener in daemon.events.states()],
+        "time": {key: asdict(account) for key, account in sorted(accounts.items())},
         "plugins": [
             {
                 "key": state.key,
@@ -141,8 +157,8 @@ async def ws_ticket(call: Call) -> Answer:
     }
 
 
-@routes.post("/api/shutdown", scope="system:admin", answer=Status)
+@routes.post("/api/shutdown", scope="system:admin", answer=ShuttingDown)
 async def shutdown(call: Call) -> Answer:
     """Shut the daemon down; running turns are ended or kept first."""
     call.daemon.request_stop()
-    return {"status": "shutting_down"}
+    return {"status": "shutting_down", "running_turns": call.daemon.turns.running}

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from agenthost import (
     AgentHostError,
+    ConfigError,
     Daemon,
     EgressPolicy,
     InvalidInput,
@@ -101,6 +102,33 @@ class Catalogue:
         """The default provider's slug and model id, for display."""
         target = self.default()
         return target.provider.facts.slug, target.model.id
+
+    def check_default(self) -> list[str]:
+        """Warn of a default model without a key, or that no catalogue lists.
+
+        Raises:
+            ConfigError: ``[default_model]`` names a provider that is not there.
+        """
+        chosen = self._config.default_model
+        if not chosen.provider:
+            return []
+        try:
+            target = self.resolve(chosen.provider, chosen.model)
+        except InvalidInput as error:
+            raise ConfigError(f"default_{error.message}") from error
+        slug, model = target.provider.facts.slug, target.model.id
+        warnings = []
+        if self.auth_status(slug) == "missing":
+            warnings.append(
+                f"default_model: {slug} has no API key; set "
+                f"{target.provider.facts.env_var} or POST /api/providers/{slug}/key"
+            )
+        if self._listed(target.provider, model) is None and slug != LOCAL_FIRST:
+            warnings.append(
+                f"default_model.model: {slug} lists no model {model!r}"
+                f"{did_you_mean(model, [m.id for m in target.provider.facts.models])}"
+            )
+        return warnings
 
     def lists(self, model: str) -> bool:
         """Tell whether some catalogue lists a model of this name."""

@@ -114,7 +114,7 @@ async def test_a_deleted_session_is_replaced(daemon: RunningDaemon) -> None:
 
 async def test_shutdown_ends_the_daemon(daemon: RunningDaemon) -> None:
     answer = await daemon.http.post("/api/shutdown")
-    assert answer.json() == {"status": "shutting_down"}
+    assert answer.json() == {"status": "shutting_down", "running_turns": 0}
     await daemon.daemon.stop_requested.wait()
 
 
