@@ -15,12 +15,18 @@ Places = Mapping[str, str]
 """Files, and folders with a slash at the end, to plugins' keys."""
 
 MOST_FRAMES = 20
+DRIVER = "plugin:cli"
 
 
 def places_of(plugins: Plugins) -> dict[str, str]:
-    """Tell where the code of each imported plugin is."""
+    """Tell where the code of each imported plugin is.
+
+    This package is left out: it drives the loop, so it is in every stack.
+    """
     places: dict[str, str] = {}
     for state in plugins.states():
+        if state.key == DRIVER:
+            continue
         name = str(getattr(state.entry, "module", ""))
         top, dot, _ = name.partition(".")
         if dot and not state.first_party:

@@ -65,7 +65,7 @@ class Watchdog:
         self._beats = 0
         self._beaten = time.monotonic()
         self._longest = 0.0
-        self._armed = 0.0
+        self._armed = (0.0, 0.0)
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Watch from now on; called in the loop's thread before the loop runs."""
@@ -91,8 +91,9 @@ class Watchdog:
         self._beaten = now
         self._beats += 1
         # Each arming starts a thread, so not with every beat.
-        if now - self._armed > REARMED_EVERY or self._armed == 0.0:
-            self._armed = now
+        armed = (self._limit, now // REARMED_EVERY)
+        if armed != self._armed:
+            self._armed = armed
             limit = self._limit + REARMED_EVERY + PAUSE
             faulthandler.dump_traceback_later(limit, exit=True, file=self._dump)
         self._next = self._loop.call_later(BEAT, self._beat)
@@ -135,6 +136,9 @@ class Watchdog:
         if stall is None:
             return
         self._incidents.note("recovered")
+        if not self._daemon.address:
+            # Nobody was served yet: a slow start is no fault that lasts.
+            return
         _log.warning(
             "the event loop stood still for %.1f s, in %s", seconds, stall.plugin
         )
