@@ -24,7 +24,7 @@ def start_detached(home: Path) -> int:
     Raises:
         CommandError: It ended, or does not serve in time.
     """
-    with _opened(home) as log:
+    with opened_log(home) as log:
         begin = log.tell()
         daemon = subprocess.Popen(
             [sys.executable, "-m", "agenthost_cli", "start"],
@@ -37,13 +37,13 @@ def start_detached(home: Path) -> int:
     while time.monotonic() < deadline:
         if daemon.poll() is not None:
             raise CommandError(_said(home, begin) or "the daemon ended at once")
-        if _serves(home, daemon.pid):
+        if serves(home, daemon.pid):
             return daemon.pid
         time.sleep(0.02)
     raise CommandError(f"no answer yet; see {home / LOG_FILE}")
 
 
-def _opened(home: Path) -> BinaryIO:
+def opened_log(home: Path) -> BinaryIO:
     """Open the log for its owner alone; a long one makes room, kept once as ``.1``."""
     path = home / LOG_FILE
     try:
@@ -60,7 +60,7 @@ def _opened(home: Path) -> BinaryIO:
         ) from error
 
 
-def _serves(home: Path, pid: int) -> bool:
+def serves(home: Path, pid: int) -> bool:
     """Believe only a daemon that answers; its announcement outlives a crash."""
     try:
         client = Client(home)
