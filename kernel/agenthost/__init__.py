@@ -167,7 +167,6 @@ if TYPE_CHECKING:
     from .config_model import ProviderSection as ProviderSection
     from .daemon import Daemon as Daemon
     from .manifest import Manifest as Manifest
-    from .plugins.discovery import PluginState as PluginState
     from .plugins.loader import Plugins as Plugins
     from .turns.engine import user_message as user_message
     from .turns.events import Done as Done

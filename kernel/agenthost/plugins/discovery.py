@@ -87,8 +87,10 @@ def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[PluginState, .
     for entry in installed_entries() if entries is None else entries:
         if entry.group not in GROUPS:
             continue
-        name = getattr(entry.dist, "name", None) or "an unknown distribution"
-        version = getattr(entry.dist, "version", None) or "unknown"
+        try:
+            name, version = entry.dist.name, entry.dist.version
+        except (AttributeError, KeyError):
+            name, version = "an unknown distribution", "unknown"
         key = f"{GROUPS[entry.group]}:{entry.name}"
         plugin = PluginState(key, name, version, entry)
         other = found.setdefault(plugin.key, plugin)

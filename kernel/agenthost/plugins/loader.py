@@ -20,6 +20,8 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 BOOT_BUDGET = 10.0
+Reasons = Mapping[str, str]
+"""Why, by the plugin's key."""
 
 
 class Plugins:
@@ -42,12 +44,10 @@ class Plugins:
         self.failed = False
         self.charges = Charges()
 
-    async def load(
-        self, config: Config, left_out: Mapping[str, str] = NOTHING
-    ) -> tuple[str, ...]:
+    async def load(self, config: Config, without: Reasons = NOTHING) -> tuple[str, ...]:
         """Find, select and import; return warnings about ``[plugins]``.
 
-        What is ``left_out``, with its reason, counts as failed and is not imported.
+        What it goes ``without``, with the reason, counts as failed and is not imported.
 
         Raises:
             PluginError: Two distributions offer the same key.
@@ -57,8 +57,8 @@ class Plugins:
         self._states = {plugin.key: plugin for plugin in found}
         for key in enabled:
             self._states[key] = replace(self._states[key], status=Status.ENABLED)
-            if key in left_out:
-                self.fail(key, f"left out: {left_out[key]}")
+            if key in without:
+                self.fail(key, f"left out: {without[key]}")
         imports = [
             (p.key, partial(hooks_of, p.entry)) for p in found if self.healthy(p.key)
         ]
@@ -118,8 +118,7 @@ class Plugins:
         Returns:
             The values of those that did not fail, each with its plugin's key.
         """
-        timed = self.charges.timed
-        named = [(f"{key} {what}", timed(key)(call)) for key, call in calls]
+        named = [(f"{k} {what}", self.charges.timed(k)(call)) for k, call in calls]
         outcomes = await guarded_each(named, self._budget)
         values = []
         for (key, _), outcome in zip(calls, outcomes, strict=True):

@@ -5,16 +5,12 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agenthost import PluginError, find_plugins
 
 from .blame import owner
 from .incidents import FILE, TIMES, Incidents
 from .watchdog import main_thread_files
-
-if TYPE_CHECKING:
-    from agenthost import PluginState
 
 SAFE = (
     f"{TIMES} starts in ten minutes did not come to serve, so only agenthost's own "
@@ -39,7 +35,12 @@ def look_back(incidents: Incidents, dump: Path) -> Caution:
     _read_dump(incidents, dump)
     forced, safe = incidents.forced_ends(), incidents.failed_starts() >= TIMES
     caution = Caution({}, [SAFE] if safe else [])
-    for plugin in _installed() if forced or safe else ():
+    try:
+        installed = find_plugins() if forced or safe else ()
+    except PluginError:
+        # Two of one name: the start itself tells of it.
+        return caution
+    for plugin in installed:
         times = forced[plugin.key]
         # Without some of our own there is no daemon at all.
         needed = plugin.first_party and plugin.key.partition(":")[0] in NEEDED
@@ -50,14 +51,6 @@ def look_back(incidents: Incidents, dump: Path) -> Caution:
         elif safe and not plugin.first_party:
             caution.left_out[plugin.key] = "a safe start, since others failed"
     return caution
-
-
-def _installed() -> tuple[PluginState, ...]:
-    try:
-        return find_plugins()
-    except PluginError:
-        # Two of one name: the start tells of it.
-        return ()
 
 
 def _read_dump(incidents: Incidents, dump: Path) -> None:

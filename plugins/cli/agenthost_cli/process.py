@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from agenthost import AgentHostError, ConfigError, Conflict, Daemon, describe
@@ -161,9 +162,11 @@ class Process:
 def _greet(daemon: Daemon) -> None:
     for warning in daemon.warnings:
         _say(f"warning: {warning}")
-    provider, model = daemon.models.names_of_default()
     _say(f"agenthost {daemon.version} serves at http://{daemon.address}/")
-    _say(f"default model: {model} at {provider}")
+    # Its provider may be among what is left out; a warning above tells so.
+    with suppress(AgentHostError):
+        provider, model = daemon.models.names_of_default()
+        _say(f"default model: {model} at {provider}")
     _say("next: open that address in a browser, or see README.md for curl")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import asdict
 
-from agenthost import Answer, Call, Daemon, RouteGroup
+from agenthost import AgentHostError, Answer, Call, Daemon, RouteGroup
 
 from .agents import summary
 from .shapes import (
@@ -20,7 +20,6 @@ from .shapes import (
 )
 
 routes = RouteGroup("http_api.system")
-
 
 STALL_REMEMBERED = 60.0
 
@@ -78,11 +77,20 @@ async def health_detail(call: Call) -> Answer:
     }
 
 
+def _default_model(daemon: Daemon) -> tuple[str, str]:
+    """Name the default model; one whose provider was left out as it is configured."""
+    try:
+        return daemon.models.names_of_default()
+    except AgentHostError:
+        chosen = daemon.config.default_model
+        return chosen.provider or "", chosen.model or ""
+
+
 @routes.get("/api/status", scope="system:read", cost=1, answer=DaemonStatus)
 async def status(call: Call) -> Answer:
     """Show the daemon and its agents."""
     daemon = call.daemon
-    provider, model = daemon.models.names_of_default()
+    provider, model = _default_model(daemon)
     return {
         "status": "running",
         "version": daemon.version,
@@ -117,7 +125,7 @@ async def version(call: Call) -> Answer:
 async def config(call: Call) -> Answer:
     """Show the configuration in force, without its secrets."""
     daemon = call.daemon
-    provider, model = daemon.models.names_of_default()
+    provider, model = _default_model(daemon)
     return {
         "data_dir": str(daemon.data_dir),
         "default_provider": provider,

@@ -189,6 +189,23 @@ async def test_an_interrupt_that_a_plugin_raises_is_its_own_failure() -> None:
     assert plugins.failed
 
 
+class NamelessDistribution:
+    """Its metadata lacks what they must have."""
+
+    @property
+    def name(self) -> str:
+        raise KeyError("Metadata field Name not present")
+
+
+async def test_a_distribution_without_facts_is_an_unknown_one() -> None:
+    nameless = FakeEntry("x", "agenthost.tools", module, NamelessDistribution())
+    plugins = Plugins([nameless, entry("tool:good", good)])
+    await plugins.load(config())
+    found = state(plugins, "tool:x")
+    assert (found.distribution, found.version) == ("an unknown distribution", "unknown")
+    assert plugins.healthy("tool:good")
+
+
 async def test_what_is_left_out_is_not_imported_and_says_why() -> None:
     wild, good_one = entry("tool:wild", good), entry("tool:good", good)
     plugins = Plugins([wild, good_one])

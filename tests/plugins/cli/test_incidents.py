@@ -51,12 +51,9 @@ def advised(incidents: Incidents, tmp_path: Path) -> dict[str, str]:
 
 
 def stands_still_and_dies(incidents: Incidents, plugin: str) -> None:
-    for what, facts in (
-        ("starting", {}),
-        ("serving", {}),
-        ("stalled", {"plugin": plugin}),
-    ):
-        incidents.note(what, **facts)
+    incidents.note("starting")
+    incidents.note("serving")
+    incidents.note("stalled", plugin=plugin)
 
 
 def test_a_new_home_advises_nothing(incidents: Incidents, tmp_path: Path) -> None:
