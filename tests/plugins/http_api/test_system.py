@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agenthost import Event, ToolSpec
+from agenthost import Event, ToolSpec, TurnState
 from agenthost.testing import ManualClock
 from agenthost.testing.daemons import Daemons, RunningDaemon
+from agenthost_records.tables import turns
+from sqlalchemy import update
 
 from tests.kernel.plugins.entries import module
 
@@ -87,10 +89,16 @@ async def test_turns_that_the_last_end_cut_are_counted(
     daemons: Daemons, tmp_path: Path
 ) -> None:
     first = await daemons.start(home=tmp_path / "home")
+    agent = await first.agent()
+    for text in ("one", "two"):
+        await agent.ask(text)
     detail = (await first.http.get("/api/health/detail")).json()
     assert detail["interrupted_turns"] == 0
-    first.daemon.interrupted_turns = 2
-    detail = (await first.http.get("/api/health/detail")).json()
+    cut = update(turns).values(state=TurnState.RUNNING.value)
+    await first.daemon.store.write(lambda connection: connection.execute(cut))
+    await first.daemon.stop()
+    second = await daemons.start(home=tmp_path / "home")
+    detail = (await second.http.get("/api/health/detail")).json()
     assert detail["interrupted_turns"] == 2
 
 
