@@ -152,7 +152,7 @@ class Daemon:
             self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise ConfigError(
-                f"{error.filename} cannot be written ({error.strerror}); "
+                f"{error.filename or self.home} cannot be written ({error.strerror}); "
                 "AGENTHOST_HOME and data_dir name other folders"
             ) from error
         self.warnings.extend(loaded.warnings)

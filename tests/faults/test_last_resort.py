@@ -227,7 +227,7 @@ def test_a_stall_is_named_once_and_told_with_its_length(tmp_path: Path) -> None:
         assert said(daemon, "the event loop stood still for 3.")
         assert daemon.log.count("the event loop stands still") == 1
         assert daemon.http.get("/api/health").json()["status"] == "degraded"
-        account = daemon.http.get("/api/health/detail").json()["time"][PLUGIN]
+        account = daemon.http.get("/api/health/detail").json()["plugin_time"][PLUGIN]
         assert account["stalls"] == 1
         assert 2.5 < account["stalled"] < 4.5
         assert account["stalled_in"].startswith("wild.fault line")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -21,15 +22,17 @@ DRIVER = "plugin:cli"
 def places_of(plugins: Plugins) -> dict[str, str]:
     """Tell where the code of each imported plugin is.
 
-    This package is left out: it drives the loop, so it is in every stack.
+    A package of others with one plugin in it is that plugin's as a whole. Our own
+    package is left out: it drives the loop, so it is in every stack.
     """
+    states = [state for state in plugins.states() if state.key != DRIVER]
+    names = {state.key: str(getattr(state.entry, "module", "")) for state in states}
+    tops = Counter(name.partition(".")[0] for name in names.values())
     places: dict[str, str] = {}
-    for state in plugins.states():
-        if state.key == DRIVER:
-            continue
-        name = str(getattr(state.entry, "module", ""))
-        top, dot, _ = name.partition(".")
-        if dot and not state.first_party:
+    for state in states:
+        name = names[state.key]
+        top = name.partition(".")[0]
+        if tops[top] == 1 and not state.first_party:
             places |= dict.fromkeys(_place(top), state.key)
         places |= dict.fromkeys(_place(name), state.key)
     return places

@@ -45,7 +45,8 @@ def settle_memory() -> None:
 
 def _leave(code: int) -> None:
     time.sleep(LEAVE_SECONDS)
-    left = [t.name for t in threading.enumerate() if not t.daemon and t.is_alive()]
+    main = threading.main_thread()
+    left = [t.name for t in threading.enumerate() if not t.daemon and t is not main]
     logging.getLogger("agenthost.cli").warning(
         "threads that do not end were left behind: %s", ", ".join(left)
     )

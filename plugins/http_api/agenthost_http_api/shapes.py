@@ -224,7 +224,7 @@ class Account(TypedDict):
 
 
 class HealthDetail(Health):
-    """``GET /api/health/detail``; ``time`` is by plugin.
+    """``GET /api/health/detail``; ``plugin_time`` is by key.
 
     ``interrupted_turns`` were cut by the last end of the daemon.
     """
@@ -235,7 +235,7 @@ class HealthDetail(Health):
     config_warnings: list[str]
     interrupted_turns: int
     listeners: list[ListenerRow]
-    time: dict[str, Account]
+    plugin_time: dict[str, Account]
     plugins: list[PluginRow]
 
 

@@ -63,7 +63,9 @@ async def health_detail(call: Call) -> Answer:
         "config_warnings": daemon.warnings,
         "interrupted_turns": daemon.interrupted_turns,
         "listeners": [asdict(listener) for listener in daemon.events.states()],
-        "time": {key: asdict(account) for key, account in sorted(accounts.items())},
+        "plugin_time": {
+            key: asdict(account) for key, account in sorted(accounts.items())
+        },
         "plugins": [
             {
                 "key": state.key,

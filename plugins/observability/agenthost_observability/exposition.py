@@ -110,7 +110,8 @@ class _Families(Collector):
         )
 
     def _time_of_plugins(self) -> Iterator[Metric]:
-        accounts = self._daemon.plugins.charges.accounts.items()
+        # Copied at once: other threads open accounts meanwhile.
+        accounts = tuple(self._daemon.plugins.charges.accounts.items())
         for name, text, field in (
             ("calls", "Calls of plugins' code by the kernel.", "calls"),
             ("seconds", "Seconds that those took, waits included.", "seconds"),

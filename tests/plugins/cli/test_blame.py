@@ -68,6 +68,9 @@ def test_a_package_of_others_is_theirs_as_a_whole_and_ours_by_module(
         ours__files="/site/ours/files.py",
         ours__web="/site/ours/web/__init__.py",
         cli="/site/cli/__init__.py",
+        two="/site/two/__init__.py",
+        two__a="/site/two/a.py",
+        two__b="/site/two/b.py",
     )
     plugins = plugins_of(
         ("plugin:acme", "acme.hooks", False),
@@ -75,12 +78,16 @@ def test_a_package_of_others_is_theirs_as_a_whole_and_ours_by_module(
         ("tool:web", "ours.web", True),
         ("tool:none", "not_imported", True),
         ("plugin:cli", "cli", True),
+        ("plugin:a", "two.a", False),
+        ("plugin:b", "two.b", False),
     )
     assert places_of(plugins) == {
         "/site/acme/": "plugin:acme",
         "/site/acme/hooks.py": "plugin:acme",
         "/site/ours/files.py": "tool:files",
         "/site/ours/web/": "tool:web",
+        "/site/two/a.py": "plugin:a",
+        "/site/two/b.py": "plugin:b",
     }
 
 

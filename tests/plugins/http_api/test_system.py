@@ -82,7 +82,7 @@ async def test_a_listener_that_was_given_up_degrades_health_and_is_named(
     (listener,) = detail["listeners"]
     assert listener["plugin"] == "plugin:made_on_the_spot"
     assert (listener["given_up"], listener["failures"]) == (True, 10)
-    assert detail["time"]["plugin:made_on_the_spot"]["calls"] >= 10
+    assert detail["plugin_time"]["plugin:made_on_the_spot"]["calls"] >= 10
 
 
 async def test_turns_that_the_last_end_cut_are_counted(
