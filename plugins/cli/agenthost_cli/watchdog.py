@@ -12,6 +12,7 @@ import asyncio
 import faulthandler
 import logging
 import os
+import selectors
 import sys
 import threading
 import time
@@ -45,6 +46,10 @@ class Standstill:
 
     plugin: str
     where: str
+
+
+HELD = Standstill(UNKNOWN, "a C function that held the interpreter")
+STARVED = Standstill(UNKNOWN, "no code: it waits for the processor")
 
 
 class Watchdog:
@@ -106,10 +111,10 @@ class Watchdog:
             stood += _ran(now - looked, cpu - used)
             looked, used = now, cpu
             if self._beats != beats:
-                if current is None and stood >= NAMED_AFTER:
-                    # It held the interpreter's lock, so nobody could look.
-                    current = Standstill(UNKNOWN, "")
-                self._went_on(current)
+                if stood >= NAMED_AFTER:
+                    # We were kept from looking for so long, so it was held.
+                    self._went_on(current or HELD)
+                self._longest = 0.0
                 beats, stood, current = self._beats, 0.0, None
             elif current is None and stood >= NAMED_AFTER:
                 current = self._named()
@@ -119,28 +124,31 @@ class Watchdog:
     def _named(self) -> Standstill:
         # The only way to see what another thread is doing.
         frames = frames_of(sys._current_frames().get(self._loop_thread))  # noqa: SLF001
-        plugin = owner(places_of(self._daemon.plugins), files_of(frames)) or UNKNOWN
-        found = Standstill(plugin, shown(frames[0]) if frames else "")
+        files = files_of(frames)
+        if not files or files[0] == selectors.__file__:
+            return STARVED
+        plugin = owner(places_of(self._daemon.plugins), files) or UNKNOWN
+        found = Standstill(plugin, shown(frames[0]))
         # On disk before the end that it may come to: the next start reads it.
         self._incidents.note("stalled", sync=True, plugin=plugin, where=found.where)
-        stack = "".join(
-            traceback.format_stack(frames[0], MOST_FRAMES) if frames else ()
-        )
+        stack = "".join(traceback.format_stack(frames[0], MOST_FRAMES))
         _log.warning(
             "the event loop stands still, in %s (%s):\n%s", plugin, found.where, stack
         )
         return found
 
-    def _went_on(self, stall: Standstill | None) -> None:
-        seconds, self._longest = self._longest, 0.0
-        if stall is None:
-            return
-        self._incidents.note("recovered")
-        if not self._daemon.address:
-            # Nobody was served yet: a slow start is no fault that lasts.
+    def _went_on(self, stall: Standstill) -> None:
+        seconds = self._longest
+        if stall not in (HELD, STARVED):
+            self._incidents.note("recovered")
+        # A start that is slow, or a machine that is busy, is no fault that lasts.
+        if not self._daemon.address or stall is STARVED:
             return
         _log.warning(
-            "the event loop stood still for %.1f s, in %s", seconds, stall.plugin
+            "the event loop stood still for %.1f s, in %s (%s)",
+            seconds,
+            stall.plugin,
+            stall.where,
         )
         charges = self._daemon.plugins.charges
         account = charges.of(stall.plugin)
@@ -166,7 +174,7 @@ def _ran(passed: float, used: float) -> float:
     One that was stopped, or that others kept from the processor, used little of it;
     then our own waits are all that counts.
     """
-    return passed if used >= passed / 2 else min(passed, 2 * BEAT)
+    return passed if used >= passed / 2 else min(passed, BEAT)
 
 
 def _opened(dump: Path) -> int:
