@@ -58,6 +58,7 @@ from .errors import ProviderError as ProviderError
 from .errors import ProviderFault as ProviderFault
 from .errors import QuotaExceeded as QuotaExceeded
 from .errors import RateLimited as RateLimited
+from .errors import SchemaFailed as SchemaFailed
 from .errors import StorageFull as StorageFull
 from .errors import Superseded as Superseded
 from .errors import TooLarge as TooLarge
@@ -81,6 +82,7 @@ from .model_port import Target as Target
 from .observe import Activity as Activity
 from .observe import Observer as Observer
 from .plugins.calls import describe as describe
+from .plugins.discovery import find_plugins as find_plugins
 from .plugins.guards import ALLOW as ALLOW
 from .plugins.guards import AddressCase as AddressCase
 from .plugins.guards import Allow as Allow
@@ -117,6 +119,7 @@ from .ports import EgressPolicy as EgressPolicy
 from .ports import Events as Events
 from .ports import Files as Files
 from .ports import Front as Front
+from .ports import ListenerState as ListenerState
 from .ports import Port as Port
 from .ports import Row as Row
 from .ports import SlowWrite as SlowWrite

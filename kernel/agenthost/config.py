@@ -14,6 +14,9 @@ from .config_model import Config
 from .errors import ConfigError
 
 FILE = "config.toml"
+UNSERVED = ("channels", "mcp_servers", "openai", "rate_limit")
+"""Sections that no plugin reads yet; a plugin that does takes its own out."""
+SECRET = ("api_key", "channels", "mcp_servers", "storage")
 KEYS = Keys(
     Config,
     prefix="AGENTHOST_",
@@ -52,7 +55,8 @@ def load_config(home: Path, environ: Mapping[str, str]) -> LoadedConfig:
         raise ConfigError(
             f"{place}: {error.message}" if place else error.message
         ) from None
-    return LoadedConfig(config, settings.warnings)
+    idle, exposed = settings.idle(UNSERVED), settings.exposed(SECRET)
+    return LoadedConfig(config, (*settings.warnings, *idle, *exposed))
 
 
 def check_exposure(config: Config) -> None:

@@ -127,12 +127,16 @@ class WebSection(Table):
 
 
 class ServerSection(Table):
-    """``[server]``: who may reach the API besides loopback, and how often at once."""
+    """``[server]``: who may reach the API besides loopback, and how often at once.
+
+    A daemon whose event loop stands still for ``stall_limit_secs`` ends itself.
+    """
 
     allowed_hosts: Names = ()
     allowed_origins: Names = ()
     cors_origins: Names = ()
     connections_per_address: Positive = 256
+    stall_limit_secs: Annotated[float, Field(ge=1, le=86_400)] = 120.0
 
 
 class OpenAISection(Table):

@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING
 from .agents import Agents
 from .clock import Clock, SystemClock
 from .config import load_config
-from .errors import ConfigError, PluginError
+from .errors import ConfigError, PluginError, SchemaFailed
 from .home_lock import lock_home
 from .job_port import Jobs
 from .model_port import Models
 from .observe import Observers
+from .plugins.calls import describe, within
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import compile_registry
 from .ports import (
+    NOTHING,
     Backends,
     Compaction,
     Egress,
@@ -42,13 +44,16 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .plugins.discovery import Entry
-    from .plugins.specs import SchemaSpec
+    from .plugins.specs import SchemaSpec, ServiceSpec
 
 log = logging.getLogger(__name__)
 
 DATABASE = "agenthost.db"
 RUNNING_FILE = "daemon.json"
 TURN_PATIENCE = 20.0
+OPEN_SECONDS = 900.0
+START_SECONDS = 30.0
+STOP_SECONDS = 10.0
 WARM_UP_AFTER = 0.25
 
 _Close = Callable[[], Awaitable[object] | None]
@@ -62,6 +67,7 @@ class Daemon:
         environ: The environment variables to read; the process's own by default.
         clock: What tells the time.
         entry_points: The plugins to choose from; the installed ones by default.
+        left_out: Why these enabled plugins are not to be loaded, by key.
     """
 
     # What backends open, since its type is known to nobody else.
@@ -85,6 +91,7 @@ class Daemon:
         environ: Mapping[str, str] | None = None,
         clock: Clock | None = None,
         entry_points: Sequence[Entry] | None = None,
+        left_out: Mapping[str, str] = NOTHING,
     ) -> None:
         self.home = home
         self.environ = os.environ if environ is None else environ
@@ -93,9 +100,10 @@ class Daemon:
         self.warnings: list[str] = []
         self.address = ""
         self.stop_requested = asyncio.Event()
-        self._entry_points = entry_points
+        self.plugins = Plugins(entry_points)
+        self._left_out = left_out
         self._started_at = self.clock.monotonic()
-        self._closing: list[tuple[str, _Close]] = []
+        self._closing: list[tuple[str, _Close, float]] = []
 
     @property
     def uptime(self) -> int:
@@ -130,27 +138,48 @@ class Daemon:
     async def stop(self) -> None:
         """Take everything down in reverse order; idempotent."""
         while self._closing:
-            name, close = self._closing.pop()
+            name, close, limit = self._closing.pop()
             try:
                 if (ending := close()) is not None:
-                    await ending
-            except Exception:
+                    await within(limit, name, ending)
+            except (Exception, SystemExit, KeyboardInterrupt):
                 log.exception("could not stop %s cleanly", name)
 
     async def _open(self) -> None:
-        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._on_stop("lock", lock_home(self.home).release)
-        loaded = load_config(self.home, self.environ)
-        self.config = loaded.config
+        try:
+            self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._on_stop("lock", lock_home(self.home).release)
+            loaded = load_config(self.home, self.environ)
+            self.config = loaded.config
+            self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise ConfigError(
+                f"{error.filename or self.home} cannot be written ({error.strerror}); "
+                "AGENTHOST_HOME and data_dir name other folders"
+            ) from error
         self.warnings.extend(loaded.warnings)
-        self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.plugins = Plugins(self._entry_points)
-        self.warnings.extend(await self.plugins.load(self.config))
+        self.warnings.extend(await self.plugins.load(self.config, self._left_out))
+        # A plugin whose tables cannot be brought up to date leaves the registry.
+        while not await self._furnish():
+            pass
+        self.warnings.extend(self.registry.security.warnings())
+        self._on_stop("store", self.store.close)
+
+    async def _furnish(self) -> bool:
+        """Ask the plugins what they offer and open the store for it."""
         self.registry = await compile_registry(self.plugins, self._open_front)
         self.guards = self.registry.security.guards
-        self.warnings.extend(self.registry.security.warnings())
-        self.store = await self._open_store(self.registry.schemas)
-        self._on_stop("store", self.store.close)
+        schemas = self.registry.schemas
+        try:
+            self.store = await self._open_store([spec for _, spec in schemas])
+        except SchemaFailed as error:
+            owner = {spec.name: key for key, spec in schemas}.get(error.schema)
+            ours = {s.key for s in self.plugins.states() if s.first_party}
+            if owner is None or owner in ours:
+                raise
+            self.plugins.fail(owner, error.message)
+            return False
+        return True
 
     def _open_front(self, backends: Backends) -> Front:
         self.front = backends.find(Port.FRONT).open(self)
@@ -164,8 +193,8 @@ class Daemon:
         if not colon:
             raise ConfigError("storage.url: it must begin with a scheme, as in sqlite:")
         backend = self.registry.backends.find(Port.STORE, scheme)
-        store: Store = await backend.open(url, schemas)
-        return store
+        opening: Awaitable[Store] = backend.open(url, schemas)
+        return await within(OPEN_SECONDS, "the store", opening)
 
     async def _assemble(self) -> None:
         backend = self.registry.backends.find
@@ -184,28 +213,41 @@ class Daemon:
         self.usage, self.kv = records.usage, records.memory
         self.observers = Observers(self.registry.observers, self.plugins.fail)
         self.models = backend(Port.MODELS).open(self)
+        try:
+            self.warnings.extend(self.models.check_default())
+        except ConfigError as error:
+            # Its provider may be among what is left out.
+            if not self._left_out:
+                raise
+            self.warnings.append(error.message)
         self.compaction = backend(Port.COMPACTION).open(self)
         self.toolbox = Toolbox(self.registry, self.guards, self.observers)
         self.supervisor = Supervisor(self)
         self.turns = Turns(self)
         self.jobs = backend(Port.JOBS).open(self.store, self.clock)
         await self.agents.load()
-        interrupted = await self.journal.interrupt_all()
-        if interrupted:
-            log.warning("the last end interrupted %d turns", interrupted)
-        await self.jobs.start()
+        self.interrupted_turns = await self.journal.interrupt_all()
+        if self.interrupted_turns:
+            log.warning("the last end interrupted %d turns", self.interrupted_turns)
+        await within(START_SECONDS, "jobs", self.jobs.start())
         self._on_stop("jobs", self.jobs.stop)
-        await self._start_services()
-
-    async def _start_services(self) -> None:
         for key, service in self.registry.services:
-            try:
-                await service.start(self)
-            except Exception as error:
-                log.exception("service %s did not start", service.name)
-                self.plugins.fail(key, f"service {service.name}: {error}")
-                continue
-            self._on_stop(service.name, partial(service.stop, self))
+            await self._start_service(key, service)
+
+    async def _start_service(self, key: str, service: ServiceSpec) -> None:
+        name = f"service {service.name} of {key}"
+        try:
+            with self.plugins.charges.timed(key):
+                await within(START_SECONDS, name, service.start(self))
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            log.exception("%s did not start", name)
+            self.plugins.fail(key, f"service {service.name}: {describe(error)}")
+            return
+        self._on_stop(name, partial(self._stop_service, key, service))
+
+    async def _stop_service(self, key: str, service: ServiceSpec) -> None:
+        with self.plugins.charges.timed(key):
+            await service.stop(self)
 
     async def _serve(self) -> None:
         for key, group in self.registry.routes:
@@ -214,15 +256,17 @@ class Daemon:
             except PluginError as error:
                 self.plugins.fail(key, error.message)
         self._on_stop("front", self.front.stop)
-        host, port = await self.front.start(self.config.host, self.config.port)
+        starting = self.front.start(self.config.host, self.config.port)
+        host, port = await within(START_SECONDS, "the front", starting)
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        self._on_stop("turns", self._end_turns)
+        self._on_stop("turns", self._end_turns, 2 * TURN_PATIENCE)
         self._announce()
         warm = asyncio.create_task(self._warm_up())
         self._on_stop("warm-up", lambda: _cancelled(warm))
 
     async def _end_turns(self) -> None:
         self.turns.refuse_new()
+        log.info("shutting down; waiting for %d running turns", self.turns.running)
         await self.front.drain(lambda: self.turns.drain(TURN_PATIENCE))
 
     def _announce(self) -> None:
@@ -247,8 +291,8 @@ class Daemon:
         await self.agents.exist.wait()
         await self.egress.warm_up()
 
-    def _on_stop(self, name: str, close: _Close) -> None:
-        self._closing.append((name, close))
+    def _on_stop(self, name: str, close: _Close, limit: float = STOP_SECONDS) -> None:
+        self._closing.append((name, close, limit))
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

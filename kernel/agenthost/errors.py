@@ -178,6 +178,14 @@ class PluginError(AgentHostError):
     code = "plugin"
 
 
+class SchemaFailed(PluginError):
+    """The tables of the schema of this name cannot be brought up to date."""
+
+    def __init__(self, schema: str, problem: str) -> None:
+        super().__init__(f"schema {schema!r}: {problem}")
+        self.schema = schema
+
+
 class ProviderFault(StrEnum):
     """What went wrong at a provider."""
 

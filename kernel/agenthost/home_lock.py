@@ -31,6 +31,7 @@ def lock_home(home: Path) -> HomeLock:
 
     Raises:
         Conflict: Another process holds it.
+        OSError: The home cannot be written.
     """
     descriptor = os.open(home / "daemon.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:

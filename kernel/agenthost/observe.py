@@ -110,7 +110,7 @@ class Observers:
         for key, observer in self._offers:
             try:
                 getattr(observer, what)(activity)
-            except Exception:
+            except (Exception, SystemExit, KeyboardInterrupt):
                 self._offers = tuple(o for o in self._offers if o[1] is not observer)
                 logging.getLogger(__name__).exception("an observer of %s raised", key)
                 self._fail(key, f"its observer raised when told of what {what}")

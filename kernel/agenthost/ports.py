@@ -265,6 +265,18 @@ class Egress(Protocol):
         """Close all connections."""
 
 
+@dataclass(slots=True)
+class ListenerState:
+    """What became of the events for one plugin."""
+
+    plugin: str
+    delivered: int = 0
+    dropped: int = 0
+    failures: int = 0
+    overruns: int = 0
+    given_up: bool = False
+
+
 class Events(Protocol):
     """The bus: tells this process and plugins' ``on_event`` what happened."""
 
@@ -277,6 +289,9 @@ class Events(Protocol):
         Returns:
             A function that ends it; calling it twice is fine.
         """
+
+    def states(self) -> Sequence[ListenerState]:
+        """Tell how each plugin that listens is doing."""
 
     async def stop(self) -> None:
         """Take no more events and wait, within limits, until plugins heard all."""

@@ -198,7 +198,40 @@ def test_an_unknown_key_is_a_warning_with_its_line(
 
 def test_free_tables_have_no_unknown_keys(tmp_path: Path) -> None:
     text = "[channels.x]\na = { b = 1 }\n[providers.y.quirks]\nz = 1"
-    assert load(tmp_path, text).warnings == ()
+    assert not [said for said in load(tmp_path, text).warnings if "unknown" in said]
+
+
+@pytest.mark.parametrize(
+    ("text", "section"),
+    [
+        ("\n[rate_limit]\nburst = 3", "line 2: no plugin serves [rate_limit] yet"),
+        ("[channels.telegram]\ntoken = 'x'", "[channels]"),
+        ("[[mcp_servers]]\nname = 'x'", "[mcp_servers]"),
+        ("[openai]\nerror_objects = true", "[openai]"),
+    ],
+)
+def test_a_section_that_nothing_reads_is_a_warning(
+    tmp_path: Path, text: str, section: str
+) -> None:
+    (tmp_path / "config.toml").touch(0o600)
+    (warning,) = load(tmp_path, text).warnings
+    assert section in warning
+    assert "it has no effect" in warning
+
+
+def test_a_section_that_is_switched_off_needs_no_warning(tmp_path: Path) -> None:
+    assert load(tmp_path, "[rate_limit]\nenabled = false").warnings == ()
+    assert load(tmp_path, "", AGENTHOST_RATE_LIMIT__ENABLED="off").warnings == ()
+
+
+def test_a_key_in_a_file_that_others_can_read_is_a_warning(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.touch(0o600)
+    assert load(tmp_path, "api_key = 'k'").warnings == ()
+    file.chmod(0o640)
+    (warning,) = load(tmp_path, "api_key = 'k'").warnings
+    assert "api_key may hold a secret; chmod 600" in warning
+    assert load(tmp_path, "log_level = 'debug'").warnings == ()
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:

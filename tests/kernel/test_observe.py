@@ -46,12 +46,13 @@ class Notes(Observer):
 class Breaks(Observer):
     """Raises at every word."""
 
-    def __init__(self) -> None:
+    def __init__(self, error: BaseException) -> None:
         self.told = 0
+        self._error = error
 
     def started(self, activity: Activity) -> None:
         self.told += 1
-        raise RuntimeError("broken observer")
+        raise self._error
 
 
 def observing(*observers: Observer) -> SimpleNamespace:
@@ -136,10 +137,11 @@ async def test_a_stop_a_failure_and_a_refusal_are_told_with_their_error(
     assert refused.result is None
 
 
+@pytest.mark.parametrize("error", [RuntimeError("broken observer"), SystemExit(3)])
 async def test_an_observer_that_raises_is_dropped_and_harms_nothing(
-    daemons: Daemons,
+    daemons: Daemons, error: BaseException
 ) -> None:
-    broken, notes = Breaks(), Notes()
+    broken, notes = Breaks(error), Notes()
     daemon = await daemons.start(plugins=[observing(broken, notes)])
     agent = await daemon.agent()
     daemon.model.calls("calculate", expression="1+1")

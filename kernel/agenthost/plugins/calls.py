@@ -1,4 +1,4 @@
-"""Call a plugin's code off the event loop, and go on without it when it blocks."""
+"""Call a plugin's code, and go on without it when it blocks or never ends."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ..errors import AgentHostError
+from ..errors import AgentHostError, PluginError, Unavailable
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -45,6 +45,40 @@ async def guarded_each(
     return outcomes
 
 
+async def within(seconds: float, what: str, doing: Awaitable[T]) -> T:
+    """Await it for so long at most; what ignores its cancellation is left behind.
+
+    Args:
+        seconds: How long.
+        what: Its name for the errors.
+        doing: Code of a plugin; it may raise anything.
+
+    Raises:
+        Unavailable: It takes longer.
+        PluginError: It wanted to end the daemon, or cancelled itself.
+    """
+    # In a task of its own: a time limit in ours would wait for code that swallows
+    # its cancellation.
+    task = asyncio.ensure_future(_contained(what, doing))
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+    finally:
+        task.cancel()
+    if not task.done():
+        raise Unavailable(f"{what} took longer than {seconds:g} s")
+    if task.cancelled():
+        raise PluginError(f"{what} cancelled itself")
+    return task.result()
+
+
+async def _contained(what: str, doing: Awaitable[T]) -> T:
+    # Were they to leave the task, these two would stop the event loop.
+    try:
+        return await doing
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise PluginError(f"{what} raised {describe(error)}") from error
+
+
 class _Batch(Generic[T]):
     """Calls in one thread, up to the first that overruns."""
 
@@ -55,7 +89,7 @@ class _Batch(Generic[T]):
         self._given_up = False
         self._lock = threading.Lock()
         self._loop = asyncio.get_running_loop()
-        self._done: asyncio.Future[BaseException | None] = self._loop.create_future()
+        self._done: asyncio.Future[None] = self._loop.create_future()
         name = calls[0][0]
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
@@ -73,18 +107,12 @@ class _Batch(Generic[T]):
             if slow < here < len(self._calls) and taken > SLOW:
                 slow = here
                 _log.warning("%s has been running for %g s", self._calls[here][0], SLOW)
-        if interrupt := self._done.result():
-            raise interrupt
         return self._outcomes
 
     def _run(self) -> None:
-        ending: BaseException | None = None
         for _, call in self._calls:
             try:
                 outcome = Outcome(call())
-            except KeyboardInterrupt as interrupt:
-                ending = interrupt
-                break
             except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
                 outcome = Outcome(reason=describe(error))
             with self._lock:
@@ -93,7 +121,7 @@ class _Batch(Generic[T]):
                 self._outcomes.append(outcome)
                 self._begun = time.monotonic()
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._done.set_result, ending)
+            self._loop.call_soon_threadsafe(self._done.set_result, None)
 
 
 def describe(error: BaseException) -> str:

@@ -74,18 +74,23 @@ class PluginState:
         return re.sub(r"[-_.]+", "-", self.distribution).lower() == FIRST_PARTY
 
 
-def find_plugins(entries: Iterable[Entry]) -> tuple[PluginState, ...]:
+def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[PluginState, ...]:
     """List the plugins of the six groups: first-party ones first, then by key.
+
+    Args:
+        entries: Entry points to use instead of the installed ones.
 
     Raises:
         PluginError: Two distributions offer the same key.
     """
     found: dict[str, PluginState] = {}
-    for entry in entries:
+    for entry in installed_entries() if entries is None else entries:
         if entry.group not in GROUPS:
             continue
-        name = getattr(entry.dist, "name", None) or "an unknown distribution"
-        version = getattr(entry.dist, "version", None) or "unknown"
+        try:
+            name, version = entry.dist.name, entry.dist.version
+        except (AttributeError, KeyError):
+            name, version = "an unknown distribution", "unknown"
         key = f"{GROUPS[entry.group]}:{entry.name}"
         plugin = PluginState(key, name, version, entry)
         other = found.setdefault(plugin.key, plugin)

@@ -208,7 +208,8 @@ class Hooks(Protocol):
         """Offer something that runs as long as the daemon.
 
         Called once at boot, off the event loop. An exception here or in ``start``
-        marks this plugin failed; everything else goes on.
+        marks this plugin failed; everything else goes on. So does a ``start`` that
+        takes longer than 30 s; a ``stop`` that takes longer than 10 s is left behind.
 
         Returns:
             The services; they start in any order and stop before the store closes.

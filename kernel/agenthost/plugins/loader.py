@@ -9,7 +9,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ..config_model import Config
+from ..ports import NOTHING
 from .calls import guarded_each
+from .charges import Charges
 from .discovery import Entry, PluginState, Status, find_plugins, installed_entries
 from .selection import select
 from .validation import Implementation, hooks_of, offered
@@ -18,10 +20,14 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 BOOT_BUDGET = 10.0
+Reasons = Mapping[str, str]
+"""Why, by the plugin's key."""
 
 
 class Plugins:
     """The plugins of one daemon.
+
+    ``failed`` says whether one has failed; ``charges`` tells what they cost.
 
     Args:
         entries: Entry points to use instead of the installed ones.
@@ -39,9 +45,13 @@ class Plugins:
         self._states: dict[str, PluginState] = {}
         self._hooks: Mapping[str, Mapping[str, Implementation]] = {}
         self.on_failure: list[Callable[[], None]] = []
+        self.failed = False
+        self.charges = Charges()
 
-    async def load(self, config: Config) -> tuple[str, ...]:
+    async def load(self, config: Config, without: Reasons = NOTHING) -> tuple[str, ...]:
         """Find, select and import; return warnings about ``[plugins]``.
+
+        What it goes ``without``, with the reason, counts as failed and is not imported.
 
         Raises:
             PluginError: Two distributions offer the same key.
@@ -51,8 +61,10 @@ class Plugins:
         self._states = {plugin.key: plugin for plugin in found}
         for key in enabled:
             self._states[key] = replace(self._states[key], status=Status.ENABLED)
+            if key in without:
+                self.fail(key, f"left out: {without[key]}")
         imports = [
-            (p.key, partial(hooks_of, p.entry)) for p in found if p.key in enabled
+            (p.key, partial(hooks_of, p.entry)) for p in found if self.healthy(p.key)
         ]
         self._hooks = dict(await self.run_each("import", imports))
         return warnings
@@ -76,6 +88,7 @@ class Plugins:
         if old is None or old.status is Status.FAILED:
             return
         self._states[key] = replace(old, status=Status.FAILED, reason=reason)
+        self.failed = True
         _log.error(
             "plugin %s (%s %s) failed: %s", key, old.distribution, old.version, reason
         )
@@ -111,7 +124,7 @@ class Plugins:
         Returns:
             The values of those that did not fail, each with its plugin's key.
         """
-        named = [(f"{key} {what}", call) for key, call in calls]
+        named = [(f"{k} {what}", self.charges.timed(k)(call)) for k, call in calls]
         outcomes = await guarded_each(named, self._budget)
         values = []
         for (key, _), outcome in zip(calls, outcomes, strict=True):

@@ -32,10 +32,11 @@ Offer = tuple[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A registered tool: its spec and the schema of its arguments."""
+    """A registered tool: its spec, the schema of its arguments, its plugin's key."""
 
     spec: ToolSpec
     schema: JsonObject
+    plugin: str
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -52,7 +53,8 @@ class Tool:
 class Registry:
     """Everything on offer; what a failed plugin offered is not in it.
 
-    ``services``, ``routes`` and ``observers`` are paired with their plugin's key.
+    ``schemas``, ``services``, ``routes`` and ``observers`` are paired with their
+    plugin's key.
     """
 
     security: SecuritySystems
@@ -60,7 +62,7 @@ class Registry:
     tools: Mapping[str, Tool]
     providers: Mapping[str, ProviderSpec]
     dialects: Mapping[str, DialectSpec]
-    schemas: tuple[SchemaSpec, ...]
+    schemas: tuple[tuple[str, SchemaSpec], ...]
     services: tuple[tuple[str, ServiceSpec], ...]
     routes: tuple[tuple[str, RouteGroup], ...]
     observers: tuple[tuple[str, Observer], ...]
@@ -110,7 +112,7 @@ async def compile_registry(
         plugins, "register_schema", "register_dialect", "register_provider"
     )
     specs = await plugins.collect("register_tool")
-    tools = [(key, partial(_tool, spec)) for key, spec in specs]
+    tools = [(key, partial(_tool, key, spec)) for key, spec in specs]
     offers += await plugins.run_each("tool schema", tools)
     offers += await _asked(plugins, "register_service", "register_observer")
     routing = plugins.implementations("register_routes")
@@ -139,13 +141,13 @@ async def _asked(plugins: Plugins, *hooks: str) -> list[Offer]:
     return [offer for hook in hooks for offer in await plugins.collect(hook)]
 
 
-def _tool(spec: ToolSpec) -> Tool:
+def _tool(plugin: str, spec: ToolSpec) -> Tool:
     for name in (spec.name, *spec.aliases):
         if not _TOOL_NAME.fullmatch(name):
             raise PluginError(
                 f"tool name {name!r} must be 1 to 64 letters, digits, _ and -"
             )
-    return Tool(spec, tool_schema(spec.input))
+    return Tool(spec, tool_schema(spec.input), plugin)
 
 
 def _settled(plugins: Plugins, offers: list[Offer]) -> list[Offer]:
@@ -207,7 +209,7 @@ def _compiled(security: SecuritySystems, standing: list[Offer]) -> Registry:
         tools={tool.spec.name: tool for tool in tools},
         providers={o.facts.slug: o for o in offers if isinstance(o, ProviderSpec)},
         dialects={o.name: o for o in offers if isinstance(o, DialectSpec)},
-        schemas=tuple(o for o in offers if isinstance(o, SchemaSpec)),
+        schemas=tuple((k, o) for k, o in standing if isinstance(o, SchemaSpec)),
         services=tuple((k, o) for k, o in standing if isinstance(o, ServiceSpec)),
         routes=tuple((k, o) for k, o in standing if isinstance(o, RouteGroup)),
         observers=tuple((k, o) for k, o in standing if isinstance(o, Observer)),

@@ -15,7 +15,7 @@ from typing import Self
 
 import httpx
 
-START_SECONDS = 30.0
+START_SECONDS = 60.0
 
 
 class DaemonProcess:

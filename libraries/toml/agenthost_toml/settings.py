@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic
@@ -51,6 +51,25 @@ class Settings(Generic[M]):
         """Name the line of a key, under any of its names; None without one."""
         names = (key, *(a for a, name in self.keys.aliases.items() if name == key))
         return next(filter(None, (self.source.where((n,)) for n in names)), None)
+
+    def idle(self, sections: Iterable[str]) -> Iterator[str]:
+        """Warn of those of these sections that are said, since nothing reads them."""
+        for section in sections:
+            said = self.table.get(section)
+            # Who switches it off has what they want.
+            if said and not (isinstance(said, dict) and said.get("enabled") is False):
+                where = self.where(section)
+                place = f"{where}: " if where else ""
+                yield f"{place}no plugin serves [{section}] yet; it has no effect"
+
+    def exposed(self, secret: Iterable[str]) -> Iterator[str]:
+        """Warn when others can read the file and one of these keys stands in it."""
+        named = [key for key in secret if self.source.where((key,))]
+        if self.source.shared and named:
+            yield (
+                f"{self.source.name}: other users of this machine can read it, and "
+                f"{' and '.join(named)} may hold a secret; chmod 600 it"
+            )
 
     def _say(self, problem: Problem) -> str:
         variable = self.layer.variable(problem.path)

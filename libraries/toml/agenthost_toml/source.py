@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,15 @@ class SettingsError(Exception):
 
 
 class Source:
-    """The text of a file; ``name`` stands in messages, never its folder."""
+    """The text of a file; ``name`` stands in messages, never its folder.
 
-    def __init__(self, name: str, text: str) -> None:
+    ``shared`` says that other users of the machine can read it.
+    """
+
+    def __init__(self, name: str, text: str, *, shared: bool = False) -> None:
         self.name = name
         self.text = text
+        self.shared = shared
 
     @cached_property
     def _lines(self) -> KeyLines:
@@ -64,6 +69,7 @@ def read_source(file: Path) -> Source:
     try:
         with file.open("rb") as stream:
             data = stream.read(LARGEST + 1)
+            shared = bool(os.fstat(stream.fileno()).st_mode & 0o044)
     except FileNotFoundError:
         return Source(name, "")
     except OSError as error:
@@ -73,7 +79,8 @@ def read_source(file: Path) -> Source:
         ) from error
     if len(data) > LARGEST:
         raise SettingsError(f"{name} is larger than 1 MiB; make it smaller")
-    return Source(name, _decode(name, data).replace("\r\n", "\n"))
+    text = _decode(name, data).replace("\r\n", "\n")
+    return Source(name, text, shared=shared)
 
 
 def _decode(name: str, data: bytes) -> str:

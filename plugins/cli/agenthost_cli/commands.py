@@ -72,7 +72,9 @@ def stop() -> None:
     from .client import Client
 
     client = Client(home_folder())
-    client.post("/api/shutdown")
+    answer = client.post("/api/shutdown")
+    if turns := answer.get("running_turns"):
+        click.echo(f"waiting for {turns} running turn{'s' if turns > 1 else ''}")
     deadline = time.monotonic() + STOP_SECONDS
     while _alive(client.daemon.pid):
         if time.monotonic() > deadline:
@@ -148,21 +150,11 @@ def plugins() -> None:
 @plugins.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_plugins(*, as_json: bool) -> None:
-    """List plugins: enabled, disabled or failed."""
-    from .extensions import load_plugins
-
-    # The list tells each failure itself; the loader's log lines would say it twice.
-    logging.getLogger("agenthost").addHandler(logging.NullHandler())
-    rows: list[dict[str, Any]] = [
-        {
-            "key": state.key,
-            "status": str(state.status),
-            "distribution": state.distribution,
-            "version": state.version,
-            "reason": state.reason,
-        }
-        for state in load_plugins(home_folder()).states()
-    ]
+    """List plugins: enabled, disabled or failed; in the daemon when one runs."""
+    home = home_folder()
+    rows = _running_plugins(home)
+    if rows is None:
+        rows = _loadable_plugins(home)
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
@@ -170,6 +162,35 @@ def list_plugins(*, as_json: bool) -> None:
         origin = f"{row['distribution']} {row['version']}"
         reason = f"  {row['reason']}" if row["reason"] else ""
         click.echo(f"{row['key']:<44} {row['status']:<9} {origin}{reason}")
+
+
+def _running_plugins(home: Path) -> list[dict[str, Any]] | None:
+    from .client import Client
+    from .home import NoDaemon
+
+    try:
+        detail = Client(home).get("/api/health/detail")
+    except NoDaemon:
+        return None
+    shown = ("key", "status", "distribution", "version", "reason")
+    return [{name: row[name] for name in shown} for row in detail["plugins"]]
+
+
+def _loadable_plugins(home: Path) -> list[dict[str, Any]]:
+    from .extensions import load_plugins
+
+    # The list tells each failure itself; the loader's log lines would say it twice.
+    logging.getLogger("agenthost").addHandler(logging.NullHandler())
+    return [
+        {
+            "key": state.key,
+            "status": str(state.status),
+            "distribution": state.distribution,
+            "version": state.version,
+            "reason": state.reason,
+        }
+        for state in load_plugins(home).states()
+    ]
 
 
 @plugins.command("commands")

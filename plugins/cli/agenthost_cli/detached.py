@@ -6,11 +6,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import BinaryIO
 
+from .client import Client
 from .errors import CommandError
-from .home import running_daemon
 
 LOG_FILE = "daemon.log"
+LONGEST_LOG = 10 * 1024 * 1024
 START_SECONDS = 60
 
 
@@ -22,8 +24,7 @@ def start_detached(home: Path) -> int:
     Raises:
         CommandError: It ended, or does not serve in time.
     """
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (home / LOG_FILE).open("ab") as log:
+    with opened_log(home) as log:
         begin = log.tell()
         daemon = subprocess.Popen(
             [sys.executable, "-m", "agenthost_cli", "start"],
@@ -36,15 +37,34 @@ def start_detached(home: Path) -> int:
     while time.monotonic() < deadline:
         if daemon.poll() is not None:
             raise CommandError(_said(home, begin) or "the daemon ended at once")
-        if _serves(home, daemon.pid):
+        if serves(home, daemon.pid):
             return daemon.pid
         time.sleep(0.02)
     raise CommandError(f"no answer yet; see {home / LOG_FILE}")
 
 
-def _serves(home: Path, pid: int) -> bool:
+def opened_log(home: Path) -> BinaryIO:
+    """Open the log for its owner alone; a long one makes room, kept once as ``.1``."""
+    path = home / LOG_FILE
     try:
-        return running_daemon(home).pid == pid
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if path.exists() and path.stat().st_size > LONGEST_LOG:
+            path.replace(path.with_name(f"{LOG_FILE}.1"))
+        path.touch(mode=0o600)
+        path.chmod(0o600)
+        return path.open("ab")
+    except OSError as error:
+        raise CommandError(
+            f"{error.filename} cannot be written ({error.strerror}); AGENTHOST_HOME "
+            "names another home"
+        ) from error
+
+
+def serves(home: Path, pid: int) -> bool:
+    """Believe only a daemon that answers; its announcement outlives a crash."""
+    try:
+        client = Client(home)
+        return client.daemon.pid == pid and bool(client.get("/api/health"))
     except CommandError:
         return False
 

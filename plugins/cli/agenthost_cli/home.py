@@ -50,9 +50,13 @@ def running_daemon(home: Path) -> RunningDaemon:
     return RunningDaemon(found.pid, ANY_ADDRESS.get(host, host), found.port)
 
 
-def not_running(home: Path) -> CommandError:
+class NoDaemon(CommandError):
+    """There is nobody to ask."""
+
+
+def not_running(home: Path) -> NoDaemon:
     """Say that there is nobody to ask, and the remedy."""
-    return CommandError(
+    return NoDaemon(
         f"no daemon runs on {home}; start it with: agenthost start\n"
         "(AGENTHOST_HOME names another home)"
     )

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agenthost import Clock, Event, Plugins, SystemClock, describe
+from agenthost import Clock, Event, ListenerState, Plugins, SystemClock, describe
 
 _log = logging.getLogger(__name__)
 
@@ -20,18 +20,6 @@ BUDGET = 5.0
 QUEUE = 1_000
 OVERRUNS = 3
 FAILURES_IN_A_ROW = 10
-
-
-@dataclass(slots=True)
-class ListenerState:
-    """What became of the events for one plugin."""
-
-    plugin: str
-    delivered: int = 0
-    dropped: int = 0
-    failures: int = 0
-    overruns: int = 0
-    given_up: bool = False
 
 
 class EventBus:
@@ -65,7 +53,7 @@ class EventBus:
         for subscriber in tuple(self._subscribers.values()):
             try:
                 subscriber(event)
-            except Exception:  # noqa: BLE001 - one subscriber must not hide another
+            except (Exception, SystemExit, KeyboardInterrupt):  # noqa: BLE001 - one subscriber must not hide another
                 _log.exception("a subscriber failed at event %s", event.kind)
         for listener in self._listeners:
             listener.offer(event)
@@ -175,7 +163,8 @@ class _Listener:
     def _tell(self, event: Event) -> None:
         failure: str | None = None
         try:
-            answer = self._call(event)
+            with self._plugins.charges.timed(self.state.plugin):
+                answer = self._call(event)
             if inspect.iscoroutine(answer):
                 answer.close()
                 failure = "it returned a coroutine; on_event is a plain function"

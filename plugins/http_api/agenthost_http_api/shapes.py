@@ -255,15 +255,54 @@ class SlowWriteRow(TypedDict):
     longest_ms: int
 
 
+class ListenerRow(TypedDict):
+    """What became of the events for one plugin."""
+
+    plugin: str
+    delivered: int
+    dropped: int
+    failures: int
+    overruns: int
+    given_up: bool
+
+
+class Account(TypedDict):
+    """What a plugin took of the daemon's time, in seconds, waits included.
+
+    ``stalls`` and ``stalled`` tell how often and how long the event loop stood still
+    in its code, ``stalled_in`` where it did last.
+    """
+
+    calls: int
+    seconds: float
+    longest: float
+    stalls: int
+    stalled: float
+    stalled_in: str
+
+
 class HealthDetail(Health):
-    """``GET /api/health/detail``."""
+    """``GET /api/health/detail``; ``plugin_time`` is by key.
+
+    ``interrupted_turns`` were cut by the last end of the daemon.
+    """
 
     version: str
     agent_count: int
     database: str
     config_warnings: list[str]
+    interrupted_turns: int
+    listeners: list[ListenerRow]
+    plugin_time: dict[str, Account]
     plugins: list[PluginRow]
     slow_writes: list[SlowWriteRow]
+
+
+class ShuttingDown(TypedDict):
+    """``POST /api/shutdown``; the turns that it waits for."""
+
+    status: str
+    running_turns: int
 
 
 class DaemonStatus(TypedDict):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import asdict
 
-from agenthost import Answer, Call, Daemon, RouteGroup
+from agenthost import AgentHostError, Answer, Call, Daemon, RouteGroup
 
 from .agents import summary
 from .shapes import (
@@ -12,7 +13,7 @@ from .shapes import (
     DaemonStatus,
     Health,
     HealthDetail,
-    Status,
+    ShuttingDown,
     Ticket,
     ToolList,
     Version,
@@ -20,10 +21,20 @@ from .shapes import (
 
 routes = RouteGroup("http_api.system")
 
+STALL_REMEMBERED = 60.0
+
 
 def _health(daemon: Daemon) -> Health:
+    """Tell the truth of flags that are kept up to date: this is asked all the time."""
+    plugins = daemon.plugins
+    well = (
+        daemon.store.healthy
+        and not plugins.failed
+        and daemon.clock.time() - plugins.charges.last_stall > STALL_REMEMBERED
+        and not any(listener.given_up for listener in daemon.events.states())
+    )
     return {
-        "status": "ok" if daemon.store.healthy else "degraded",
+        "status": "ok" if well else "degraded",
         "uptime_seconds": daemon.uptime,
         "panic_count": daemon.front.panics,
         "restart_count": 0,
@@ -43,12 +54,18 @@ async def health_detail(call: Call) -> Answer:
     """Tell how the store, the configuration and each plugin stand."""
     daemon = call.daemon
     reachable = await daemon.store.probe()
+    accounts = daemon.plugins.charges.accounts
     return {
         **_health(daemon),
         "version": daemon.version,
         "agent_count": len(daemon.agents),
         "database": "connected" if reachable else "error",
         "config_warnings": daemon.warnings,
+        "interrupted_turns": daemon.interrupted_turns,
+        "listeners": [asdict(listener) for listener in daemon.events.states()],
+        "plugin_time": {
+            key: asdict(account) for key, account in sorted(accounts.items())
+        },
         "plugins": [
             {
                 "key": state.key,
@@ -70,11 +87,20 @@ async def health_detail(call: Call) -> Answer:
     }
 
 
+def _default_model(daemon: Daemon) -> tuple[str, str]:
+    """Name the default model; one whose provider was left out as it is configured."""
+    try:
+        return daemon.models.names_of_default()
+    except AgentHostError:
+        chosen = daemon.config.default_model
+        return chosen.provider or "", chosen.model or ""
+
+
 @routes.get("/api/status", scope="system:read", cost=1, answer=DaemonStatus)
 async def status(call: Call) -> Answer:
     """Show the daemon and its agents."""
     daemon = call.daemon
-    provider, model = daemon.models.names_of_default()
+    provider, model = _default_model(daemon)
     return {
         "status": "running",
         "version": daemon.version,
@@ -109,7 +135,7 @@ async def version(call: Call) -> Answer:
 async def config(call: Call) -> Answer:
     """Show the configuration in force, without its secrets."""
     daemon = call.daemon
-    provider, model = daemon.models.names_of_default()
+    provider, model = _default_model(daemon)
     return {
         "data_dir": str(daemon.data_dir),
         "default_provider": provider,
@@ -149,8 +175,8 @@ async def ws_ticket(call: Call) -> Answer:
     }
 
 
-@routes.post("/api/shutdown", scope="system:admin", answer=Status)
+@routes.post("/api/shutdown", scope="system:admin", answer=ShuttingDown)
 async def shutdown(call: Call) -> Answer:
     """Shut the daemon down; running turns are ended or kept first."""
     call.daemon.request_stop()
-    return {"status": "shutting_down"}
+    return {"status": "shutting_down", "running_turns": call.daemon.turns.running}

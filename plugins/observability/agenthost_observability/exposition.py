@@ -102,11 +102,24 @@ class _Families(Collector):
         for status in ("enabled", "disabled", "failed"):
             plugins.add_metric((status,), states[status])
         yield plugins
+        yield from self._time_of_plugins()
         yield _gauge(
             "agenthost_store_healthy",
             "1 while the database can be written and read.",
             int(daemon.store.healthy),
         )
+
+    def _time_of_plugins(self) -> Iterator[Metric]:
+        # Copied at once: other threads open accounts meanwhile.
+        accounts = tuple(self._daemon.plugins.charges.accounts.items())
+        for name, text, field in (
+            ("calls", "Calls of plugins' code by the kernel.", "calls"),
+            ("seconds", "Seconds that those took, waits included.", "seconds"),
+            ("stalls", "Times the event loop stood still in it.", "stalls"),
+            ("stalled_seconds", "Seconds it stood still there.", "stalled"),
+        ):
+            counts = (((key,), getattr(account, field)) for key, account in accounts)
+            yield _counter(f"agenthost_plugin_{name}", text, ("plugin",), counts)
 
 
 def _single(counts: Mapping[str, int]) -> Counts:

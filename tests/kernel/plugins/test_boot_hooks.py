@@ -79,4 +79,4 @@ async def test_a_service_that_does_not_start_fails_its_plugin_alone(
     service = ServiceSpec("watcher", start, stop)
     running = await daemons.start(plugins=[module(register_service=lambda: [service])])
     assert not running.daemon.plugins.healthy("plugin:made_on_the_spot")
-    assert (await running.http.get("/api/health")).json()["status"] == "ok"
+    assert (await running.http.get("/api/health")).json()["status"] == "degraded"

@@ -181,10 +181,38 @@ async def test_a_plugin_that_cannot_be_imported_is_named_and_others_go_on(
     assert [key for key, _ in await plugins.collect("register_tool")] == ["tool:good"]
 
 
-async def test_an_interrupt_at_import_is_not_swallowed() -> None:
+async def test_an_interrupt_that_a_plugin_raises_is_its_own_failure() -> None:
+    """A person's Ctrl-C reaches the main thread alone, never a plugin's import."""
     plugins = Plugins([entry("tool:x", raises(KeyboardInterrupt()))])
-    with pytest.raises(KeyboardInterrupt):
-        await plugins.load(config())
+    await plugins.load(config())
+    assert state(plugins, "tool:x").reason == "KeyboardInterrupt"
+    assert plugins.failed
+
+
+class NamelessDistribution:
+    """Its metadata lacks what they must have."""
+
+    @property
+    def name(self) -> str:
+        raise KeyError("Metadata field Name not present")
+
+
+async def test_a_distribution_without_facts_is_an_unknown_one() -> None:
+    nameless = FakeEntry("x", "agenthost.tools", module, NamelessDistribution())
+    plugins = Plugins([nameless, entry("tool:good", good)])
+    await plugins.load(config())
+    found = state(plugins, "tool:x")
+    assert (found.distribution, found.version) == ("an unknown distribution", "unknown")
+    assert plugins.healthy("tool:good")
+
+
+async def test_what_is_left_out_is_not_imported_and_says_why() -> None:
+    wild, good_one = entry("tool:wild", good), entry("tool:good", good)
+    plugins = Plugins([wild, good_one])
+    await plugins.load(config(), {"tool:wild": "it stood still", "tool:gone": "no"})
+    assert (wild.loaded, good_one.loaded) == ([], ["tool:good"])
+    assert state(plugins, "tool:wild").reason == "left out: it stood still"
+    assert plugins.healthy("tool:good")
 
 
 async def coroutine_hook() -> list[ToolSpec]:

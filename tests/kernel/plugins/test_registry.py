@@ -198,7 +198,7 @@ async def test_schemas_and_services_are_collected() -> None:
         register_service=lambda: [ServiceSpec("watch", nothing, nothing)],
     )
     _, registry = await compiled(entry("plugin:a", both))
-    assert [s.name for s in registry.schemas] == ["notes"]
+    assert [s.name for _, s in registry.schemas] == ["notes"]
     assert [(key, s.name) for key, s in registry.services] == [("plugin:a", "watch")]
 
 
@@ -210,7 +210,7 @@ async def test_a_plugin_may_have_several_schemas_in_a_tuple() -> None:
         entry("plugin:c", module(register_schema=lambda: None)),
         entry("plugin:d", module(register_schema=lambda: (SchemaSpec, "x"))),
     )
-    assert registry.schemas == (notes, tags)
+    assert registry.schemas == (("plugin:a", notes), ("plugin:a", tags))
     assert failures(plugins) == {
         "plugin:d": "register_schema offers type; it must offer SchemaSpec"
     }

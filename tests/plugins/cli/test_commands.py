@@ -15,7 +15,7 @@ import agenthost_cli
 import click
 import pytest
 from agenthost import CommandSpec
-from agenthost_cli import commands, extensions, foreground, home
+from agenthost_cli import commands, detached, extensions, foreground, home
 
 AGENT = {
     "id": "0b6b2a4e-0000-4000-8000-000000000001",
@@ -171,6 +171,73 @@ def test_stop_asks_and_waits_for_the_process(
     assert run(monkeypatch, "stop") == 0
     assert capsys.readouterr().out == "stopped\n"
     assert daemon.heard[0][0] == "POST /api/shutdown"
+
+
+def test_stop_says_how_many_turns_it_waits_for(
+    daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    answer = {"status": "shutting_down", "running_turns": 2}
+    daemon.answers["POST /api/shutdown"] = (200, answer)
+    assert run(monkeypatch, "stop") == 0
+    assert capsys.readouterr().out == "waiting for 2 running turns\nstopped\n"
+
+
+def test_plugins_are_listed_as_the_running_daemon_has_them(
+    daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    row = {
+        "key": "plugin:cli",
+        "distribution": "agenthost",
+        "version": "0.1.0",
+        "status": "failed",
+        "reason": "no battery",
+    }
+    daemon.answers["GET /api/health/detail"] = (200, {"plugins": [row]})
+    assert run(monkeypatch, "plugins", "list") == 0
+    assert "failed    agenthost 0.1.0  no battery" in capsys.readouterr().out
+
+
+def test_without_a_daemon_plugins_are_listed_as_they_would_load(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    assert run(monkeypatch, "plugins", "list", "--json") == 0
+    rows = {row["key"]: row["status"] for row in json.loads(capsys.readouterr().out)}
+    assert rows["plugin:cli"] == "enabled"
+
+
+def test_a_detached_start_believes_only_a_daemon_that_answers(
+    daemon: ScriptedDaemon, folder: Path
+) -> None:
+    pid = home.running_daemon(folder).pid
+    assert not detached.serves(folder, pid)
+    daemon.answers["GET /api/health"] = (200, {"status": "degraded"})
+    assert detached.serves(folder, pid)
+    assert not detached.serves(folder, pid + 1)
+
+
+def test_the_log_is_its_owners_alone_and_makes_room(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(detached, "LONGEST_LOG", 4)
+    log = folder / "daemon.log"
+    log.write_text("old ones")
+    log.chmod(0o644)
+    for text in (b"new", b"er"):
+        with detached.opened_log(folder) as stream:
+            stream.write(text)
+    assert log.read_text() == "newer"
+    assert log.stat().st_mode & 0o777 == 0o600
+    assert (folder / "daemon.log.1").read_text() == "old ones"
+
+
+def test_a_home_that_cannot_be_made_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("AGENTHOST_HOME", "/proc/nope")
+    assert run(monkeypatch, "start", "--detach") == 1
+    said = capsys.readouterr().err
+    assert "/proc/nope cannot be written" in said
+    assert "Traceback" not in said
 
 
 def test_the_key_comes_from_the_configuration_or_the_environment(

@@ -51,10 +51,17 @@ async def test_a_subscriber_hears_until_it_leaves() -> None:
     assert [e.subject for e in heard] == ["1"]
 
 
-async def test_a_subscriber_that_raises_hides_nothing_from_others() -> None:
+def would_end_the_process(event: Event) -> None:
+    raise SystemExit(event.subject)
+
+
+@pytest.mark.parametrize("raises", [leaves_with_an_error, would_end_the_process])
+async def test_a_subscriber_that_raises_hides_nothing_from_others(
+    raises: Callable[[Event], None],
+) -> None:
     bus = EventBus(Plugins([]))
     heard: list[Event] = []
-    bus.subscribe(leaves_with_an_error)
+    bus.subscribe(raises)
     bus.subscribe(heard.append)
     bus.publish(event())
     assert len(heard) == 1

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from agenthost import Event, ToolSpec, TurnState
+from agenthost.testing import ManualClock
 from agenthost.testing.daemons import Daemons, RunningDaemon
+from agenthost_records.tables import turns
+from sqlalchemy import update
+
+from tests.kernel.plugins.entries import module
 
 
 async def test_health_is_public_and_says_nothing_else(daemons: Daemons) -> None:
@@ -28,6 +35,71 @@ async def test_health_detail_names_plugins_and_warnings(daemons: Daemons) -> Non
     assert "speling" in " ".join(detail["config_warnings"])
     states = {row["key"]: row["status"] for row in detail["plugins"]}
     assert states["plugin:http_api"] == "enabled"
+
+
+async def health_of(running: RunningDaemon) -> str:
+    return str((await running.http.get("/api/health")).json()["status"])
+
+
+async def test_health_is_degraded_while_an_enabled_plugin_has_failed(
+    daemons: Daemons,
+) -> None:
+    def fails() -> list[ToolSpec]:
+        raise RuntimeError("no battery")
+
+    running = await daemons.start(plugins=[module(register_tool=fails)])
+    assert await health_of(running) == "degraded"
+
+
+async def test_health_is_ok_without_credentials(daemons: Daemons) -> None:
+    running = await daemons.start(environ={"AGENTHOST_DEFAULT_MODEL__PROVIDER": "groq"})
+    assert running.daemon.warnings
+    assert await health_of(running) == "ok"
+
+
+async def test_health_is_degraded_for_a_minute_after_a_stall(daemons: Daemons) -> None:
+    clock = ManualClock()
+    running = await daemons.start(clock=clock)
+    assert await health_of(running) == "ok"
+    running.daemon.plugins.charges.last_stall = clock.time()
+    assert await health_of(running) == "degraded"
+    await clock.advance(61)
+    assert await health_of(running) == "ok"
+
+
+async def test_a_listener_that_was_given_up_degrades_health_and_is_named(
+    daemons: Daemons,
+) -> None:
+    def on_event(event: Event) -> None:
+        raise RuntimeError(event.subject)
+
+    running = await daemons.start(plugins=[module(on_event=on_event)])
+    for number in range(10):
+        running.daemon.events.publish(Event("agent_spawned", str(number), 0.0))
+    await running.daemon.events.stop()
+    assert await health_of(running) == "degraded"
+    detail = (await running.http.get("/api/health/detail")).json()
+    (listener,) = detail["listeners"]
+    assert listener["plugin"] == "plugin:made_on_the_spot"
+    assert (listener["given_up"], listener["failures"]) == (True, 10)
+    assert detail["plugin_time"]["plugin:made_on_the_spot"]["calls"] >= 10
+
+
+async def test_turns_that_the_last_end_cut_are_counted(
+    daemons: Daemons, tmp_path: Path
+) -> None:
+    first = await daemons.start(home=tmp_path / "home")
+    agent = await first.agent()
+    for text in ("one", "two"):
+        await agent.ask(text)
+    detail = (await first.http.get("/api/health/detail")).json()
+    assert detail["interrupted_turns"] == 0
+    cut = update(turns).values(state=TurnState.RUNNING.value)
+    await first.daemon.store.write(lambda connection: connection.execute(cut))
+    await first.daemon.stop()
+    second = await daemons.start(home=tmp_path / "home")
+    detail = (await second.http.get("/api/health/detail")).json()
+    assert detail["interrupted_turns"] == 2
 
 
 async def test_status_version_and_config(daemons: Daemons) -> None:
@@ -117,7 +189,7 @@ async def test_a_deleted_session_is_replaced(daemon: RunningDaemon) -> None:
 
 async def test_shutdown_ends_the_daemon(daemon: RunningDaemon) -> None:
     answer = await daemon.http.post("/api/shutdown")
-    assert answer.json() == {"status": "shutting_down"}
+    assert answer.json() == {"status": "shutting_down", "running_turns": 0}
     await daemon.daemon.stop_requested.wait()
 
 

@@ -34,6 +34,17 @@ async def scrape(daemon: RunningDaemon) -> dict[tuple[str, str], float]:
     }
 
 
+async def test_time_and_stalls_of_plugins_are_counted(daemon: RunningDaemon) -> None:
+    account = daemon.daemon.plugins.charges.of("tool:calculate")
+    account.stalls, account.stalled = 2, 3.5
+    told = await scrape(daemon)
+    plugin = "plugin=tool:calculate"
+    assert told["agenthost_plugin_calls_total", plugin] == account.calls >= 2
+    assert told["agenthost_plugin_seconds_total", plugin] == account.seconds > 0
+    assert told["agenthost_plugin_stalls_total", plugin] == 2
+    assert told["agenthost_plugin_stalled_seconds_total", plugin] == 3.5
+
+
 async def test_turns_calls_tokens_and_cost_are_counted(daemon: RunningDaemon) -> None:
     agent = await daemon.agent(tools=["calculate"])
     daemon.model.calls("calculate", expression="1+1")

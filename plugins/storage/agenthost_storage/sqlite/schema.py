@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agenthost import ConfigError, PluginError, SchemaSpec
+from agenthost import ConfigError, PluginError, SchemaFailed, SchemaSpec
 from sqlalchemy import (
     Column,
     Connection,
@@ -86,9 +86,10 @@ def refuse_clashes(schemas: Sequence[SchemaSpec]) -> None:
         names.add(spec.name)
         for table in spec.metadata.tables:
             if table in owners:
-                raise PluginError(
-                    f"schema {spec.name!r}: the table {table!r} belongs to "
-                    f"{owners[table]!r}; name tables after the plugin"
+                raise SchemaFailed(
+                    spec.name,
+                    f"the table {table!r} belongs to {owners[table]!r}; name tables "
+                    "after the plugin",
                 )
             owners[table] = spec.name
 
@@ -140,14 +141,15 @@ def run_steps(connection: Connection, spec: SchemaSpec, version: int) -> None:
             fault = storage_fault(error)
             if fault:
                 raise fault from error
-            raise PluginError(
-                f"schema {spec.name!r}: step {number} ({name}) failed: {error}; "
-                "the database is unchanged"
+            raise SchemaFailed(
+                spec.name,
+                f"step {number} ({name}) failed: {error}; the database is unchanged",
             ) from error
         if broken:
-            raise PluginError(
-                f"schema {spec.name!r}: step {number} ({name}) leaves rows of "
-                f"{broken[0]!r} that refer to nothing; the database is unchanged"
+            raise SchemaFailed(
+                spec.name,
+                f"step {number} ({name}) leaves rows of {broken[0]!r} that refer to "
+                "nothing; the database is unchanged",
             )
 
 

@@ -1,0 +1,175 @@
+"""A daemon as a process: whatever its plugins do, it serves or it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from agenthost import AgentHostError, ConfigError, Conflict, Daemon, describe
+
+from .blame import files_of, frames_of_traceback, owner, places_of, shown
+from .caution import look_back
+from .incidents import Incidents
+from .signals import FAILED_END, Signals
+from .watchdog import Watchdog
+
+STOP_SECONDS = 55.0
+REST_SECONDS = 1.0
+START_FAILED = 1
+DUMP_FILE = "last_stack.txt"
+
+_log = logging.getLogger("agenthost.cli.process")
+
+
+class Process:
+    """Runs one daemon, from its start to the end of its loop.
+
+    Args:
+        home: The daemon's home.
+        settled: Called once it serves.
+    """
+
+    def __init__(self, home: Path, settled: Callable[[], None]) -> None:
+        self._settled = settled
+        self._incidents = Incidents(home)
+        caution = look_back(self._incidents, home / DUMP_FILE)
+        self._daemon = Daemon(home, left_out=caution.left_out)
+        self._daemon.warnings.extend(caution.warnings)
+        self._watchdog = Watchdog(self._daemon, self._incidents, home / DUMP_FILE)
+        self._signals = Signals(self._on_first_signal)
+        self._loop = asyncio.new_event_loop()
+        self._serving = False
+
+    def run(self) -> int:
+        """Serve until a signal, a request or a plugin ends it; return the exit code."""
+        self._incidents.note("starting")
+        asyncio.set_event_loop(self._loop)
+        self._signals.listen()
+        self._watchdog.start(self._loop)
+        self._main = self._loop.create_task(self._serve())
+        self._main.add_done_callback(lambda _: self._loop.stop())
+        while not self._main.done():
+            if self._pass() and not self._main.done():
+                _log.critical("something stopped the event loop; ending")
+                break
+        code = self._code()
+        self._signals.taken_up()
+        if not self._ended_in_order():
+            code = FAILED_END
+        self._watchdog.stop()
+        if code == 0:
+            self._incidents.note("ended" if self._serving else "refused")
+        return code
+
+    def _pass(self) -> bool:
+        """Run the loop; tell whether it was stopped, else something was thrown at it.
+
+        SystemExit and KeyboardInterrupt leave a loop whoever raises them. No signal
+        raises one here, so it was a plugin, in a task or a callback of its own: the
+        loop has lost nothing but that, and can go on.
+        """
+        try:
+            self._loop.run_forever()
+        except (SystemExit, KeyboardInterrupt) as error:
+            self._charge(error)
+            return False
+        return True
+
+    def _charge(self, error: BaseException) -> None:
+        frames = frames_of_traceback(error.__traceback__)
+        plugins = self._daemon.plugins
+        key = owner(places_of(plugins), files_of(frames))
+        where = shown(frames[0]) if frames else "nowhere"
+        reason = f"it raised {describe(error)} in {where}"
+        _log.error("the daemon was to be ended by %s: %s", key or "no plugin", reason)
+        if key is not None:
+            plugins.fail(key, reason)
+
+    async def _serve(self) -> int:
+        daemon = self._daemon
+        try:
+            await daemon.start()
+        except AgentHostError as error:
+            if isinstance(error, ConfigError | Conflict):
+                self._incidents.note("refused")
+            _say(f"agenthost did not start: {error.message}")
+            return START_FAILED
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - a plugin may raise anything
+            _log.exception("the start failed")
+            _say(f"agenthost did not start: {describe(error)}")
+            return START_FAILED
+        places = places_of(daemon.plugins)
+        ours = {s.key for s in daemon.plugins.states() if s.first_party}
+        foreign = {place: key for place, key in places.items() if key not in ours}
+        self._incidents.shorten()
+        self._incidents.note("serving", places=foreign)
+        logging.getLogger("agenthost").setLevel(daemon.config.log_level.upper())
+        _greet(daemon)
+        self._settled()
+        self._serving = True
+        await daemon.stop_requested.wait()
+        return 0
+
+    def _code(self) -> int:
+        if not self._main.done():
+            return FAILED_END
+        if self._main.cancelled():
+            # By a signal during the start; else a plugin cancelled every task.
+            if self._daemon.stop_requested.is_set():
+                return 0
+            _log.critical("something cancelled every task; ending")
+            return FAILED_END
+        if error := self._main.exception():
+            _log.critical("the daemon cannot go on", exc_info=error)
+            return FAILED_END
+        return self._main.result()
+
+    def _ended_in_order(self) -> bool:
+        """Take the daemon down, within limits; tell whether it went to the end."""
+        ending = self._loop.create_task(self._end())
+        ending.add_done_callback(lambda _: self._loop.stop())
+        deadline = time.monotonic() + STOP_SECONDS
+        self._loop.call_later(STOP_SECONDS, self._loop.stop)
+        while not ending.done() and time.monotonic() < deadline:
+            self._pass()
+        if not ending.done():
+            _log.critical("the end took longer than %g s; ending at once", STOP_SECONDS)
+        return ending.done() and not ending.cancelled() and not ending.exception()
+
+    async def _end(self) -> None:
+        await self._daemon.stop()
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        if rest:
+            await asyncio.wait(rest, timeout=REST_SECONDS)
+
+    def _on_first_signal(self) -> None:
+        self._loop.call_soon_threadsafe(self._take_up_signal)
+
+    def _take_up_signal(self) -> None:
+        self._signals.taken_up()
+        self._daemon.request_stop()
+        if not self._serving:
+            self._main.cancel()
+
+
+def _greet(daemon: Daemon) -> None:
+    for warning in daemon.warnings:
+        _say(f"warning: {warning}")
+    _say(f"agenthost {daemon.version} serves at http://{daemon.address}/")
+    # Its provider may be among what is left out; a warning above tells so.
+    with suppress(AgentHostError):
+        provider, model = daemon.models.names_of_default()
+        _say(f"default model: {model} at {provider}")
+    _say("next: open that address in a browser, or see README.md for curl")
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
