@@ -27,7 +27,7 @@ from agenthost_toml.suggest import did_you_mean as did_you_mean
 from .agents import Agent as Agent
 from .agents import AgentMode as AgentMode
 from .agents import AgentState as AgentState
-from .authorize import authorize as authorize
+from .authorization import authorize as authorize
 from .clock import Clock as Clock
 from .clock import SystemClock as SystemClock
 from .clock import timestamp as timestamp

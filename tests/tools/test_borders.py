@@ -60,7 +60,7 @@ def lint(tree: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_tree_that_keeps_the_borders_passes(tree: Path) -> None:
-    write(tree / "agenthost/__init__.py", "from .authorize import authorize\n")
+    write(tree / "agenthost/__init__.py", "from .authorization import authorize\n")
     write(tree / "agenthost_cli/__init__.py", "from agenthost import authorize\n")
     write(tree / "agenthost_tools/one.py", "import agenthost\nimport agenthost.testing")
     write(

@@ -14,7 +14,7 @@ from agenthost_chat.history import UNKNOWN
 from agenthost_toml.suggest import did_you_mean
 from pydantic import BaseModel, ValidationError
 
-from ..authorize import authorize
+from ..authorization import authorize
 from ..context import Context, Grants
 from ..errors import (
     AgentHostError,
