@@ -328,6 +328,12 @@ async def drop_a_socket(enter: Enter, front: Running) -> None:
     writer.transport.abort()
 
 
+async def drop_a_deaf_socket(enter: Enter, front: Running) -> None:
+    reader, writer = await enter(front, upgrade("/api/deaf"))
+    await reader.readuntil(b"\r\n\r\n")
+    writer.transport.abort()
+
+
 async def close_a_socket(enter: Enter, front: Running) -> None:
     reader, writer = await enter(front, upgrade(ECHO))
     await reader.readuntil(b"hello")
@@ -346,23 +352,23 @@ async def close_a_socket(enter: Enter, front: Running) -> None:
         talk_nonsense,
         reset_a_socket,
         drop_a_socket,
+        drop_a_deaf_socket,
         close_a_socket,
     ],
 )
 async def test_nothing_of_a_connection_waits_for_the_collector(
-    enter: Enter,
-    open_front: Running,
-    visit: Callable[[Enter, Running], Awaitable[None]],
+    enter: Enter, start: Start, visit: Callable[[Enter, Running], Awaitable[None]]
 ) -> None:
+    front = await start(grace=0.01)
     before_tasks = asyncio.all_tasks()
-    await visit(enter, open_front)
+    await visit(enter, front)
     await until(lambda: asyncio.all_tasks() <= before_tasks)
     gc.collect()
     gc.disable()
     try:
         before = server_objects()
         for _ in range(5):
-            await visit(enter, open_front)
+            await visit(enter, front)
         await until(lambda: asyncio.all_tasks() <= before_tasks)
         await until(lambda: server_objects() <= before)
     finally:
