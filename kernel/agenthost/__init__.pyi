@@ -4,6 +4,8 @@ This is the whole list, for people, type checkers and :mod:`agenthost` itself, w
 reads it to find a name when it is first used.
 """
 
+__all__: list[str]
+
 from agenthost_chat.chat import ChatRequest as ChatRequest
 from agenthost_chat.chat import Completion as Completion
 from agenthost_chat.chat import Delta as Delta
