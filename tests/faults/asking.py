@@ -80,7 +80,8 @@ class Attempt:
         except InvalidHandshake as refused:
             answer = getattr(refused, "response", None)
             status = answer.status_code if answer is not None else 0
-            self.outcome = Outcome(status, _code(answer.body) if answer else LOST)
+            body = answer.body if answer is not None else b""
+            self.outcome = Outcome(status, _code(body or b""))
         finally:
             self.sent.set()
 
