@@ -19,7 +19,8 @@ from .validation import Implementation, hooks_of, offered
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-BOOT_BUDGET = 10.0
+BOOT_BUDGET = 30.0
+"""Wall time: on a busy machine the import of a library alone may take ten seconds."""
 Reasons = Mapping[str, str]
 """Why, by the plugin's key."""
 
