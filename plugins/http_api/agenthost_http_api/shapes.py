@@ -295,6 +295,7 @@ class HealthDetail(Health):
     listeners: list[ListenerRow]
     plugin_time: dict[str, Account]
     plugins: list[PluginRow]
+    closed_guards: dict[str, str]
     slow_writes: list[SlowWriteRow]
 
 

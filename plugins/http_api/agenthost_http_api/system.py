@@ -30,6 +30,7 @@ def _health(daemon: Daemon) -> Health:
     well = (
         daemon.store.healthy
         and not plugins.failed
+        and not daemon.guards.closed
         and daemon.clock.time() - plugins.charges.last_stall > STALL_REMEMBERED
         and not any(listener.given_up for listener in daemon.events.states())
     )
@@ -76,6 +77,9 @@ async def health_detail(call: Call) -> Answer:
             }
             for state in daemon.plugins.states()
         ],
+        "closed_guards": {
+            str(point): reason for point, reason in daemon.guards.closed.items()
+        },
         "slow_writes": [
             {
                 "name": slow.name,

@@ -318,3 +318,14 @@ async def test_the_socket_of_a_deleted_agent_is_closed(
         await daemon.http.delete(f"/api/agents/{agent.id}")
         (error,) = await client.until("error")
     assert error["code"] == "not_found"
+
+
+async def test_a_message_that_is_too_long_is_refused_and_the_chat_goes_on(
+    daemon: RunningDaemon,
+) -> None:
+    async with chat(await daemon.agent()) as client:
+        await client.send({"type": "message", "content": "x" * 65_537, "id": "m2"})
+        (refused,) = await client.until("error")
+        assert (refused["id"], refused["code"]) == ("m2", "too_large")
+        await client.say("shorter")
+        await client.until("response")

@@ -276,3 +276,11 @@ async def test_path_and_address_guards_are_told_whose_turn_it_is(
     assert wire.connections == 1
     assert seen.keys() == set(points)
     assert {name for names in seen.values() for name in names} == {"tester"}
+
+
+async def test_health_tells_which_points_are_closed(daemons: Daemons) -> None:
+    daemon = await daemons.start(config=without("ssrf_protection"))
+    assert (await daemon.http.get("/api/health")).json()["status"] == "degraded"
+    closed = (await daemon.http.get("/api/health/detail")).json()["closed_guards"]
+    assert set(closed) == {"url", "address"}
+    assert "ssrf_protection" in closed["url"]
