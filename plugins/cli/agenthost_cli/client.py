@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,24 @@ class Client:
         """Send JSON and read the answer's."""
         return self._ask("POST", path, body, timeout)
 
+    def events(
+        self, path: str, body: object, *, timeout: float
+    ) -> Iterator[tuple[str, Any]]:
+        """Send JSON and yield the events of the answer: their names and their data.
+
+        Leaving the iteration closes the connection.
+        """
+        with self._asked("POST", path, body, timeout) as answer:
+            if answer.status >= 400:
+                _read(answer.status, answer.read())
+            name = ""
+            for line in answer:
+                field, _, value = line.decode().rstrip("\r\n").partition(": ")
+                if field == "event":
+                    name = value
+                elif field == "data":
+                    yield name, json.loads(value)
+
     def agent_id(self, name: str) -> str:
         """Find an agent by its name or id."""
         agents = self.get("/api/agents")
@@ -41,6 +61,13 @@ class Client:
         raise CommandError(f"no agent is named {name!r}; there are: {known}")
 
     def _ask(self, method: str, path: str, body: object, timeout: float) -> Any:
+        with self._asked(method, path, body, timeout) as answer:
+            return _read(answer.status, answer.read())
+
+    @contextmanager
+    def _asked(
+        self, method: str, path: str, body: object, timeout: float
+    ) -> Iterator[http.client.HTTPResponse]:
         headers = {"accept": "application/json"}
         if body is not None:
             headers["content-type"] = "application/json"
@@ -52,8 +79,7 @@ class Client:
         )
         try:
             connection.request(method, path, data, headers)
-            answer = connection.getresponse()
-            return _read(answer.status, answer.read())
+            yield connection.getresponse()
         except ConnectionRefusedError:
             raise not_running(self._home) from None
         except TimeoutError:

@@ -125,13 +125,22 @@ def status(*, as_json: bool) -> None:
 @click.argument("agent")
 @click.argument("text")
 def message(agent: str, text: str) -> None:
-    """Send TEXT to AGENT (a name or an id) and print the answer."""
+    """Send TEXT to AGENT (a name or an id) and print the answer as it comes.
+
+    Ctrl-C stops the answer.
+    """
     from .client import Client
 
     client = Client(home_folder())
-    path = f"/api/agents/{client.agent_id(agent)}/message"
-    answer = client.post(path, {"message": text}, timeout=MESSAGE_SECONDS)
-    click.echo(answer["response"])
+    path = f"/api/agents/{client.agent_id(agent)}/message/stream"
+    # A stream ends its turn when the reader leaves, which is what Ctrl-C means here.
+    for event, data in client.events(path, {"message": text}, timeout=MESSAGE_SECONDS):
+        if event == "chunk":
+            click.echo(data["content"], nl=False)
+        elif event == "error":
+            click.echo()
+            raise CommandError(data["error"])
+    click.echo()
 
 
 @agenthost.command()

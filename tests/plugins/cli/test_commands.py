@@ -129,11 +129,34 @@ def test_a_message_goes_to_an_agent_by_name_or_id(
     capsys: Captured,
     named: str,
 ) -> None:
-    path = f"POST /api/agents/{AGENT['id']}/message"
-    daemon.answers[path] = (200, {"response": "Olá"})
+    path = f"POST /api/agents/{AGENT['id']}/message/stream"
+    daemon.answers[path] = (
+        200,
+        stream(("chunk", "content", "Ol"), ("chunk", "content", "á")),
+    )
     assert run(monkeypatch, "message", named, "hello") == 0
     assert capsys.readouterr().out == "Olá\n"
     assert daemon.heard[-1] == (path, None, {"message": "hello"})
+
+
+def stream(*events: tuple[str, str, str]) -> bytes:
+    """Write events of one field each, and the comment of a silence between them."""
+    frames = [
+        f"event: {name}\ndata: {json.dumps({field: text})}\n\n"
+        for name, field, text in events
+    ]
+    return ": still here\n\n".join(frames).encode()
+
+
+def test_an_answer_that_breaks_off_is_an_error_behind_what_was_said(
+    daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    path = f"POST /api/agents/{AGENT['id']}/message/stream"
+    events = stream(("chunk", "content", "half"), ("error", "error", "no key"))
+    daemon.answers[path] = (200, events)
+    assert run(monkeypatch, "message", "ada", "hello") == 1
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("half\n", "Error: no key\n")
 
 
 def test_a_message_to_nobody_names_who_is_there(
@@ -147,7 +170,7 @@ def test_a_message_to_nobody_names_who_is_there(
 def test_what_the_daemon_refuses_is_shown(
     daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    path = f"POST /api/agents/{AGENT['id']}/message"
+    path = f"POST /api/agents/{AGENT['id']}/message/stream"
     daemon.answers[path] = (409, {"error": "the agent is suspended"})
     assert run(monkeypatch, "message", "ada", "hello") == 1
     assert capsys.readouterr().err == "Error: the agent is suspended\n"
