@@ -132,7 +132,10 @@ def test_a_signal_during_the_start_ends_it(tmp_path: Path) -> None:
     while process.stderr.readline() != b"hi\n":
         assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    try:
+        process.communicate(timeout=30)
+    finally:
+        process.kill()
     assert process.returncode == 0
     wild.does("")
     with wild.daemon() as daemon:
