@@ -116,7 +116,7 @@ def test_a_stopped_loop_ends_the_process_and_gives_the_home_back(
 def test_a_loop_that_spins_is_named_and_a_second_signal_ends_it(tmp_path: Path) -> None:
     wild = Wild(tmp_path, SPIN)
     with wild.daemon() as daemon:
-        strike(daemon, 0.2)
+        strike(daemon, 1.0)
         assert said(daemon, "the event loop stands still, in plugin:wild (wild.fault")
         signalled(daemon, signal.SIGTERM)
         signalled(daemon, signal.SIGINT)
@@ -132,7 +132,10 @@ def test_a_signal_during_the_start_ends_it(tmp_path: Path) -> None:
     while process.stderr.readline() != b"hi\n":
         assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    try:
+        process.communicate(timeout=30)
+    finally:
+        process.kill()
     assert process.returncode == 0
     wild.does("")
     with wild.daemon() as daemon:
@@ -213,10 +216,18 @@ def test_a_signal_that_a_blocked_loop_does_not_take_up_ends_the_process(
 ) -> None:
     blocked = "async def fault(daemon):\n    time.sleep(3600)"
     with Wild(tmp_path, blocked).daemon() as daemon:
-        strike(daemon, 0.2)
+        strike(daemon, 1.0)
+        assert said(daemon, "the event loop stands still")
         begun = time.monotonic()
         assert daemon.terminate(30) == 70
         assert time.monotonic() - begun < 15
+
+
+@pytest.mark.faults
+def test_an_end_whose_loop_is_blocked_is_bounded(tmp_path: Path) -> None:
+    blocks = "async def stop(daemon):\n    time.sleep(3600)"
+    with Wild(tmp_path, blocks).daemon() as daemon:
+        assert daemon.terminate(90) == 70
 
 
 @pytest.mark.faults
@@ -243,7 +254,7 @@ def test_three_forced_ends_in_a_plugin_leave_it_out(tmp_path: Path) -> None:
     for _ in range(3):
         with wild.daemon() as daemon:
             assert status_of_wild(daemon)[0] == "enabled"
-            strike(daemon, 0.2)
+            strike(daemon, 1.0)
             assert ends_by_itself(daemon, 30) == 70
     with wild.daemon() as daemon:
         status, reason = status_of_wild(daemon)
@@ -261,7 +272,7 @@ def test_a_c_function_that_holds_the_interpreter_is_ended_and_named_later(
 ) -> None:
     wild = Wild(tmp_path, HELD, AGENTHOST_SERVER__STALL_LIMIT_SECS="1")
     with wild.daemon() as daemon:
-        strike(daemon, 0.2)
+        strike(daemon, 1.0)
         assert ends_by_itself(daemon, 60) == 1
     with wild.daemon() as daemon:
         assert "the last end was forced, in plugin:wild" in daemon.log

@@ -149,7 +149,7 @@ async def test_a_table_of_ours_that_others_claim_leaves_their_plugin_out(
     assert "name tables after the plugin" in (state.reason or "")
 
 
-@pytest.mark.parametrize("home", ["/proc/nope", "/dev/null/home"])
+@pytest.mark.parametrize("home", ["/proc", "/proc/nope", "/dev/null/home"])
 async def test_a_home_that_cannot_be_made_is_a_sentence(home: str) -> None:
     with pytest.raises(ConfigError, match=r"cannot be written .* AGENTHOST_HOME"):
         await Daemon(Path(home), environ={}).start()

@@ -14,7 +14,7 @@ import click
 from .errors import CommandError
 from .home import home_folder
 
-STOP_SECONDS = 60
+STOP_SECONDS = 75
 MESSAGE_SECONDS = 900
 FAILED = 1
 INTERRUPTED = 130

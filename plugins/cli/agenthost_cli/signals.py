@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -19,6 +20,7 @@ ENDING = (signal.SIGINT, signal.SIGTERM)
 SECOND_SIGNAL_EXIT = 130
 FAILED_END = 70
 TAKEN_UP_WITHIN = 10.0
+END_WITHIN = 60.0
 
 _log = logging.getLogger("agenthost.cli.signals")
 
@@ -47,8 +49,10 @@ class Signals:
         threading.Thread(target=hear, name="signals", daemon=True).start()
 
     def taken_up(self) -> None:
-        """Tell that the end is under way."""
-        self._taken_up.set()
+        """Tell that the end is under way; from now on it has a minute."""
+        if not self._taken_up.is_set():
+            self._taken_up.set()
+            threading.Thread(target=_last_minute, name="signals", daemon=True).start()
 
     def _hear(self, read: int) -> None:
         while numbers := os.read(read, 64):
@@ -67,6 +71,13 @@ class Signals:
         if not self._taken_up.wait(TAKEN_UP_WITHIN):
             _log.critical("the event loop does not take up the signal; ending at once")
             os._exit(FAILED_END)
+
+
+def _last_minute() -> None:
+    # The loop has a limit of its own, which is for nothing while it is blocked.
+    time.sleep(END_WITHIN)
+    _log.critical("the end takes longer than %g s; ending at once", END_WITHIN)
+    os._exit(FAILED_END)
 
 
 def _nothing(_number: int, _frame: object) -> None:

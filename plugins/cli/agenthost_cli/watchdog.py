@@ -116,7 +116,7 @@ class Watchdog:
                     self._went_on(current or HELD)
                 self._longest = 0.0
                 beats, stood, current = self._beats, 0.0, None
-            elif current is None and stood >= NAMED_AFTER:
+            elif stood >= NAMED_AFTER and current in (None, STARVED):
                 current = self._named()
             if stood >= self._limit:
                 self._end(current)

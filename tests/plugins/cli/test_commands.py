@@ -263,6 +263,21 @@ def test_a_home_that_cannot_be_made_is_a_sentence(
     assert "Traceback" not in said
 
 
+def test_a_start_without_a_home_is_a_sentence_too(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTHOST_HOME", "/proc")
+    answer = subprocess.run(
+        [sys.executable, "-m", "agenthost_cli", "start"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 1
+    (said,) = answer.stderr.splitlines()
+    assert said.startswith("agenthost did not start: /proc/daemon.lock cannot be")
+
+
 def test_the_key_comes_from_the_configuration_or_the_environment(
     daemon: ScriptedDaemon, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
