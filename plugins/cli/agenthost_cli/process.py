@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import sys
 import time
@@ -20,6 +21,7 @@ from .watchdog import Watchdog
 
 STOP_SECONDS = 55.0
 REST_SECONDS = 1.0
+COLLECT_EVERY = 60.0
 START_FAILED = 1
 DUMP_FILE = "last_stack.txt"
 
@@ -112,7 +114,13 @@ class Process:
         _greet(daemon)
         self._settled()
         self._serving = True
-        await daemon.stop_requested.wait()
+        while not daemon.stop_requested.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(COLLECT_EVERY):
+                    await daemon.stop_requested.wait()
+            # The collector runs rarely while turns do; what it left is taken here.
+            if not daemon.turns.running:
+                gc.collect()
         return 0
 
     def _code(self) -> int:
