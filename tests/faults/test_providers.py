@@ -121,7 +121,8 @@ def fault_of(error: Exception | None) -> ProviderFault:
 
 def be_patient(monkeypatch: pytest.MonkeyPatch, kind: Kind) -> None:
     """The wire's own timer knows no injected clock: shorten it where it must fire."""
-    monkeypatch.setattr("agenthost_routing.models.SILENCE", kind.silence or 120.0)
+    for limit in ("SILENCE", "SILENCE_OF_THINKERS"):
+        monkeypatch.setattr(f"agenthost_routing.models.{limit}", kind.silence or 120.0)
 
 
 @pytest.mark.parametrize("spoken", everyone(thorough=True))
