@@ -132,6 +132,7 @@ from .providers import Dialect as Dialect
 from .providers import DialectSpec as DialectSpec
 from .providers import Driver as Driver
 from .providers import Endpoint as Endpoint
+from .providers import Exchange as Exchange
 from .providers import HttpRequest as HttpRequest
 from .providers import LongContext as LongContext
 from .providers import ModelCall as ModelCall
@@ -139,9 +140,6 @@ from .providers import ModelFacts as ModelFacts
 from .providers import Probe as Probe
 from .providers import ProviderFacts as ProviderFacts
 from .providers import ProviderSpec as ProviderSpec
-from .providers import open_stream as open_stream
-from .providers import read_error_body as read_error_body
-from .providers import transport_faults as transport_faults
 from .record_port import AgentRows as AgentRows
 from .record_port import CallState as CallState
 from .record_port import Entry as Entry

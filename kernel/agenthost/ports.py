@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from .model_port import Target
     from .plugins.specs import Event
+    from .providers import Exchange
     from .record_port import Session
     from .routes import RouteGroup
     from .turns.warm import Conversation
@@ -254,6 +255,10 @@ class EgressPolicy:
 
 class Egress(Protocol):
     """The one way out: every outbound request passes its guards."""
+
+    @property
+    def exchange(self) -> Exchange:
+        """How model calls meet HTTP."""
 
     def client(self, policy: EgressPolicy) -> httpx.AsyncClient:
         """Return the client of a policy; it is shared and must not be closed."""
