@@ -211,6 +211,7 @@ class Daemon:
         self.agents = Agents(records.agents, self.clock, self.guards)
         self.sessions, self.journal = records.sessions, records.journal
         self.usage, self.kv = records.usage, records.memory
+        self._on_stop("journal", self.journal.stop)
         self.observers = Observers(self.registry.observers, self.plugins.fail)
         self.models = backend(Port.MODELS).open(self)
         try:

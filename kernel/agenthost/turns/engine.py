@@ -31,7 +31,6 @@ from .resume import Past
 from .run import Run
 from .slots import Slots
 from .turn import NO_OPTIONS, Turn, TurnOptions, Watcher
-from .unclosed import Unclosed
 from .waits import ring
 from .warm import Conversation, WarmSessions
 from .work import Work
@@ -75,7 +74,6 @@ class Turns:
         self._live: dict[str, Work] = {}
         self._warm = WarmSessions()
         self._past = Past(daemon)
-        self._unclosed = Unclosed(daemon)
         self._draining = False
         self._listeners: list[Callable[[Turn], None]] = []
 
@@ -283,7 +281,6 @@ class Turns:
             work.cancel("the daemon is shutting down", TurnState.INTERRUPTED)
         if tasks:
             await asyncio.wait(tasks, timeout=5.0)
-        await self._unclosed.give_up()
 
     def _begin(self, work: Work, doing: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         self._live[work.id] = work
@@ -448,7 +445,7 @@ class Turns:
 
     async def _prepare(self, turn: Turn, warm: Conversation | None) -> Run | None:
         """Load the session and begin; None when the turn had already ended."""
-        await self._unclosed.close(turn.agent.session_id)
+        await self._daemon.journal.close_late(turn.agent.session_id)
         if turn.options.turn_id is not None:
             known = await self._daemon.journal.find(turn.id)
             if known is not None:
@@ -481,7 +478,7 @@ class Turns:
             except NotFound:
                 pass  # The session was deleted meanwhile: nothing is left to close.
             except AgentHostError:
-                self._unclosed.keep(run.closing(closed))
+                self._daemon.journal.keep_late(run.closing(closed))
         turn.fail(error, result)
 
     def _live_turn(self, agent: Agent, turn_id: str) -> Turn | None:
