@@ -70,18 +70,6 @@ class Daemon:
         left_out: Why these enabled plugins are not to be loaded, by key.
     """
 
-    # What backends open, since its type is known to nobody else.
-    store: Store
-    vault: Vault
-    files: Files
-    egress: Egress
-    models: Models
-    compaction: Compaction
-    events: Events
-    jobs: Jobs
-    workers: Workers
-    front: Front
-
     version = __version__
 
     def __init__(
@@ -182,8 +170,9 @@ class Daemon:
         return True
 
     def _open_front(self, backends: Backends) -> Front:
-        self.front = backends.find(Port.FRONT).open(self)
-        return self.front
+        front: Front = backends.find(Port.FRONT).open(self)
+        self.front = front
+        return front
 
     async def _open_store(self, schemas: Sequence[SchemaSpec]) -> Store:
         url = self.config.storage.url
@@ -198,14 +187,14 @@ class Daemon:
 
     async def _assemble(self) -> None:
         backend = self.registry.backends.find
-        self.vault = backend(Port.VAULT).open(self.home, self.environ)
-        self.egress = backend(Port.EGRESS).open(self.guards)
+        self.vault: Vault = backend(Port.VAULT).open(self.home, self.environ)
+        self.egress: Egress = backend(Port.EGRESS).open(self.guards)
         self._on_stop("egress", self.egress.close)
-        self.workers = backend(Port.WORKERS).open()
+        self.workers: Workers = backend(Port.WORKERS).open()
         self._on_stop("workers", self.workers.close)
         workspaces = self.data_dir / "workspaces"
-        self.files = backend(Port.FILES).open(workspaces, self.guards)
-        self.events = backend(Port.EVENTS).open(self.plugins, self.clock)
+        self.files: Files = backend(Port.FILES).open(workspaces, self.guards)
+        self.events: Events = backend(Port.EVENTS).open(self.plugins, self.clock)
         self._on_stop("events", self.events.stop)
         records: Records = backend(Port.RECORDS).open(self.store, self.clock)
         self.agents = Agents(records.agents, self.clock, self.guards)
@@ -213,7 +202,7 @@ class Daemon:
         self.usage, self.kv = records.usage, records.memory
         self._on_stop("journal", self.journal.stop)
         self.observers = Observers(self.registry.observers, self.plugins.fail)
-        self.models = backend(Port.MODELS).open(self)
+        self.models: Models = backend(Port.MODELS).open(self)
         try:
             self.warnings.extend(self.models.check_default())
         except ConfigError as error:
@@ -221,11 +210,11 @@ class Daemon:
             if not self._left_out:
                 raise
             self.warnings.append(error.message)
-        self.compaction = backend(Port.COMPACTION).open(self)
+        self.compaction: Compaction = backend(Port.COMPACTION).open(self)
         self.toolbox = Toolbox(self.registry, self.guards, self.observers)
         self.supervisor = Supervisor(self)
         self.turns = Turns(self)
-        self.jobs = backend(Port.JOBS).open(self.store, self.clock)
+        self.jobs: Jobs = backend(Port.JOBS).open(self.store, self.clock)
         await self.agents.load()
         self.interrupted_turns = await self.journal.interrupt_all()
         if self.interrupted_turns:

@@ -29,7 +29,7 @@ from .events import NOTHING
 from .mailbox import Mailboxes
 from .resume import Past
 from .run import Run
-from .slots import Slots
+from .slots import Slot
 from .turn import NO_OPTIONS, Turn, TurnOptions, Watcher
 from .waits import ring
 from .warm import Conversation, WarmSessions
@@ -70,7 +70,7 @@ class Turns:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self._mailboxes = Mailboxes()
-        self._slots = Slots(daemon.config.turns.max_concurrent)
+        self._places = asyncio.Semaphore(daemon.config.turns.max_concurrent)
         self._live: dict[str, Work] = {}
         self._warm = WarmSessions()
         self._past = Past(daemon)
@@ -408,7 +408,7 @@ class Turns:
             if self._moved(turn):
                 return False
             limit = self._daemon.config.turns.max_seconds
-            async with self._slots.take(limit, turn.expire) as turn.slot:
+            async with Slot(self._places, limit, turn.expire) as turn.slot:
                 turn.runs = True
                 for tell in self._listeners:
                     tell(turn)
