@@ -81,6 +81,8 @@ from .model_port import Pool as Pool
 from .model_port import Target as Target
 from .observe import Activity as Activity
 from .observe import Observer as Observer
+from .observe import Observers as Observers
+from .observe import Subject as Subject
 from .plugins.calls import describe as describe
 from .plugins.discovery import find_plugins as find_plugins
 from .plugins.guards import ALLOW as ALLOW

@@ -18,7 +18,6 @@ from .errors import ConfigError, PluginError, SchemaFailed
 from .home_lock import lock_home
 from .job_port import Jobs
 from .model_port import Models
-from .observe import Observers
 from .plugins.calls import describe, within
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
@@ -194,14 +193,15 @@ class Daemon:
         self._on_stop("workers", self.workers.close)
         workspaces = self.data_dir / "workspaces"
         self.files: Files = backend(Port.FILES).open(workspaces, self.guards)
-        self.events: Events = backend(Port.EVENTS).open(self.plugins, self.clock)
+        told = self.registry.observers
+        self.events: Events = backend(Port.EVENTS).open(self.plugins, self.clock, told)
+        self.observers = self.events.observers
         self._on_stop("events", self.events.stop)
         records: Records = backend(Port.RECORDS).open(self.store, self.clock)
         self.agents = Agents(records.agents, self.clock, self.guards)
         self.sessions, self.journal = records.sessions, records.journal
         self.usage, self.kv = records.usage, records.memory
         self._on_stop("journal", self.journal.stop)
-        self.observers = Observers(self.registry.observers, self.plugins.fail)
         self.models: Models = backend(Port.MODELS).open(self)
         try:
             self.warnings.extend(self.models.check_default())

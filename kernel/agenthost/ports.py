@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
 
     from .model_port import Target
+    from .observe import Observers
     from .plugins.specs import Event
     from .providers import Exchange
     from .record_port import Session
@@ -54,7 +55,8 @@ class Port(StrEnum):
     EGRESS ``open(guards)``: the one HTTP client.
     RECORDS ``open(store, clock)``: what is kept of agents and turns (``record_port``).
     JOBS ``open(store, clock)``: durable work that happens once.
-    EVENTS ``open(plugins, clock)``: who is told of what happened.
+    EVENTS ``open(plugins, clock, observers)``: who is told of what happens; observers
+    are paired with their plugin's key.
     COMPACTION ``open(daemon)``: what condenses long conversations.
     MODELS ``open(daemon)``: which model a call goes to (``model_port``).
     WORKERS ``open()``: where work runs that must not hold the event loop.
@@ -284,6 +286,10 @@ class ListenerState:
 
 class Events(Protocol):
     """The bus: tells this process and plugins' ``on_event`` what happened."""
+
+    @property
+    def observers(self) -> Observers:
+        """The plugins' observers, told of turns, model calls and tool calls."""
 
     def publish(self, event: Event) -> None:
         """Tell everyone; call it after the cause was committed. Never raises."""
