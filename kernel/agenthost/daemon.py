@@ -36,7 +36,6 @@ from .ports import (
     Workers,
 )
 from .record_port import Records
-from .supervisor import Supervisor
 from .turns.engine import Turns
 from .turns.tools import Toolbox
 from .version import __version__
@@ -198,7 +197,7 @@ class Daemon:
         self.observers = self.events.observers
         self._on_stop("events", self.events.stop)
         records: Records = backend(Port.RECORDS).open(self.store, self.clock)
-        self.agents = Agents(records.agents, self.clock, self.guards)
+        self.agents = Agents(self, records.agents)
         self.sessions, self.journal = records.sessions, records.journal
         self.usage, self.kv = records.usage, records.memory
         self._on_stop("journal", self.journal.stop)
@@ -212,7 +211,6 @@ class Daemon:
             self.warnings.append(error.message)
         self.compaction: Compaction = backend(Port.COMPACTION).open(self)
         self.toolbox = Toolbox(self.registry, self.guards, self.observers)
-        self.supervisor = Supervisor(self)
         self.turns = Turns(self)
         self.jobs: Jobs = backend(Port.JOBS).open(self.store, self.clock)
         await self.agents.load()

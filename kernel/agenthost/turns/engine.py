@@ -234,7 +234,7 @@ class Turns:
 
         async def work(session_id: str) -> Condensed:
             session = await self._daemon.sessions.get(session_id)
-            target = self._daemon.supervisor.target_of(agent)
+            target = self._daemon.agents.target_of(agent)
             self._warm.forget(session.id)
             view = AgentView(agent.id, agent.name, agent.manifest, session.id)
             context = Context(self._daemon, OPERATOR, agent=view)
@@ -455,7 +455,7 @@ class Turns:
                 return await self._past.resumed(turn)
         said = warm or await self._past.conversation(turn.agent.session_id)
         agent = self._daemon.agents.get(turn.agent.id)
-        target = self._daemon.supervisor.target_of(agent)
+        target = self._daemon.agents.target_of(agent)
         if turn.options.history is not None:
             said = Conversation(said.session, repaired(turn.options.history))
         elif await self._daemon.compaction.before_turn(said, target, turn.context):
