@@ -29,9 +29,9 @@ from agenthost import (
     ProviderSpec,
     Role,
     Text,
-    open_stream,
 )
 from agenthost.daemon import Daemon
+from agenthost.testing import installed_exchange
 
 from . import run, servers
 from .figures import Row
@@ -78,7 +78,7 @@ class Ours:
     async def __call__(self) -> None:
         """Make the call and look at every delta."""
         said = None
-        async for delta in open_stream(self.spec, self.call):
+        async for delta in self.call.exchange.open(self.spec, self.call):
             said = delta
         if not isinstance(said, Completion) or said.message.text != self.words:
             raise WrongAnswer(f"{self.spec.dialect.name}: {said!r}")
@@ -180,7 +180,9 @@ async def rows_of(
         base = f"http://127.0.0.1:{port}/{dialect}/{manner}"
         spec = ProviderSpec(ProviderFacts("bench", "bench", base), spoken)
         request = ChatRequest("me/model", "", HELLO, stream=manner == "stream")
-        call = ModelCall(request, Endpoint("bench", base, None), http)
+        call = ModelCall(
+            request, Endpoint("bench", base, None), http, installed_exchange()
+        )
         ours = Ours(spec, call, "word " * sizes.events)
         cost, bare = await compared(ours, Bare(http, await recorded(ours)), sizes)
         name = f"{dialect}, {manner}"

@@ -83,6 +83,8 @@ from .model_port import Pool as Pool
 from .model_port import Target as Target
 from .observe import Activity as Activity
 from .observe import Observer as Observer
+from .observe import Observers as Observers
+from .observe import Subject as Subject
 from .plugins.calls import describe as describe
 from .plugins.discovery import find_plugins as find_plugins
 from .plugins.guards import ALLOW as ALLOW
@@ -134,6 +136,7 @@ from .providers import Dialect as Dialect
 from .providers import DialectSpec as DialectSpec
 from .providers import Driver as Driver
 from .providers import Endpoint as Endpoint
+from .providers import Exchange as Exchange
 from .providers import HttpRequest as HttpRequest
 from .providers import LongContext as LongContext
 from .providers import ModelCall as ModelCall
@@ -141,9 +144,6 @@ from .providers import ModelFacts as ModelFacts
 from .providers import Probe as Probe
 from .providers import ProviderFacts as ProviderFacts
 from .providers import ProviderSpec as ProviderSpec
-from .providers import open_stream as open_stream
-from .providers import read_error_body as read_error_body
-from .providers import transport_faults as transport_faults
 from .record_port import AgentRows as AgentRows
 from .record_port import CallState as CallState
 from .record_port import Entry as Entry

@@ -1,20 +1,25 @@
-"""Agents: who exists, in which state, with which manifest; the rows are the truth."""
+"""Agents: who exists, and the one place where they come into being, change and end."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
-from .clock import Clock
-from .context import Principal
-from .errors import Conflict, NotFound
-from .manifest import Manifest
-from .plugins.guards import Guard, Guards, SpawnCase
-from .record_port import AgentRows
+from .errors import AgentHostError, Conflict, NotFound
+from .manifest import Manifest, parse_manifest
+from .model_port import Choice, Target
+from .plugins.guards import Guard, ManifestCase, SpawnCase
+from .plugins.specs import Event
+
+if TYPE_CHECKING:
+    from .context import Principal
+    from .daemon import Daemon
+    from .record_port import AgentRows
 
 
 class AgentState(StrEnum):
@@ -59,12 +64,14 @@ class Agent:
 
 
 class Agents:
-    """The agents of one daemon; ``exist`` is set from the first one on."""
+    """The agents of one daemon, on every path: checks first, writes once, tells after.
 
-    def __init__(self, rows: AgentRows, clock: Clock, guards: Guards) -> None:
+    ``exist`` is set from the first agent on. The rows are the truth.
+    """
+
+    def __init__(self, daemon: Daemon, rows: AgentRows) -> None:
+        self._daemon = daemon
         self._rows = rows
-        self._clock = clock
-        self._guards = guards
         self.exist = asyncio.Event()
         self._by_id: dict[str, Agent] = {}
         self._by_name: dict[str, Agent] = {}
@@ -106,16 +113,35 @@ class Agents:
             raise NotFound("agent", reference)
         return agent
 
-    async def create(self, principal: Principal, manifest: Manifest) -> Agent:
+    async def spawn(
+        self, principal: Principal, manifest_toml: str
+    ) -> tuple[Agent, Sequence[str]]:
         """Bring an agent into being: its row and its session, or nothing at all.
 
+        Returns:
+            The agent, and warnings about what in the manifest has no effect.
+
         Raises:
+            InvalidInput: The manifest is malformed, or its provider is unknown.
             Conflict: The name is taken.
             Denied: A guard refuses it, or it asks for more than its creator has.
         """
-        case = SpawnCase(principal, manifest.name, manifest.grants())
-        self._guards.check(Guard.SPAWN, case)
-        now = self._clock.time()
+        daemon = self._daemon
+        parsed = parse_manifest(manifest_toml)
+        manifest = parsed.manifest
+        warnings = [*parsed.warnings, *self._unknown_tools(manifest)]
+        named = manifest.model
+        choice = await daemon.models.choose(named.provider, named.model)
+        warnings += [f"model: {notice}" for notice in choice.notices]
+        try:
+            daemon.models.check(choice.target)
+        except AgentHostError as error:
+            warnings.append(f"model: {error.message}")
+        if daemon.guards.filled(Guard.MANIFEST):
+            case = ManifestCase(principal, manifest_toml, manifest.name)
+            await asyncio.to_thread(daemon.guards.check, Guard.MANIFEST, case)
+        self._check(principal, manifest)
+        now = daemon.clock.time()
         agent = Agent(
             id=str(uuid4()),
             name=manifest.name,
@@ -129,23 +155,46 @@ class Agents:
         )
         await self._rows.add(agent)
         self._keep(agent)
-        return agent
+        self._tell("agent_spawned", agent)
+        return agent, warnings
 
-    async def change(self, principal: Principal, agent: Agent) -> Agent:
-        """Keep an agent with another manifest; its id and name are what they were.
+    async def change(
+        self, principal: Principal, agent: Agent, changes: Mapping[str, object]
+    ) -> Agent:
+        """Keep an agent with these keys of its manifest changed; the rest stays.
 
         Raises:
             Denied: A guard refuses it.
         """
-        case = SpawnCase(principal, agent.name, agent.manifest.grants())
-        self._guards.check(Guard.SPAWN, case)
-        return await self._save(agent)
+        manifest = agent.manifest.model_copy(update=changes)
+        self._check(principal, manifest)
+        changed = await self._save(replace(agent, manifest=manifest))
+        self._tell("agent_updated", changed)
+        return changed
 
-    async def set_mode(
-        self, agent: Agent, mode: AgentMode, current_model: tuple[str, str]
-    ) -> Agent:
+    async def set_model(
+        self, principal: Principal, agent: Agent, provider: str | None, model: str
+    ) -> Choice:
+        """Give the agent another model, as its provider or another names it.
+
+        Raises:
+            InvalidInput: The provider is unknown.
+        """
+        own, _ = self.model_of(agent)
+        choice = await self._daemon.models.choose(provider, model, own)
+        # Somebody may have changed or deleted the agent while local servers were asked.
+        agent = self.get(agent.id)
+        named = choice.target.names
+        update = dict(zip(("provider", "model"), named, strict=True))
+        changes = {"model": agent.manifest.model.model_copy(update=update)}
+        if agent.pinned_model is not None:
+            agent = replace(agent, pinned_model=named)
+        await self.change(principal, agent, changes)
+        return choice
+
+    async def set_mode(self, agent: Agent, mode: AgentMode) -> Agent:
         """Pin the model the agent has now (STABLE), or let go of it (NORMAL)."""
-        pinned = current_model if mode is AgentMode.STABLE else None
+        pinned = self.model_of(agent) if mode is AgentMode.STABLE else None
         return await self._save(replace(agent, mode=mode, pinned_model=pinned))
 
     async def new_session(self, agent: Agent) -> Agent:
@@ -154,33 +203,68 @@ class Agents:
         Raises:
             NotFound: It has another session by now, or has been deleted.
         """
-        fresh = replace(agent, session_id=str(uuid4()), updated_at=self._clock.time())
+        now = self._daemon.clock.time()
+        fresh = replace(agent, session_id=str(uuid4()), updated_at=now)
         await self._rows.switch_session(fresh, agent.session_id)
         # What else was changed meanwhile stays changed.
         fresh = replace(self.get(agent.id), session_id=fresh.session_id)
         self._keep(fresh)
         return fresh
 
-    @contextmanager
-    def retired(self, agent: Agent) -> Iterator[None]:
-        """Let the agent take no messages while it is deleted."""
+    async def delete(self, agent: Agent) -> None:
+        """Stop the agent's turns; remove it, its sessions, its memory, its workspace.
+
+        Its usage stays.
+        """
+        daemon = self._daemon
+        # It takes no messages from now on.
         self._keep(replace(self.get(agent.id), state=AgentState.TERMINATED))
         try:
-            yield
+            await daemon.turns.stop_all(agent.id, "the agent was deleted")
+            await self._rows.delete(agent.id)
         except BaseException:
             # It was not deleted after all.
             with suppress(NotFound):
                 self._keep(replace(self.get(agent.id), state=agent.state))
             raise
-
-    async def delete(self, agent: Agent) -> None:
-        """Remove the agent with its sessions and its memory; its usage stays."""
-        await self._rows.delete(agent.id)
         self._by_id.pop(agent.id, None)
         self._by_name.pop(agent.name, None)
+        daemon.toolbox.forget(agent.id)
+        await asyncio.to_thread(daemon.files.workspace(agent.id).remove)
+        self._tell("agent_terminated", agent)
+
+    def target_of(self, agent: Agent) -> Target:
+        """The model an agent uses now: pinned, its manifest's, or the default."""
+        choice = agent.manifest.model
+        named = agent.pinned_model or (choice.provider, choice.model)
+        return self._daemon.models.resolve(*named)
+
+    def model_of(self, agent: Agent) -> tuple[str, str]:
+        """The provider's slug and model id an agent uses now.
+
+        A provider that has gone is shown as the manifest names it.
+        """
+        try:
+            return self.target_of(agent).names
+        except AgentHostError:
+            choice = agent.manifest.model
+            return choice.provider or "", choice.model or ""
+
+    def _check(self, principal: Principal, manifest: Manifest) -> None:
+        case = SpawnCase(principal, manifest.name, manifest.grants())
+        self._daemon.guards.check(Guard.SPAWN, case)
+
+    def _unknown_tools(self, manifest: Manifest) -> Sequence[str]:
+        tools = self._daemon.registry.tools.values()
+        known = {name for tool in tools for name in tool.names}
+        return [
+            f"capabilities.tools: there is no tool {name!r} now"
+            for name in manifest.capabilities.tools
+            if name not in known and not set(name) & set("*?[")
+        ]
 
     async def _save(self, agent: Agent) -> Agent:
-        agent = replace(agent, updated_at=self._clock.time())
+        agent = replace(agent, updated_at=self._daemon.clock.time())
         await self._rows.save(agent)
         self._keep(agent)
         return agent
@@ -189,3 +273,7 @@ class Agents:
         self.exist.set()
         self._by_id[agent.id] = agent
         self._by_name[agent.name] = agent
+
+    def _tell(self, kind: str, agent: Agent) -> None:
+        now = self._daemon.clock.time()
+        self._daemon.events.publish(Event(kind, agent.id, now, {"name": agent.name}))

@@ -18,7 +18,6 @@ from .errors import ConfigError, PluginError, SchemaFailed
 from .home_lock import lock_home
 from .job_port import Jobs
 from .model_port import Models
-from .observe import Observers
 from .plugins.calls import describe, within
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
@@ -37,7 +36,6 @@ from .ports import (
     Workers,
 )
 from .record_port import Records
-from .supervisor import Supervisor
 from .turns.engine import Turns
 from .turns.tools import Toolbox
 from .version import __version__
@@ -69,18 +67,6 @@ class Daemon:
         entry_points: The plugins to choose from; the installed ones by default.
         left_out: Why these enabled plugins are not to be loaded, by key.
     """
-
-    # What backends open, since its type is known to nobody else.
-    store: Store
-    vault: Vault
-    files: Files
-    egress: Egress
-    models: Models
-    compaction: Compaction
-    events: Events
-    jobs: Jobs
-    workers: Workers
-    front: Front
 
     version = __version__
 
@@ -182,8 +168,9 @@ class Daemon:
         return True
 
     def _open_front(self, backends: Backends) -> Front:
-        self.front = backends.find(Port.FRONT).open(self)
-        return self.front
+        front: Front = backends.find(Port.FRONT).open(self)
+        self.front = front
+        return front
 
     async def _open_store(self, schemas: Sequence[SchemaSpec]) -> Store:
         url = self.config.storage.url
@@ -198,21 +185,23 @@ class Daemon:
 
     async def _assemble(self) -> None:
         backend = self.registry.backends.find
-        self.vault = backend(Port.VAULT).open(self.home, self.environ)
-        self.egress = backend(Port.EGRESS).open(self.guards)
+        self.vault: Vault = backend(Port.VAULT).open(self.home, self.environ)
+        self.egress: Egress = backend(Port.EGRESS).open(self.guards)
         self._on_stop("egress", self.egress.close)
-        self.workers = backend(Port.WORKERS).open()
+        self.workers: Workers = backend(Port.WORKERS).open()
         self._on_stop("workers", self.workers.close)
         workspaces = self.data_dir / "workspaces"
-        self.files = backend(Port.FILES).open(workspaces, self.guards)
-        self.events = backend(Port.EVENTS).open(self.plugins, self.clock)
+        self.files: Files = backend(Port.FILES).open(workspaces, self.guards)
+        told = self.registry.observers
+        self.events: Events = backend(Port.EVENTS).open(self.plugins, self.clock, told)
+        self.observers = self.events.observers
         self._on_stop("events", self.events.stop)
         records: Records = backend(Port.RECORDS).open(self.store, self.clock)
-        self.agents = Agents(records.agents, self.clock, self.guards)
+        self.agents = Agents(self, records.agents)
         self.sessions, self.journal = records.sessions, records.journal
         self.usage, self.kv = records.usage, records.memory
-        self.observers = Observers(self.registry.observers, self.plugins.fail)
-        self.models = backend(Port.MODELS).open(self)
+        self._on_stop("journal", self.journal.stop)
+        self.models: Models = backend(Port.MODELS).open(self)
         try:
             self.warnings.extend(self.models.check_default())
         except ConfigError as error:
@@ -220,11 +209,10 @@ class Daemon:
             if not self._left_out:
                 raise
             self.warnings.append(error.message)
-        self.compaction = backend(Port.COMPACTION).open(self)
+        self.compaction: Compaction = backend(Port.COMPACTION).open(self)
         self.toolbox = Toolbox(self.registry, self.guards, self.observers)
-        self.supervisor = Supervisor(self)
         self.turns = Turns(self)
-        self.jobs = backend(Port.JOBS).open(self.store, self.clock)
+        self.jobs: Jobs = backend(Port.JOBS).open(self.store, self.clock)
         await self.agents.load()
         self.interrupted_turns = await self.journal.interrupt_all()
         if self.interrupted_turns:

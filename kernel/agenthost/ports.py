@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
 
     from .model_port import Target
+    from .observe import Observers
     from .plugins.specs import Event
+    from .providers import Exchange
     from .record_port import Session
     from .routes import RouteGroup
     from .turns.warm import Conversation
@@ -53,7 +55,8 @@ class Port(StrEnum):
     EGRESS ``open(guards)``: the one HTTP client.
     RECORDS ``open(store, clock)``: what is kept of agents and turns (``record_port``).
     JOBS ``open(store, clock)``: durable work that happens once.
-    EVENTS ``open(plugins, clock)``: who is told of what happened.
+    EVENTS ``open(plugins, clock, observers)``: who is told of what happens; observers
+    are paired with their plugin's key.
     COMPACTION ``open(daemon)``: what condenses long conversations.
     MODELS ``open(daemon)``: which model a call goes to (``model_port``).
     WORKERS ``open()``: where work runs that must not hold the event loop.
@@ -255,6 +258,10 @@ class EgressPolicy:
 class Egress(Protocol):
     """The one way out: every outbound request passes its guards."""
 
+    @property
+    def exchange(self) -> Exchange:
+        """How model calls meet HTTP."""
+
     def client(self, policy: EgressPolicy) -> httpx.AsyncClient:
         """Return the client of a policy; it is shared and must not be closed."""
 
@@ -279,6 +286,10 @@ class ListenerState:
 
 class Events(Protocol):
     """The bus: tells this process and plugins' ``on_event`` what happened."""
+
+    @property
+    def observers(self) -> Observers:
+        """The plugins' observers, told of turns, model calls and tool calls."""
 
     def publish(self, event: Event) -> None:
         """Tell everyone; call it after the cause was committed. Never raises."""

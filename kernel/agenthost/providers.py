@@ -1,37 +1,24 @@
 """The contract of a model provider: facts, a dialect, and how a call is made.
 
 A dialect is pure: it encodes a request and decodes bytes, so that it is tested
-without a network. :func:`stream_dialect` is the only place where the two meet HTTP.
+without a network. The :class:`Exchange` is the only place where the two meet HTTP.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from agenthost_chat.chat import ChatRequest, Completion, Delta, TextChunk
+from agenthost_chat.chat import ChatRequest, Delta
 
-from .errors import (
-    AgentHostError,
-    NotSent,
-    OutcomeUnknown,
-    ProviderError,
-    ProviderFault,
-)
+from .errors import ProviderError
 
 if TYPE_CHECKING:
     import httpx
 
     from .secrets import Secret
-
-
-ERROR_BYTES = 64 * 1024
-DRAIN_BYTES = 64 * 1024
-DRAIN_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +199,8 @@ def _unwatched(_: int) -> None:
 class ModelCall:
     """One call on its way: what a driver gets. ``http`` is the egress client.
 
+    ``exchange`` is how a call meets HTTP, for what of it a driver does not do itself.
+
     Every request of the call is sent with its ``extensions``: they tell the guards of
     what leaves in whose turn it does. ``progress`` is told, whenever something has
     arrived, how much of the answer came so far; it raises ProviderError when that has
@@ -221,6 +210,7 @@ class ModelCall:
     request: ChatRequest
     endpoint: Endpoint
     http: httpx.AsyncClient
+    exchange: Exchange
     extensions: dict[str, Any] = field(default_factory=dict)
     progress: Callable[[int], None] = _unwatched
 
@@ -267,114 +257,21 @@ class DialectSpec:
     make: Callable[[Mapping[str, Any]], Dialect | Driver]
 
 
-def open_stream(spec: ProviderSpec, call: ModelCall) -> AsyncGenerator[Delta, None]:
-    """Start the call with the driver or dialect that serves its model."""
-    spoken = spec.spoken_to(call.request.model)
-    # Asking a Protocol costs more than the rest of this call's way.
-    if hasattr(spoken, "stream"):
-        return cast("Driver", spoken).stream(call)
-    return stream_dialect(spoken, call)
+class Exchange(Protocol):
+    """How calls meet HTTP; who serves the port EGRESS serves it too."""
 
+    def open(self, spec: ProviderSpec, call: ModelCall) -> AsyncGenerator[Delta, None]:
+        """Start the call with the driver or dialect that serves its model.
 
-async def stream_dialect(
-    dialect: Dialect, call: ModelCall
-) -> AsyncGenerator[Delta, None]:
-    """Send what the dialect encodes and yield what it decodes.
+        The generator raises ProviderError, with the fault of the status, the body or
+        the connection.
+        """
 
-    Raises:
-        ProviderError: With the fault of the status, the body or the connection.
-    """
-    wire = dialect.encode(call.request, call.endpoint)
-    decoder = dialect.decoder(call.request, call.endpoint)
-    async with transport_faults(call.endpoint.provider):
-        async with call.http.stream(
-            wire.method,
-            wire.url,
-            headers=dict(wire.headers),
-            content=wire.body,
-            extensions=call.extensions,
-        ) as answer:
-            if not answer.is_success:
-                body = await read_error_body(answer)
-                raise dialect.fault(
-                    call.endpoint, answer.status_code, answer.headers, body
-                )
-            chunks = answer.aiter_bytes()
-            async for chunk in chunks:
-                deltas = decoder.feed(chunk)
-                call.progress(decoder.heard)
-                whole = bool(deltas) and isinstance(deltas[-1], Completion)
-                if whole:
-                    # Before the last delta, since who has it asks for no more.
-                    await _drain(chunks)
-                for delta in joined(deltas):
-                    yield delta
-                if whole:
-                    return
-        for delta in joined(decoder.close()):
-            yield delta
+    def faults(self, provider: str) -> AbstractAsyncContextManager[None]:
+        """Name what can happen to a connection as faults of the provider.
 
+        What is raised inside becomes ProviderError, fault TIMEOUT or UNREACHABLE.
+        """
 
-def joined(deltas: list[Delta]) -> list[Delta]:
-    """Join words that arrived together: each delta costs every layer above."""
-    runs: list[Delta] = []
-    for kind, run in groupby(deltas, type):
-        if kind is Completion:
-            runs += run
-        else:
-            words = "".join(d.text for d in run if not isinstance(d, Completion))
-            runs.append(cast("type[TextChunk]", kind)(words))
-    return runs
-
-
-@asynccontextmanager
-async def transport_faults(provider: str) -> AsyncIterator[None]:
-    """Name what can happen to a connection as faults of the provider.
-
-    Raises:
-        ProviderError: TIMEOUT or UNREACHABLE.
-    """
-    import httpx
-
-    try:
-        yield
-    except httpx.TimeoutException as error:
-        raise ProviderError(
-            ProviderFault.TIMEOUT, provider, "no answer in time; try again"
-        ) from error
-    except (NotSent, httpx.ConnectError) as error:
-        raise ProviderError(
-            ProviderFault.UNREACHABLE,
-            provider,
-            "cannot be reached; check the base_url and that the service is running",
-        ) from error
-    except (OutcomeUnknown, httpx.TransportError) as error:
-        raise ProviderError(
-            ProviderFault.UNREACHABLE, provider, "the connection broke off"
-        ) from error
-
-
-async def read_error_body(answer: httpx.Response) -> bytes:
-    """Read the beginning of an error answer: an endless one is cut."""
-    body = b""
-    async for chunk in answer.aiter_bytes():
-        body += chunk[: ERROR_BYTES - len(body)]
-        if len(body) >= ERROR_BYTES:
-            break
-    return body
-
-
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read the rest of a body, within limits, so that its connection is used again."""
-    import httpx
-
-    read = 0
-    try:
-        async with asyncio.timeout(DRAIN_SECONDS):
-            async for chunk in chunks:
-                read += len(chunk)
-                if read > DRAIN_BYTES:
-                    return
-    except (TimeoutError, AgentHostError, httpx.HTTPError):
-        # The answer is whole already; what follows it decides nothing.
-        return
+    async def error_body(self, answer: httpx.Response) -> bytes:
+        """Read the beginning of an error answer: an endless one is cut."""

@@ -274,6 +274,18 @@ class Journal(Protocol):
         number, so that neither overwrites the other.
         """
 
+    def keep_late(self, step: Step) -> None:
+        """Write what closes a turn as soon as the store takes rows again.
+
+        Until then the turn's row says running; the next boot closes what is left.
+        """
+
+    async def close_late(self, session_id: str) -> None:
+        """Write now what :meth:`keep_late` has left of a session, or raise.
+
+        Nothing is awaited where nothing is left.
+        """
+
     def start_call(
         self, turn_id: str, call_id: str, ended: Sequence[Outcome] = ()
     ) -> asyncio.Future[None]:
@@ -292,6 +304,9 @@ class Journal(Protocol):
 
     async def interrupt_all(self) -> int:
         """At boot: mark what the last process left running; count the turns."""
+
+    async def stop(self) -> None:
+        """Try no more to write what is late; the store is about to close."""
 
 
 class Ledger(Protocol):

@@ -30,7 +30,7 @@ from agenthost import (
     ToolDefinition,
     ToolOutput,
 )
-from agenthost.providers import open_stream
+from agenthost.testing import installed_exchange
 from agenthost.testing.providers import provider_of
 
 ROOT = Path(__file__).parents[2]
@@ -136,8 +136,9 @@ async def deltas(service: Service, url: str, *messages: Message) -> list[Delta]:
     )
     where = Endpoint(service.slug, url + service.base, Secret("sk-x"))
     async with httpx.AsyncClient() as http:
-        call = ModelCall(request, where, http)
-        return [delta async for delta in open_stream(spec, call)]
+        exchange = installed_exchange()
+        call = ModelCall(request, where, http, exchange)
+        return [delta async for delta in exchange.open(spec, call)]
 
 
 @pytest.mark.parametrize(

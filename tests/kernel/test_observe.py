@@ -21,8 +21,8 @@ from agenthost import (
     hookimpl,
 )
 from agenthost.context import OPERATOR, Context
-from agenthost.observe import Observers
 from agenthost.testing import Daemons, Pause
+from agenthost_events.observers import ToldObservers
 
 
 class Notes(Observer):
@@ -162,7 +162,7 @@ async def test_nothing_is_made_where_nobody_observes(
 ) -> None:
     daemon = await daemons.start()
     agent = await daemon.agent()
-    observers = Observers(offers, daemon.daemon.plugins.fail)
+    observers = ToldObservers(offers, daemon.daemon.plugins.fail)
     context = Context(daemon.daemon, OPERATOR)
     with observers.watch(agent.context(), ToolUse("1", "calculate", {})) as seen:
         assert (seen is None) == (not offers)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -29,20 +29,40 @@ class Outcome(Generic[T]):
 async def guarded_each(
     calls: Sequence[tuple[str, Callable[[], T]]], budget: float
 ) -> list[Outcome[T]]:
-    """Run calls one after another in a thread, each for at most ``budget`` seconds.
+    """Run calls one after another in threads, each for at most ``budget`` seconds.
 
     A call that overruns is left behind with its thread, since Python cannot end it,
-    and the rest runs in another.
+    and the rest goes on.
 
     Args:
         calls: What is called, by its name for the log and the reason; functions of
             plugins may raise anything.
         budget: Seconds after which a call is given up.
     """
-    outcomes: list[Outcome[T]] = []
-    while len(outcomes) < len(calls):
-        outcomes += await _Batch(calls[len(outcomes) :]).finish(budget)
-    return outcomes
+    return [await _guarded(name, call, budget) for name, call in calls]
+
+
+async def _guarded(name: str, call: Callable[[], T], budget: float) -> Outcome[T]:
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Outcome[T]] = loop.create_future()
+
+    def run() -> None:
+        try:
+            outcome = Outcome(call())
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            outcome = Outcome(reason=describe(error))
+        # What ends long after it was given up may find no loop.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(done.set_result, outcome)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    await asyncio.wait({done}, timeout=min(SLOW, budget))
+    if not done.done() and budget > SLOW:
+        _log.warning("%s has been running for %g s", name, SLOW)
+        await asyncio.wait({done}, timeout=budget - SLOW)
+    if done.done():
+        return done.result()
+    return Outcome(reason=f"{name} took longer than {budget:g} s")
 
 
 async def within(seconds: float, what: str, doing: Awaitable[T]) -> T:
@@ -77,51 +97,6 @@ async def _contained(what: str, doing: Awaitable[T]) -> T:
         return await doing
     except (SystemExit, KeyboardInterrupt) as error:
         raise PluginError(f"{what} raised {describe(error)}") from error
-
-
-class _Batch(Generic[T]):
-    """Calls in one thread, up to the first that overruns."""
-
-    def __init__(self, calls: Sequence[tuple[str, Callable[[], T]]]) -> None:
-        self._calls = calls
-        self._outcomes: list[Outcome[T]] = []
-        self._begun = time.monotonic()
-        self._given_up = False
-        self._lock = threading.Lock()
-        self._loop = asyncio.get_running_loop()
-        self._done: asyncio.Future[None] = self._loop.create_future()
-        name = calls[0][0]
-        threading.Thread(target=self._run, name=name, daemon=True).start()
-
-    async def finish(self, budget: float) -> list[Outcome[T]]:
-        """Wait for the calls; the last outcome may be that of one given up."""
-        slow = -1
-        while not self._done.done():
-            await asyncio.wait({self._done}, timeout=min(SLOW, budget) / 4)
-            with self._lock:
-                here, taken = len(self._outcomes), time.monotonic() - self._begun
-                self._given_up = here < len(self._calls) and taken > budget
-            if self._given_up:
-                reason = f"{self._calls[here][0]} took longer than {budget:g} s"
-                return [*self._outcomes, Outcome(reason=reason)]
-            if slow < here < len(self._calls) and taken > SLOW:
-                slow = here
-                _log.warning("%s has been running for %g s", self._calls[here][0], SLOW)
-        return self._outcomes
-
-    def _run(self) -> None:
-        for _, call in self._calls:
-            try:
-                outcome = Outcome(call())
-            except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-                outcome = Outcome(reason=describe(error))
-            with self._lock:
-                if self._given_up:
-                    return
-                self._outcomes.append(outcome)
-                self._begun = time.monotonic()
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._done.set_result, None)
 
 
 def describe(error: BaseException) -> str:

@@ -11,6 +11,7 @@ from .clock import ManualClock
 
 if TYPE_CHECKING:
     from .daemons import Daemons, RunningAgent, RunningDaemon, RunningTurn
+    from .exchanges import installed_exchange
     from .processes import DaemonProcess
     from .providers import ProviderContract
     from .scripted import Pause, ScriptedModel
@@ -26,6 +27,7 @@ _LATER = {
     "RunningTurn": "daemons",
     "ScriptedModel": "scripted",
     "ToolContract": "tools",
+    "installed_exchange": "exchanges",
 }
 
 
@@ -47,4 +49,5 @@ __all__ = [
     "RunningTurn",
     "ScriptedModel",
     "ToolContract",
+    "installed_exchange",
 ]

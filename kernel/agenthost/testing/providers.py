@@ -29,8 +29,9 @@ from agenthost_chat.chat import (
 from importlib_metadata import entry_points
 
 from ..errors import ProviderError, ProviderFault
-from ..providers import Endpoint, ModelCall, ProviderSpec, open_stream
+from ..providers import Endpoint, ModelCall, ProviderSpec
 from ..secrets import Secret
+from .exchanges import installed_exchange
 from .simulators import (
     AnthropicMessagesWire,
     BedrockWire,
@@ -187,8 +188,9 @@ class ProviderContract:
             timeout=self.patience,
             event_hooks={"request": [_extended]},
         ) as http:
-            call = ModelCall(request, where, http, {EXTENSION: True})
-            async for delta in open_stream(spec, call):
+            exchange = installed_exchange()
+            call = ModelCall(request, where, http, exchange, {EXTENSION: True})
+            async for delta in exchange.open(spec, call):
                 deltas.append(delta)  # noqa: PERF401 - kept when it fails
 
     async def answer(

@@ -29,9 +29,8 @@ from .events import NOTHING
 from .mailbox import Mailboxes
 from .resume import Past
 from .run import Run
-from .slots import Slots
+from .slots import Slot
 from .turn import NO_OPTIONS, Turn, TurnOptions, Watcher
-from .unclosed import Unclosed
 from .waits import ring
 from .warm import Conversation, WarmSessions
 from .work import Work
@@ -71,11 +70,10 @@ class Turns:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self._mailboxes = Mailboxes()
-        self._slots = Slots(daemon.config.turns.max_concurrent)
+        self._places = asyncio.Semaphore(daemon.config.turns.max_concurrent)
         self._live: dict[str, Work] = {}
         self._warm = WarmSessions()
         self._past = Past(daemon)
-        self._unclosed = Unclosed(daemon)
         self._draining = False
         self._listeners: list[Callable[[Turn], None]] = []
 
@@ -236,7 +234,7 @@ class Turns:
 
         async def work(session_id: str) -> Condensed:
             session = await self._daemon.sessions.get(session_id)
-            target = self._daemon.supervisor.target_of(agent)
+            target = self._daemon.agents.target_of(agent)
             self._warm.forget(session.id)
             view = AgentView(agent.id, agent.name, agent.manifest, session.id)
             context = Context(self._daemon, OPERATOR, agent=view)
@@ -283,7 +281,6 @@ class Turns:
             work.cancel("the daemon is shutting down", TurnState.INTERRUPTED)
         if tasks:
             await asyncio.wait(tasks, timeout=5.0)
-        await self._unclosed.give_up()
 
     def _begin(self, work: Work, doing: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         self._live[work.id] = work
@@ -411,7 +408,7 @@ class Turns:
             if self._moved(turn):
                 return False
             limit = self._daemon.config.turns.max_seconds
-            async with self._slots.take(limit, turn.expire) as turn.slot:
+            async with Slot(self._places, limit, turn.expire) as turn.slot:
                 turn.runs = True
                 for tell in self._listeners:
                     tell(turn)
@@ -448,7 +445,7 @@ class Turns:
 
     async def _prepare(self, turn: Turn, warm: Conversation | None) -> Run | None:
         """Load the session and begin; None when the turn had already ended."""
-        await self._unclosed.close(turn.agent.session_id)
+        await self._daemon.journal.close_late(turn.agent.session_id)
         if turn.options.turn_id is not None:
             known = await self._daemon.journal.find(turn.id)
             if known is not None:
@@ -458,7 +455,7 @@ class Turns:
                 return await self._past.resumed(turn)
         said = warm or await self._past.conversation(turn.agent.session_id)
         agent = self._daemon.agents.get(turn.agent.id)
-        target = self._daemon.supervisor.target_of(agent)
+        target = self._daemon.agents.target_of(agent)
         if turn.options.history is not None:
             said = Conversation(said.session, repaired(turn.options.history))
         elif await self._daemon.compaction.before_turn(said, target, turn.context):
@@ -481,7 +478,7 @@ class Turns:
             except NotFound:
                 pass  # The session was deleted meanwhile: nothing is left to close.
             except AgentHostError:
-                self._unclosed.keep(run.closing(closed))
+                self._daemon.journal.keep_late(run.closing(closed))
         turn.fail(error, result)
 
     def _live_turn(self, agent: Agent, turn_id: str) -> Turn | None:

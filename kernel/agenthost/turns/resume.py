@@ -99,7 +99,7 @@ class Past:
         if session.summary is not None:
             messages.insert(0, session.summary)
         agent = self._daemon.agents.get(turn.agent.id)
-        target = self._daemon.supervisor.target_of(agent)
+        target = self._daemon.agents.target_of(agent)
         said = Conversation(session, messages)
         run = Run(self._daemon, turn, said, target, behind)
         run.resumed = True

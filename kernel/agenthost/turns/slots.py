@@ -7,32 +7,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 
-class Slots:
-    """The places of running turns; those that wait for something take none."""
-
-    def __init__(self, count: int) -> None:
-        self._free = asyncio.Semaphore(count)
-
-    @asynccontextmanager
-    async def take(
-        self, seconds: float, expire: Callable[[], None]
-    ) -> AsyncIterator[Slot]:
-        """Wait for a place and keep it.
-
-        Args:
-            seconds: How long the turn may run in all; 0 is no limit.
-            expire: Called once when it has run that long.
-        """
-        await self._free.acquire()
-        slot = Slot(self._free, seconds, expire)
-        try:
-            yield slot
-        finally:
-            slot.end()
-
-
 class Slot:
-    """The place of one running turn."""
+    """The place of a running turn; while it waits for something it takes none.
+
+    Args:
+        free: The places of all turns.
+        seconds: How long the turn may run in all; 0 is no limit.
+        expire: Called once when it has run that long.
+    """
 
     def __init__(
         self, free: asyncio.Semaphore, seconds: float, expire: Callable[[], None]
@@ -40,45 +22,45 @@ class Slot:
         self._free = free
         self._left = seconds
         self._expire = expire
-        self._loop = asyncio.get_running_loop()
         self._aside = 0
-        self._taken = True
+        self._taken = False
         self._timer: asyncio.TimerHandle | None = None
-        self._since = 0.0
-        self._run_clock()
+
+    async def __aenter__(self) -> Slot:
+        await self._take()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._leave()
 
     @asynccontextmanager
     async def aside(self) -> AsyncIterator[None]:
         """Leave the place to others, and stop the clock, while the turn waits."""
         self._aside += 1
         if self._aside == 1:
-            self._stop_clock()
-            self._free.release()
-            self._taken = False
+            self._leave()
         try:
             yield
         finally:
             self._aside -= 1
             if self._aside == 0:
-                await self._free.acquire()
-                self._taken = True
-                self._run_clock()
+                await self._take()
 
-    def end(self) -> None:
-        """Give the place back."""
-        self._stop_clock()
-        if self._taken:
-            self._free.release()
-            self._taken = False
-
-    def _run_clock(self) -> None:
+    async def _take(self) -> None:
+        await self._free.acquire()
+        self._taken = True
         if self._left > 0:
-            self._since = self._loop.time()
-            self._timer = self._loop.call_later(self._left, self._expire)
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._left, self._expire)
 
-    def _stop_clock(self) -> None:
+    def _leave(self) -> None:
+        """Give the place back, unless who is cancelled while aside has none."""
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
             # What is left is never 0, which would mean no limit.
-            self._left = max(self._left - (self._loop.time() - self._since), 0.001)
+            now = asyncio.get_running_loop().time()
+            self._left = max(self._timer.when() - now, 0.001)
+            self._timer = None
+        if self._taken:
+            self._taken = False
+            self._free.release()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from agenthost import EgressPolicy, Guards, Unavailable
 
+from .exchange import HttpExchange
+
 if TYPE_CHECKING:
     import httpx
 
@@ -19,9 +21,13 @@ class AiohttpEgress:
     Args:
         guards: Asked at the points ``url`` and ``address``; while one of them is closed
             nothing leaves.
+
+    Attributes:
+        exchange: How model calls meet HTTP.
     """
 
     def __init__(self, guards: Guards) -> None:
+        self.exchange = HttpExchange()
         self._guards = guards
         self._clients: dict[EgressPolicy, httpx.AsyncClient] = {}
         self._closed = False

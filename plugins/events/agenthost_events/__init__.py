@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from agenthost import BackendSpec, Clock, Events, Plugins, Port, hookimpl
+from agenthost import BackendSpec, Clock, Events, Observer, Plugins, Port, hookimpl
 
 
-def open_bus(plugins: Plugins, clock: Clock) -> Events:
+def open_bus(
+    plugins: Plugins, clock: Clock, observers: Sequence[tuple[str, Observer]]
+) -> Events:
     """Serve the events of one process."""
     from .bus import EventBus
 
-    return EventBus(plugins, clock)
+    return EventBus(plugins, clock, observers)
 
 
 @hookimpl

@@ -7,10 +7,20 @@ import inspect
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agenthost import Clock, Event, ListenerState, Plugins, SystemClock, describe
+from agenthost import (
+    Clock,
+    Event,
+    ListenerState,
+    Observer,
+    Plugins,
+    SystemClock,
+    describe,
+)
+
+from .observers import ToldObservers
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +38,7 @@ class EventBus:
     Args:
         plugins: The loaded plugins; their ``on_event`` is called in a thread each.
         clock: Measures how long a plugin takes.
+        observers: What plugins observe turns with, each with its plugin's key.
         budget: Seconds that ``on_event`` may take.
         queue: Events that may wait for one plugin; the oldest is dropped.
     """
@@ -36,10 +47,12 @@ class EventBus:
         self,
         plugins: Plugins,
         clock: Clock | None = None,
+        observers: Sequence[tuple[str, Observer]] = (),
         *,
         budget: float = BUDGET,
         queue: int = QUEUE,
     ) -> None:
+        self.observers = ToldObservers(observers, plugins.fail)
         self._subscribers: dict[object, Subscriber] = {}
         self._listeners = [
             _Listener(

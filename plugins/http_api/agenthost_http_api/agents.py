@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from uuid import UUID
 
 from agenthost import (
@@ -34,7 +35,7 @@ MANIFEST_BODY = 3 * 1024 * 1024
 
 def summary(daemon: Daemon, agent: Agent) -> AgentSummary:
     """Describe an agent for a list."""
-    provider, model = daemon.supervisor.model_of(agent)
+    provider, model = daemon.agents.model_of(agent)
     return {
         "id": agent.id,
         "name": agent.name,
@@ -58,7 +59,7 @@ async def list_agents(call: Call) -> Answer:
 async def get_agent(call: Call, agent_id: UUID) -> Answer:
     """Show one agent."""
     agent = call.daemon.agents.get(str(agent_id))
-    provider, model = call.daemon.supervisor.model_of(agent)
+    provider, model = call.daemon.agents.model_of(agent)
     grants = agent.manifest.grants()
     return {
         "id": agent.id,
@@ -89,9 +90,7 @@ async def get_agent(call: Call, agent_id: UUID) -> Answer:
 )
 async def create_agent(call: Call, body: CreateAgent) -> Answer:
     """Create an agent from its manifest."""
-    agent, warnings = await call.daemon.supervisor.spawn(
-        call.principal, body.manifest_toml
-    )
+    agent, warnings = await call.daemon.agents.spawn(call.principal, body.manifest_toml)
     return Reply({"agent_id": agent.id, "name": agent.name, "warnings": warnings}, 201)
 
 
@@ -105,14 +104,21 @@ async def create_agent(call: Call, body: CreateAgent) -> Answer:
 async def update_agent(call: Call, agent_id: UUID, body: UpdateAgent) -> Answer:
     """Change an agent's description, system prompt or tags."""
     agent = call.daemon.agents.get(str(agent_id))
-    await call.daemon.supervisor.update(
-        call.principal,
-        agent,
-        description=body.description,
-        system_prompt=body.system_prompt,
-        tags=body.tags,
-    )
+    await call.daemon.agents.change(call.principal, agent, _changes(agent, body))
     return {"status": "updated", "agent_id": agent.id}
+
+
+def _changes(agent: Agent, body: UpdateAgent) -> Mapping[str, object]:
+    """The keys of the manifest that a request gives another value."""
+    changes: dict[str, object] = {}
+    if body.description is not None:
+        changes["description"] = body.description
+    if body.tags is not None:
+        changes["tags"] = tuple(body.tags)
+    if body.system_prompt is not None:
+        model = {"system_prompt": body.system_prompt}
+        changes["model"] = agent.manifest.model.model_copy(update=model)
+    return changes
 
 
 @routes.put(
@@ -122,9 +128,7 @@ async def set_mode(call: Call, agent_id: UUID, body: SetMode) -> Answer:
     """Pin the agent's model (Stable), or let it follow the configuration (Normal)."""
     daemon = call.daemon
     agent = daemon.agents.get(str(agent_id))
-    await daemon.agents.set_mode(
-        agent, AgentMode(body.mode), daemon.supervisor.model_of(agent)
-    )
+    await daemon.agents.set_mode(agent, AgentMode(body.mode))
     return {"status": "updated", "mode": body.mode, "agent_id": agent.id}
 
 
@@ -134,7 +138,7 @@ async def set_mode(call: Call, agent_id: UUID, body: SetMode) -> Answer:
 async def set_model(call: Call, agent_id: UUID, body: SetModel) -> Answer:
     """Give the agent another model; aliases are resolved."""
     agent = call.daemon.agents.get(str(agent_id))
-    choice = await call.daemon.supervisor.set_model(
+    choice = await call.daemon.agents.set_model(
         call.principal, agent, body.provider, body.model
     )
     provider, model = choice.target.names
@@ -170,5 +174,5 @@ async def stop_agent(call: Call, agent_id: UUID, query: StopQuery) -> Answer:
 async def delete_agent(call: Call, agent_id: UUID) -> Answer:
     """Stop the agent and delete it with its sessions, memory and workspace."""
     agent = call.daemon.agents.get(str(agent_id))
-    await call.daemon.supervisor.delete(agent)
+    await call.daemon.agents.delete(agent)
     return {"status": "killed", "agent_id": agent.id}

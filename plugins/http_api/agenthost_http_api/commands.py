@@ -10,7 +10,7 @@ Command = Callable[[Call, Agent, str], Awaitable[str]]
 
 
 async def _new(call: Call, agent: Agent, _: str) -> str:
-    await call.daemon.supervisor.reset_session(agent)
+    await call.daemon.turns.reset(agent)
     return "A new session has begun."
 
 
@@ -23,9 +23,9 @@ async def _compact(call: Call, agent: Agent, _: str) -> str:
 
 async def _model(call: Call, agent: Agent, name: str) -> str:
     if not name:
-        provider, model = call.daemon.supervisor.model_of(agent)
+        provider, model = call.daemon.agents.model_of(agent)
         return f"The model is {model} at {provider}. Change it with /model <name>."
-    choice = await call.daemon.supervisor.set_model(call.principal, agent, None, name)
+    choice = await call.daemon.agents.set_model(call.principal, agent, None, name)
     provider, model = choice.target.names
     return "\n".join([f"The model is now {model} at {provider}.", *choice.notices])
 
@@ -50,7 +50,7 @@ async def _think(call: Call, agent: Agent, _: str) -> str:
 
 
 async def _models(call: Call, agent: Agent, _: str) -> str:
-    provider, _model_name = call.daemon.supervisor.model_of(agent)
+    provider, _model_name = call.daemon.agents.model_of(agent)
     spec = call.daemon.models.providers[provider]
     names = [model.id for model in spec.facts.models]
     if not names:

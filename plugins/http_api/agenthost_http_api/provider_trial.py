@@ -24,7 +24,6 @@ from agenthost import (
     Reply,
     Role,
     Text,
-    transport_faults,
 )
 
 PATIENCE = 30.0
@@ -103,7 +102,7 @@ async def _vouched_for(daemon: Daemon, facts: ProviderFacts) -> bool:
     )
     try:
         async with (
-            transport_faults(facts.slug),
+            daemon.egress.exchange.faults(facts.slug),
             daemon.egress.client(policy).stream(
                 wire.method, wire.url, headers=dict(wire.headers)
             ) as answer,

@@ -48,7 +48,7 @@ async def get_session(call: Call, agent_id: UUID) -> Answer:
 async def reset_session(call: Call, agent_id: UUID) -> Answer:
     """Stop the running turn and give the agent an empty session."""
     agent = call.daemon.agents.get(str(agent_id))
-    fresh = await call.daemon.supervisor.reset_session(agent)
+    fresh = await call.daemon.turns.reset(agent)
     return {
         "status": "reset",
         "agent_id": agent.id,
@@ -104,7 +104,7 @@ async def delete_session(call: Call, session_id: UUID) -> Answer:
     except NotFound:
         agent = None
     if agent is not None and agent.session_id == session.id:
-        await daemon.supervisor.reset_session(agent)
+        await daemon.turns.reset(agent)
     else:
         await daemon.sessions.erase(session.id)
     return {"status": "deleted", "session_id": session.id}

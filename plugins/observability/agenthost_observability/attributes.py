@@ -116,7 +116,7 @@ def _agent(activity: Activity, agent: AgentView | None) -> Iterator[Pair]:
     # An agent that was deleted meanwhile has no model any more.
     with suppress(NotFound):
         known = daemon.agents.get(agent.id if agent else "")
-        slug, model = daemon.supervisor.model_of(known)
+        slug, model = daemon.agents.model_of(known)
         yield "gen_ai.provider.name", provider(slug)
         yield "gen_ai.request.model", model
     request_id = activity.context.log.get("request_id")

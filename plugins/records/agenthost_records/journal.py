@@ -23,6 +23,7 @@ from agenthost import (
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from .codec import dump_json, dump_part, load_part
+from .late import LateSteps
 from .rows import entry, turn_record
 from .sessions import SUPERSEDED, append, supersede
 from .tables import RUNNING, messages, tool_calls, turns
@@ -70,10 +71,17 @@ _SAID = (
 
 
 class TurnJournal:
-    """What turns write, and what the next process learns of them."""
+    """What turns write, and what the next process learns of them.
+
+    ``keep_late``, ``close_late`` and ``stop`` are those of what could not be written.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        late = LateSteps(self.keep)
+        self.keep_late = late.keep
+        self.close_late = late.close
+        self.stop = late.stop
 
     def keep(self, *steps: Step) -> asyncio.Future[None]:
         """Write steps in one piece; it starts at once, awaited or not."""

@@ -38,7 +38,6 @@ from agenthost import (
     TextChunk,
     ToolUse,
     Usage,
-    open_stream,
 )
 
 from .attempts import ROUNDS, Attempts, Candidate
@@ -266,10 +265,17 @@ class RoutedModels(Catalogue):
         facts = spec.facts
         endpoint = Endpoint(facts.slug, facts.base_url, call.candidate.key)
         policy = self._policy(facts, silence(call.candidate.target.model))
-        http = self._daemon.egress.client(policy)
+        egress = self._daemon.egress
         told = {CONTEXT: call.payer.context} if call.payer else {}
-        wanted = ModelCall(call.hold.request, endpoint, http, told, call.progress)
-        return open_stream(spec, wanted)
+        wanted = ModelCall(
+            call.hold.request,
+            endpoint,
+            egress.client(policy),
+            egress.exchange,
+            told,
+            call.progress,
+        )
+        return egress.exchange.open(spec, wanted)
 
     def _policy(self, facts: ProviderFacts, patience: float) -> EgressPolicy:
         configured = facts.local or facts.slug in self._config.providers

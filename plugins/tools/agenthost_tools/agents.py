@@ -32,7 +32,7 @@ async def agent_list(context: Context, _: AgentList) -> ToolResult:
             "id": agent.id,
             "name": agent.name,
             "state": agent.state,
-            "model": "/".join(context.daemon.supervisor.model_of(agent)),
+            "model": "/".join(context.daemon.agents.model_of(agent)),
         }
         for agent in context.daemon.agents.list()
     ]

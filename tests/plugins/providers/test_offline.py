@@ -22,7 +22,7 @@ from agenthost import (
     ToolDefinition,
     ToolOutput,
 )
-from agenthost.providers import open_stream
+from agenthost.testing import installed_exchange
 from agenthost_providers.offline import COMMANDS, SUMMARY_PREFIX, register_provider
 
 TOOLS = tuple(
@@ -43,8 +43,9 @@ async def deltas(
         lambda _: pytest.fail("it must not use the network")
     )
     async with httpx.AsyncClient(transport=transport) as http:
-        call = ModelCall(request, Endpoint("offline", ""), http)
-        return [delta async for delta in open_stream(SPEC, call)]
+        exchange = installed_exchange()
+        call = ModelCall(request, Endpoint("offline", ""), http, exchange)
+        return [delta async for delta in exchange.open(SPEC, call)]
 
 
 async def ask(

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 from agenthost import AgentView, Answered, Event, Payer, Secret, Slot, Spent, TextChunk
 from agenthost.config_model import Config
 from agenthost.manifest import parse_manifest
-from agenthost.testing import ManualClock
+from agenthost.testing import ManualClock, installed_exchange
 from agenthost_routing.models import RoutedModels
 
 from .upstream import ASKED, Upstream
@@ -74,7 +74,9 @@ class Bench:
             config=self.config,
             vault=self.vault,
             environ=self.environ,
-            egress=SimpleNamespace(client=lambda _: None),
+            egress=SimpleNamespace(
+                client=lambda _: None, exchange=installed_exchange()
+            ),
             usage=self.ledger,
             events=SimpleNamespace(publish=self.events.append),
             registry=SimpleNamespace(

@@ -102,7 +102,7 @@ async def test_the_providers_own_prefix_is_taken_off(
     """A manifest and a change agree, and upstream is asked for its own id."""
     manifest = f'[model]\nprovider = "first"\nmodel = "{named}"\n'
     agent = await twins.agent(extra=manifest)
-    target = twins.daemon.supervisor.target_of(twins.daemon.agents.get(agent.id))
+    target = twins.daemon.agents.target_of(twins.daemon.agents.get(agent.id))
     assert (target.names, target.model.upstream_id) == (("first", "echo-1"), "echo-1")
     assert await put(agent, named) == ("first", "echo-1", "")
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, repeat
-from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -56,7 +55,7 @@ def dripping(events: Iterable[bytes], *, always_thinks: bool = False) -> Bench:
     http = httpx.AsyncClient(
         transport=httpx.MockTransport(lambda _: httpx.Response(200, stream=body))
     )
-    bench.daemon.egress = SimpleNamespace(client=lambda _: http)
+    bench.daemon.egress.client = lambda _: http
     bench.restart()
     return bench
 

@@ -92,10 +92,6 @@ class FakeDaemon:
         return self.agents
 
     @property
-    def supervisor(self) -> People:
-        return self.agents
-
-    @property
     def config(self) -> SimpleNamespace:
         return SimpleNamespace(web=SimpleNamespace(fetch=self.fetch))
 

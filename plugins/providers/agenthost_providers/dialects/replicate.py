@@ -30,8 +30,6 @@ from agenthost import (
     Text,
     ToolOutput,
     ToolUse,
-    read_error_body,
-    transport_faults,
 )
 
 from .answers import body_of, compact, text_of
@@ -83,7 +81,7 @@ class Replicate:
 
     async def stream(self, call: ModelCall) -> AsyncGenerator[Delta, None]:
         """Create a prediction and yield what it says."""
-        async with transport_faults(call.endpoint.provider):
+        async with call.exchange.faults(call.endpoint.provider):
             created = await _create(call)
             async with _cancelled_unless_ended(call, created) as prediction:
                 decoder = PredictionDecoder(call.request, call.endpoint)
@@ -134,7 +132,7 @@ async def _create(call: ModelCall) -> dict[str, Any]:
         content=body_of(body),
         extensions=call.extensions,
     ) as answer:
-        return await _read(endpoint, answer)
+        return await _read(call, answer)
 
 
 async def _ask(call: ModelCall, prediction: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,7 +141,7 @@ async def _ask(call: ModelCall, prediction: Mapping[str, Any]) -> dict[str, Any]
     async with call.http.stream(
         "GET", url, headers=headers, extensions=extensions
     ) as answer:
-        return await _read(call.endpoint, answer)
+        return await _read(call, answer)
 
 
 async def _streamed(
@@ -154,7 +152,7 @@ async def _streamed(
     async with call.http.stream(
         "GET", url, headers=headers, extensions=call.extensions
     ) as answer:
-        await _check(call.endpoint, answer)
+        await _check(call, answer)
         async for chunk in answer.aiter_bytes():
             deltas = decoder.feed(chunk)
             call.progress(decoder.heard)
@@ -164,19 +162,19 @@ async def _streamed(
         yield delta
 
 
-async def _read(endpoint: Endpoint, answer: httpx.Response) -> dict[str, Any]:
-    await _check(endpoint, answer)
-    body = WholeBody(endpoint.provider)
+async def _read(call: ModelCall, answer: httpx.Response) -> dict[str, Any]:
+    await _check(call, answer)
+    body = WholeBody(call.endpoint.provider)
     async for chunk in answer.aiter_bytes():
         body.feed(chunk)
     (whole,) = body.close()
-    return read_object(endpoint.provider, whole)
+    return read_object(call.endpoint.provider, whole)
 
 
-async def _check(endpoint: Endpoint, answer: httpx.Response) -> None:
+async def _check(call: ModelCall, answer: httpx.Response) -> None:
     if not answer.is_success:
-        body = await read_error_body(answer)
-        raise http_fault(endpoint, answer.status_code, answer.headers, body)
+        body = await call.exchange.error_body(answer)
+        raise http_fault(call.endpoint, answer.status_code, answer.headers, body)
 
 
 def _address(endpoint: Endpoint, prediction: Mapping[str, Any], name: str) -> str:

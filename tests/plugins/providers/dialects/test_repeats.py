@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from agenthost import ChatRequest, Completion, Delta, Endpoint, Message, Role, Text
-from agenthost.providers import joined
+from agenthost_egress.exchange import joined
 from agenthost_providers.dialects.decoding import EventDecoder
 from agenthost_providers.dialects.openai_chat import OpenAIChat
 from agenthost_providers.dialects.openai_decoder import OpenAIDecoder

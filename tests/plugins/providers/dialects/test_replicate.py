@@ -23,6 +23,7 @@ from agenthost import (
     Text,
     Usage,
 )
+from agenthost.testing import installed_exchange
 from agenthost.testing.simulators import (
     ReplicateSimulator,
     ReplicateWire,
@@ -55,7 +56,7 @@ def call_of(
 ) -> ModelCall:
     asked = ChatRequest(MODEL, "Be brief.", messages, stream=stream)
     where = Endpoint("replicate", upstream.base_url, Secret("r8_x"))
-    return ModelCall(asked, where, http)
+    return ModelCall(asked, where, http, installed_exchange())
 
 
 async def ask(dialect: Replicate, call: ModelCall) -> list[Delta]:

@@ -170,11 +170,12 @@ async def _ask_ours(upstream: ProviderSimulator, asked: ChatRequest) -> None:
 
     import httpx
     from agenthost import Endpoint, ModelCall, Secret
-    from agenthost.providers import open_stream
+    from agenthost.testing import installed_exchange
     from agenthost.testing.providers import provider_of
 
     short = replace(asked, messages=asked.messages[:1])
     where = Endpoint("replicate", upstream.base_url, Secret(KEY))
     async with httpx.AsyncClient() as http:
-        call = ModelCall(short, where, http)
-        _ = [delta async for delta in open_stream(provider_of("replicate"), call)]
+        exchange = installed_exchange()
+        call = ModelCall(short, where, http, exchange)
+        _ = [delta async for delta in exchange.open(provider_of("replicate"), call)]

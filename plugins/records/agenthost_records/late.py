@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-from ..errors import AgentHostError
-
-if TYPE_CHECKING:
-    from ..daemon import Daemon
-    from ..record_port import Step
+from agenthost import AgentHostError, Step
 
 TRY_AFTER = 1.0
 
 
-class Unclosed:
-    """Closes them as soon as the store takes rows again."""
+class LateSteps:
+    """Writes them as soon as the store takes rows again.
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
+    Args:
+        write: Writes a step in one piece.
+    """
+
+    def __init__(self, write: Callable[[Step], asyncio.Future[None]]) -> None:
+        self._write_step = write
         self._steps: dict[str, Step] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -27,10 +27,10 @@ class Unclosed:
         """Remember what closes a turn; until it is written the row says running."""
         self._steps[step.turn_id] = step
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._close_all())
+            self._task = asyncio.create_task(self._write_all())
 
     async def close(self, session_id: str) -> None:
-        """Close what is left of a session, before its next turn.
+        """Write what is left of a session, before its next turn.
 
         Raises:
             AgentHostError: The store still takes nothing.
@@ -39,13 +39,13 @@ class Unclosed:
             if step.session_id == session_id:
                 await self._write(step)
 
-    async def give_up(self) -> None:
+    async def stop(self) -> None:
         """Try no more: the next start of the daemon closes what is left."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _close_all(self) -> None:
+    async def _write_all(self) -> None:
         while self._steps:
             await asyncio.sleep(TRY_AFTER)
             for step in list(self._steps.values()):
@@ -53,5 +53,5 @@ class Unclosed:
                     await self._write(step)
 
     async def _write(self, step: Step) -> None:
-        await self._daemon.journal.keep(step)
+        await self._write_step(step)
         self._steps.pop(step.turn_id, None)

@@ -1,0 +1,144 @@
+"""Model calls over HTTP: what a dialect encodes is sent, what comes is decoded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import groupby
+from typing import TYPE_CHECKING, cast
+
+from agenthost import (
+    AgentHostError,
+    Completion,
+    Delta,
+    Dialect,
+    Driver,
+    ModelCall,
+    NotSent,
+    OutcomeUnknown,
+    ProviderError,
+    ProviderFault,
+    ProviderSpec,
+    TextChunk,
+)
+
+if TYPE_CHECKING:
+    import httpx
+
+ERROR_BYTES = 64 * 1024
+DRAIN_BYTES = 64 * 1024
+DRAIN_SECONDS = 0.25
+
+
+class HttpExchange:
+    """Runs model calls on the client that each brings along."""
+
+    def open(self, spec: ProviderSpec, call: ModelCall) -> AsyncGenerator[Delta, None]:
+        """Start the call with the driver or dialect that serves its model."""
+        spoken = spec.spoken_to(call.request.model)
+        # Asking a Protocol costs more than the rest of this call's way.
+        if hasattr(spoken, "stream"):
+            return cast("Driver", spoken).stream(call)
+        return self._stream(spoken, call)
+
+    async def _stream(
+        self, dialect: Dialect, call: ModelCall
+    ) -> AsyncGenerator[Delta, None]:
+        """Send what the dialect encodes and yield what it decodes.
+
+        Raises:
+            ProviderError: With the fault of the status, the body or the connection.
+        """
+        wire = dialect.encode(call.request, call.endpoint)
+        decoder = dialect.decoder(call.request, call.endpoint)
+        async with self.faults(call.endpoint.provider):
+            async with call.http.stream(
+                wire.method,
+                wire.url,
+                headers=dict(wire.headers),
+                content=wire.body,
+                extensions=call.extensions,
+            ) as answer:
+                if not answer.is_success:
+                    body = await self.error_body(answer)
+                    raise dialect.fault(
+                        call.endpoint, answer.status_code, answer.headers, body
+                    )
+                chunks = answer.aiter_bytes()
+                async for chunk in chunks:
+                    deltas = decoder.feed(chunk)
+                    call.progress(decoder.heard)
+                    whole = bool(deltas) and isinstance(deltas[-1], Completion)
+                    if whole:
+                        # Before the last delta, since who has it asks for no more.
+                        await _drain(chunks)
+                    for delta in joined(deltas):
+                        yield delta
+                    if whole:
+                        return
+            for delta in joined(decoder.close()):
+                yield delta
+
+    @asynccontextmanager
+    async def faults(self, provider: str) -> AsyncIterator[None]:
+        """Name what can happen to a connection as faults of the provider.
+
+        Raises:
+            ProviderError: TIMEOUT or UNREACHABLE.
+        """
+        import httpx
+
+        try:
+            yield
+        except httpx.TimeoutException as error:
+            raise ProviderError(
+                ProviderFault.TIMEOUT, provider, "no answer in time; try again"
+            ) from error
+        except (NotSent, httpx.ConnectError) as error:
+            raise ProviderError(
+                ProviderFault.UNREACHABLE,
+                provider,
+                "cannot be reached; check the base_url and that the service is running",
+            ) from error
+        except (OutcomeUnknown, httpx.TransportError) as error:
+            raise ProviderError(
+                ProviderFault.UNREACHABLE, provider, "the connection broke off"
+            ) from error
+
+    async def error_body(self, answer: httpx.Response) -> bytes:
+        """Read the beginning of an error answer: an endless one is cut."""
+        body = b""
+        async for chunk in answer.aiter_bytes():
+            body += chunk[: ERROR_BYTES - len(body)]
+            if len(body) >= ERROR_BYTES:
+                break
+        return body
+
+
+def joined(deltas: list[Delta]) -> list[Delta]:
+    """Join words that arrived together: each delta costs every layer above."""
+    runs: list[Delta] = []
+    for kind, run in groupby(deltas, type):
+        if kind is Completion:
+            runs += run
+        else:
+            words = "".join(d.text for d in run if not isinstance(d, Completion))
+            runs.append(cast("type[TextChunk]", kind)(words))
+    return runs
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read the rest of a body, within limits, so that its connection is used again."""
+    import httpx
+
+    read = 0
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for chunk in chunks:
+                read += len(chunk)
+                if read > DRAIN_BYTES:
+                    return
+    except (TimeoutError, AgentHostError, httpx.HTTPError):
+        # The answer is whole already; what follows it decides nothing.
+        return

@@ -1,0 +1,81 @@
+"""Observers: told when turns, model calls and tool calls begin and end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from itertools import count
+from typing import TypeVar
+
+from agenthost import Activity, Attempt, Context, Message, Observer, Subject, Target
+
+T = TypeVar("T")
+
+
+class _Watch(AbstractContextManager[Activity]):
+    """Tells of what its block does."""
+
+    __slots__ = ("_activity", "_began", "_observers")
+
+    def __init__(self, observers: ToldObservers, activity: Activity) -> None:
+        self._observers = observers
+        self._activity = activity
+        self._began = activity.context.clock.monotonic()
+
+    def __enter__(self) -> Activity:
+        self._observers.tell("started", self._activity)
+        return self._activity
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        activity = self._activity
+        if error is not None:
+            activity.error = error
+        activity.seconds = activity.context.clock.monotonic() - self._began
+        self._observers.tell("ended", activity)
+
+
+class ToldObservers:
+    """The observers of a daemon; one that raises is dropped and its plugin failed.
+
+    Args:
+        offers: The observers, each with its plugin's key.
+        fail: Marks a plugin failed.
+    """
+
+    def __init__(
+        self, offers: Sequence[tuple[str, Observer]], fail: Callable[[str, str], None]
+    ) -> None:
+        self._offers = tuple(offers)
+        self._fail = fail
+        self._count = count(1)
+
+    def find(self, kind: type[T]) -> T | None:
+        """Find the observer of a class; None when there is none or it was dropped."""
+        return next((o for _, o in self._offers if isinstance(o, kind)), None)
+
+    def watch(
+        self,
+        context: Context,
+        subject: Subject,
+        target: Target | None = None,
+        failed: Sequence[Attempt] = (),
+    ) -> AbstractContextManager[Activity | None]:
+        """Tell of what the block does; None where nobody observes."""
+        if not self._offers:
+            return nullcontext()
+        id_, parent = context.turn_id or "", context.cause
+        if not isinstance(subject, Message):
+            id_, parent = f"{id_}/{next(self._count)}", context.turn_id
+        activity = Activity(id_, parent, context, subject, target, failed=failed)
+        return _Watch(self, activity)
+
+    def tell(self, what: str, activity: Activity) -> None:
+        """Tell all of a beginning (``started``) or an end (``ended``)."""
+        for key, observer in self._offers:
+            try:
+                getattr(observer, what)(activity)
+            except (Exception, SystemExit, KeyboardInterrupt):
+                self._offers = tuple(o for o in self._offers if o[1] is not observer)
+                logging.getLogger(__name__).exception("an observer of %s raised", key)
+                self._fail(key, f"its observer raised when told of what {what}")
