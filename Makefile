@@ -6,6 +6,9 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 SOURCES := kernel libraries plugins tests benchmarks tools
 AIMOCK := @copilotkit/aimock@1.43.0
+# What pip does for other packages: a start that may write no bytecode (a read-only
+# tree, PYTHONDONTWRITEBYTECODE) would compile every module again.
+COMPILE := $(BIN)/python -m compileall -q kernel libraries plugins
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check bench faults conformance judges clean
@@ -14,6 +17,7 @@ help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 run: $(VENV)/.installed ## start the daemon in the foreground
+	@$(COMPILE)
 	@exec $(BIN)/agenthost start
 
 test: $(VENV)/.installed-dev ## run the quick tests
@@ -29,6 +33,7 @@ check: $(VENV)/.installed-dev ## format, lint, types, borders, sizes, hook docs,
 	$(BIN)/python tools/check_changes.py
 
 bench: $(VENV)/.installed-dev ## measure every row beside its yardstick
+	@$(COMPILE)
 	@missed=0; for part in run dialects desktop_shell; do \
 	  $(BIN)/python -m benchmarks.$$part || missed=1; done; exit $$missed
 
@@ -64,11 +69,13 @@ $(BIN)/python:
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@echo "Installing agenthost into $(VENV) ..."
 	@$(PIP) install -e .
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@echo "Installing agenthost and its development tools into $(VENV) ..."
 	@$(PIP) install -e '.[dev]'
+	@$(COMPILE)
 	@touch $(VENV)/.installed $@
 
 $(VENV)/.installed-judges: pyproject.toml | $(BIN)/python

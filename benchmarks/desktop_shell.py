@@ -15,11 +15,10 @@ from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
-from agenthost_desktop_shell.decide import Caller
 from agenthost_desktop_shell.folders import Folders
 from agenthost_desktop_shell.policy import Policy, read_report
-from agenthost_desktop_shell.shell import ShellCall
 from agenthost_desktop_shell.tables import Tables
+from agenthost_desktop_shell.terms import Caller, ShellCall
 
 from tests.plugins.desktop_shell.test_hostile import HOSTILE, judge
 

@@ -84,13 +84,14 @@ def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[PluginState, .
         PluginError: Two distributions offer the same key.
     """
     found: dict[str, PluginState] = {}
+    facts: dict[Any, tuple[str, str]] = {}
     for entry in installed_entries() if entries is None else entries:
         if entry.group not in GROUPS:
             continue
-        try:
-            name, version = entry.dist.name, entry.dist.version
-        except (AttributeError, KeyError):
-            name, version = "an unknown distribution", "unknown"
+        # Each look at a distribution reads its whole metadata again.
+        if entry.dist not in facts:
+            facts[entry.dist] = _facts_of(entry.dist)
+        name, version = facts[entry.dist]
         key = f"{GROUPS[entry.group]}:{entry.name}"
         plugin = PluginState(key, name, version, entry)
         other = found.setdefault(plugin.key, plugin)
@@ -107,6 +108,13 @@ def installed_entries() -> Iterable[Entry]:
     from importlib_metadata import entry_points
 
     return [entry for entry in entry_points() if entry.group in GROUPS]
+
+
+def _facts_of(dist: Any) -> tuple[str, str]:
+    try:
+        return dist.name, dist.version
+    except (AttributeError, KeyError):
+        return "an unknown distribution", "unknown"
 
 
 def _whose(plugin: PluginState) -> str:

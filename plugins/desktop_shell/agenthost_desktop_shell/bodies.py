@@ -6,16 +6,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from .checks import Mode
-from .decide import Caller
-from .manifests import Target
-from .model import LOCAL
-from .policy import host_platform
-from .shell import ShellCall
+from .terms import LOCAL, Caller, Mode, ShellCall, Target, host_platform
 
 
 class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    # What checks a body is built when the first one comes.
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     def given(self, field: str) -> bool:
         """Whether the caller sent the field at all."""
@@ -76,7 +72,7 @@ class ShellBody(CallBody):
         return ShellCall(self.name or "", self.args, self.command, self.sidecar)
 
 
-class ErrorShape(BaseModel):
+class ErrorShape(BaseModel, defer_build=True):
     """One problem of a document."""
 
     capability: str
@@ -85,7 +81,7 @@ class ErrorShape(BaseModel):
     message: str
 
 
-class ValidateAnswer(BaseModel):
+class ValidateAnswer(BaseModel, defer_build=True):
     """Whether a document is valid; ``strict_errors`` says what lenient let pass."""
 
     valid: bool
@@ -93,7 +89,7 @@ class ValidateAnswer(BaseModel):
     strict_errors: list[ErrorShape]
 
 
-class DecideAnswer(BaseModel):
+class DecideAnswer(BaseModel, defer_build=True):
     """A decision and what decided it."""
 
     allowed: bool
@@ -102,7 +98,7 @@ class DecideAnswer(BaseModel):
     permission: str | None
 
 
-class ShellAnswer(BaseModel):
+class ShellAnswer(BaseModel, defer_build=True):
     """A decision, and what would be run."""
 
     allowed: bool

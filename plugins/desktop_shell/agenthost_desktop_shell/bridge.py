@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agenthost import (
     AgentHostError,
@@ -24,15 +24,14 @@ from agenthost import (
 )
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from .decide import Caller
-from .findings import Json
-from .folders import Folders
-from .manifests import Target
-from .model import LOCAL
-from .policy import Policy, host_platform
 from .served import ServedFolders
-from .shell import EXECUTE, OPEN, SPAWN, ShellCall
+from .terms import EXECUTE, LOCAL, OPEN, SPAWN, Caller, ShellCall, Target, host_platform
 from .tokens import Binding, Tokens, seen_origin
+
+if TYPE_CHECKING:
+    from .findings import Json
+    from .folders import Folders
+    from .policy import Policy
 
 SOCKET = "/api/desktop/ipc"
 TOKENS = "/api/desktop/tokens"
@@ -45,7 +44,7 @@ POLICY_VIOLATION = 1008
 class IssueBody(BaseModel):
     """The webview that a token is for."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     window: str = Field(min_length=1)
     webview: str | None = None
@@ -58,7 +57,7 @@ class IssueBody(BaseModel):
 class Hello(BaseModel):
     """The first frame."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     token: str
 
@@ -66,14 +65,14 @@ class Hello(BaseModel):
 class Invocation(BaseModel):
     """A command that a webview invokes; of the shell's, ``args`` says which program."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     id: str | int
     command: str
     args: dict[str, Any] = Field(default_factory=dict)
 
 
-class ShellArguments(BaseModel):
+class ShellArguments(BaseModel, defer_build=True):
     """What ``args`` holds for ``shell:execute``, ``shell:spawn`` and ``shell:open``."""
 
     name: str = ""
@@ -94,6 +93,8 @@ class Bridge:
 
     async def issue(self, _call: Call, body: IssueBody) -> Answer:
         """Issue a token for a webview; it is shown this once."""
+        from .folders import Folders
+
         caller = Caller(body.window, body.webview, body.origin)
         token, binding = self._tokens.issue(
             caller, Folders(body.platform, body.application, body.resource)

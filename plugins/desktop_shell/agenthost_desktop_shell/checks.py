@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from agenthost_toml.problems import dotted
 
@@ -20,13 +19,6 @@ _FAILED_PATTERN_COST = 40_000
 _GLOB_COST = 150
 _URL_COST = 600
 _URL_GROUP_COST = 150_000
-
-
-class Mode(StrEnum):
-    """Strict is the JSON Schema; lenient is what the reference runtime loads."""
-
-    STRICT = "strict"
-    LENIENT = "lenient"
 
 
 class TooManyFindings(Exception):

@@ -10,17 +10,14 @@ from typing import Any
 
 import click
 
-from .checks import Mode
-from .decide import Caller
 from .diff import compare
 from .findings import CapabilityError, Json
 from .folders import Folders
 from .manifests import read_manifests
-from .model import LOCAL, PLATFORMS
-from .policy import MANIFESTS, Policy, host_platform, read_report
+from .policy import Policy, read_report
 from .schema import capability_schema
-from .shell import ShellCall
 from .tables import Tables
+from .terms import LOCAL, MANIFESTS, PLATFORMS, Caller, Mode, ShellCall, host_platform
 from .validate import Report
 
 FILE = click.Path(exists=True, path_type=Path)

@@ -8,20 +8,8 @@ from typing import NamedTuple
 from agenthost import InvalidInput
 
 from .findings import Json
-from .model import LOCAL
 from .resolve import Access, Record, Resolved, Scope
-
-
-class Caller(NamedTuple):
-    """Who calls: a window's and webview's label, and where the content is from.
-
-    ``webview`` None is the window's own webview, which has the window's label;
-    ``origin`` is ``local`` or the URL of the page.
-    """
-
-    window: str
-    webview: str | None = None
-    origin: str = LOCAL
+from .terms import LOCAL, Caller
 
 
 class Decision(NamedTuple):

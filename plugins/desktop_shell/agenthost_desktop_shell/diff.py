@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from .findings import Json
 from .globs import is_literal, matches
-from .model import LOCAL, PLATFORMS
 from .policy import Policy
 from .resolve import Record, Resolved, Scope
-from .shell import EXECUTE, SPAWN, Programs
+from .shell import Programs
 from .shell_scope import entry_name
+from .terms import EXECUTE, LOCAL, PLATFORMS, SPAWN
 
 
 class Grant(NamedTuple):

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
 
 from agenthost_toml.parse import TomlSyntax, parse_toml
 from agenthost_toml.problems import problems
@@ -14,13 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from .findings import CapabilityError, Finding
 from .identifiers import parse_identifier, qualify
+from .terms import Target
 
 DEFAULT = "default"
-Target = Literal["macOS", "windows", "linux", "android", "iOS"]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class ScopeTable(_Strict):

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
 
 from .findings import Json
-from .manifests import Target
-
-PLATFORMS: tuple[str, ...] = get_args(Target)
-LOCAL = "local"
 
 
 @dataclass(frozen=True, slots=True)

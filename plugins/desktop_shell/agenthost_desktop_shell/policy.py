@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from .checks import Mode
-from .decide import Caller, Decision, decide
+from .decide import Decision, decide
 from .findings import CapabilityError, Finding
 from .folders import Folders
-from .manifests import Target, read_manifests
-from .model import LOCAL, Capability
+from .manifests import read_manifests
+from .model import Capability
 from .reading import read_file
 from .resolve import Resolved
-from .shell import Programs, ShellCall, ShellDecision, decide_open, decide_shell
+from .shell import Programs, ShellDecision, decide_open, decide_shell
 from .tables import Tables
+from .terms import LOCAL, MANIFESTS, Caller, Mode, ShellCall, host_platform
 from .validate import Report, duplicates, validate
 
-MANIFESTS = "manifests"
 EXTENSIONS = frozenset({".json", ".toml"})
 
 
@@ -93,12 +91,6 @@ class Policy:
             resolved = Resolved(self.capabilities, self.tables, platform)
             known = self._on[platform] = resolved, Programs(resolved)
         return known
-
-
-def host_platform() -> Target:
-    """This machine's platform, as capability files name it."""
-    known: dict[str, Target] = {"darwin": "macOS", "win32": "windows"}
-    return known.get(sys.platform, "linux")
 
 
 def platform_of(triple: str) -> str:

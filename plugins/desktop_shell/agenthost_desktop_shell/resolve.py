@@ -10,8 +10,9 @@ from typing import NamedTuple
 from .findings import CapabilityError, Finding, Json
 from .labels import LabelIndex, OriginIndex
 from .manifests import Permission
-from .model import LOCAL, PLATFORMS, Capability, Entry
+from .model import Capability, Entry
 from .tables import Tables
+from .terms import LOCAL, PLATFORMS
 
 MAX_RECORDS = 300_000
 MAX_SHOWN = 1_000_000

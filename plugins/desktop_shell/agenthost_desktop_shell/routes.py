@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from agenthost import Answer, Call, InvalidInput, RouteGroup
 
@@ -16,15 +17,11 @@ from .bodies import (
     ValidateAnswer,
     ValidateBody,
 )
-from .decide import Caller
-from .folders import Folders
-from .model import LOCAL
-from .policy import Policy
-from .schema import capability_schema
 from .served import ServedFolders
-from .shell import OPEN
-from .urls import host_of
-from .validate import validate
+from .terms import LOCAL, OPEN, Caller
+
+if TYPE_CHECKING:
+    from .policy import Policy
 
 PREFIX = "/api/desktop/capabilities"
 READ = "desktop:read"
@@ -39,6 +36,8 @@ class CapabilityRoutes:
 
     async def validate(self, call: Call, body: ValidateBody) -> Answer:
         """Validate capabilities in any of the three forms."""
+        from .validate import validate
+
         tables = await self._folders.of(call.daemon).tables()
         report = await asyncio.to_thread(validate, body.capabilities, tables, body.mode)
         return {
@@ -62,6 +61,8 @@ class CapabilityRoutes:
 
     async def decide_shell(self, call: Call, body: ShellBody) -> Answer:
         """Decide whether a webview may run a program, or open a link."""
+        from .folders import Folders
+
         caller = _checked(body.caller())
         policy = await self._policy(call, body)
         await asyncio.to_thread(policy.on, body.platform)
@@ -76,9 +77,14 @@ class CapabilityRoutes:
 
     async def schema(self, call: Call) -> Answer:
         """The JSON Schema of capability files, served permission tables included."""
+        from .schema import capability_schema
+
         return capability_schema(await self._folders.of(call.daemon).tables())
 
     async def _policy(self, call: Call, body: Capabilities) -> Policy:
+        from .policy import Policy
+        from .validate import validate
+
         folder = self._folders.of(call.daemon)
         if not body.given("capabilities"):
             return await folder.policy()
@@ -94,6 +100,8 @@ def _checked(caller: Caller) -> Caller:
 
 
 def _is_url(text: str) -> bool:
+    from .urls import host_of
+
     try:
         return ":" in text and (bool(host_of(text)) or "://" not in text)
     except TypeError:

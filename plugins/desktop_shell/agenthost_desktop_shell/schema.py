@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .model import PLATFORMS
 from .shell_scope import SHELL
 from .tables import Tables
+from .terms import PLATFORMS
 
 Schema = dict[str, Any]
 DRAFT = "http://json-schema.org/draft-07/schema#"

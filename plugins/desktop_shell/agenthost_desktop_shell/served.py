@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agenthost import Clock, Conflict, Daemon
 
-from .findings import CapabilityError
-from .policy import MANIFESTS, Policy, load_policy, load_tables
-from .tables import Tables
+from .terms import MANIFESTS
+
+if TYPE_CHECKING:
+    from .policy import Policy
+    from .tables import Tables
 
 FOLDER = "capabilities"
 CHECK_EVERY = 0.2
@@ -64,6 +67,9 @@ class ServedFolder:
                 self._checked = now
 
     def _refresh(self) -> None:
+        from .findings import CapabilityError
+        from .policy import load_policy, load_tables
+
         signature = signature_of(self._folder)
         if signature == self._signature:
             return

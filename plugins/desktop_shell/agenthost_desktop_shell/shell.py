@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from .decide import Caller, Decision, decide, matching
+from .decide import Decision, decide, matching
 from .findings import Json
 from .folders import Folders
 from .resolve import Resolved, Scope
@@ -18,23 +18,9 @@ from .shell_scope import (
     openable,
     parse_entry,
 )
+from .terms import EXECUTE, OPEN, SPAWN, Caller, ShellCall
 
-EXECUTE = "shell:execute"
-SPAWN = "shell:spawn"
-OPEN = "shell:open"
 REMEMBERED = 256
-
-
-class ShellCall(NamedTuple):
-    """A program by its scope name, and the arguments of the call.
-
-    ``args`` may be a single string, which only a scope with ``args: true`` takes.
-    """
-
-    name: str
-    args: Sequence[str] | str = ()
-    command: str = EXECUTE
-    sidecar: bool = False
 
 
 class ShellDecision(NamedTuple):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import secrets
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agenthost import Conflict, NotFound
 
-from .decide import Caller
-from .findings import Json
-from .folders import Folders
-from .model import LOCAL
+from .terms import LOCAL, Caller
+
+if TYPE_CHECKING:
+    from .findings import Json
+    from .folders import Folders
 
 LIMIT = 1024
 

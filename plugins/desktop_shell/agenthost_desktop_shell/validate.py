@@ -6,14 +6,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from .checks import Findings, Mode, Spot, TooManyFindings
+from .checks import Findings, Spot, TooManyFindings
 from .findings import CapabilityError, Finding, Json, Path
 from .identifiers import parse_identifier
-from .model import PLATFORMS, Capability, Entry
+from .model import Capability, Entry
 from .positions import json_lines, nearest_line, toml_lines
 from .reading import Document, check_value
 from .shell_scope import SHELL, check_entry
 from .tables import Tables
+from .terms import PLATFORMS, Mode
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,13 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import (
     AfterValidator,
     AliasChoices,
-    BaseModel,
     Field,
     SecretStr,
     model_validator,
 )
 from typing_extensions import TypedDict
+
+from .shapes import Body
 
 LONGEST_KEY = 16_384
 MOST_KEYS = 16
@@ -34,7 +35,7 @@ def _trimmed(value: SecretStr) -> SecretStr:
 ApiKey = Annotated[SecretStr, AfterValidator(_trimmed)]
 
 
-class SetKey(BaseModel):
+class SetKey(Body):
     """``POST /api/providers/{name}/key``: one key, or several to rotate over."""
 
     api_key: ApiKey | None = Field(
@@ -54,7 +55,7 @@ class SetKey(BaseModel):
         return list(dict.fromkeys(key.get_secret_value() for key in keys))
 
 
-class ModelFilter(BaseModel):
+class ModelFilter(Body):
     """Which models to list; what is left out filters nothing."""
 
     provider: str | None = None

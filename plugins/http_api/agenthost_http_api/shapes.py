@@ -9,13 +9,17 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 
-class CreateAgent(BaseModel):
+class Body(BaseModel, defer_build=True):
+    """What a request brings; what checks it is built when the first one comes."""
+
+
+class CreateAgent(Body):
     """``POST /api/agents``."""
 
     manifest_toml: str = Field(description="The agent's manifest, TOML text")
 
 
-class UpdateAgent(BaseModel):
+class UpdateAgent(Body):
     """``PUT /api/agents/{id}/update``; what is left out stays."""
 
     description: str | None = Field(None, max_length=4_096)
@@ -23,26 +27,26 @@ class UpdateAgent(BaseModel):
     tags: list[str] | None = None
 
 
-class SetMode(BaseModel):
+class SetMode(Body):
     """``PUT /api/agents/{id}/mode``."""
 
     mode: Literal["Stable", "Normal"]
 
 
-class SetModel(BaseModel):
+class SetModel(Body):
     """``PUT /api/agents/{id}/model``."""
 
     model: str = Field(min_length=1)
     provider: str | None = None
 
 
-class SendMessage(BaseModel):
+class SendMessage(Body):
     """``POST /api/agents/{id}/message`` and ``/message/stream``."""
 
     message: str
 
 
-class StreamQuery(BaseModel):
+class StreamQuery(Body):
     """``POST /api/agents/{id}/message/stream``."""
 
     detach: bool = Field(
@@ -50,13 +54,13 @@ class StreamQuery(BaseModel):
     )
 
 
-class AttachQuery(BaseModel):
+class AttachQuery(Body):
     """``GET /api/agents/{id}/message/stream``."""
 
     turn: UUID = Field(description="The turn to read")
 
 
-class StopQuery(BaseModel):
+class StopQuery(Body):
     """``POST /api/agents/{id}/stop``."""
 
     session: UUID | None = Field(None, description="Instead of the agent's own")
@@ -66,7 +70,7 @@ class StopQuery(BaseModel):
     )
 
 
-class SetValue(BaseModel):
+class SetValue(Body):
     """``PUT /api/memory/agents/{id}/kv/{key}``; ``value`` is any JSON value."""
 
     value: Any
@@ -360,7 +364,7 @@ class Ticket(TypedDict):
     expires_in: int
 
 
-class UsagePeriod(BaseModel):
+class UsagePeriod(Body):
     """``GET /api/usage``: the rolling period that ends now."""
 
     period: Literal["hour", "day", "week", "month"] = "day"

@@ -14,6 +14,7 @@ from agenthost import LongContext, ModelFacts, Probe, ProviderFacts
 
 # How the catalogue calls the dialects that some rows ask for.
 APIS = {"responses": "openai-responses"}
+KNOWN = {item.name for item in fields(ModelFacts)} - {"long_context"}
 
 
 def load_facts(slug: str) -> ProviderFacts:
@@ -27,7 +28,7 @@ def load_facts(slug: str) -> ProviderFacts:
     probe = table.pop("probe", None)
     factor = table.pop("cache_write_factor", None)
     own = table.pop("models", [])
-    shared = [row for row in _models() if row["provider"] == slug]
+    shared = _models().get(slug, [])
     rows = [read_model(row) for row in [*own, *shared]]
     if factor is not None:
         rows = [_with_cache_writes(row, factor) for row in rows]
@@ -43,8 +44,7 @@ def load_facts(slug: str) -> ProviderFacts:
 
 def read_model(row: Mapping[str, Any]) -> ModelFacts:
     """Read a row; what the file does not know (null) keeps its default."""
-    known = {item.name for item in fields(ModelFacts)} - {"long_context"}
-    told = {k: value for k, value in row.items() if k in known and value is not None}
+    told = {k: row[k] for k in KNOWN & row.keys() if row[k] is not None}
     long = row.get("long_context")
     names, id_ = _names(), row["id"]
     told.setdefault("replaced_by", _tables()["successors"].get(id_))
@@ -75,8 +75,11 @@ def _share(rate: float, factor: float) -> float:
 
 
 @cache
-def _models() -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads(_read("models.json"))["models"]
+def _models() -> dict[str, list[dict[str, Any]]]:
+    """Sort the shared rows by provider."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for row in json.loads(_read("models.json"))["models"]:
+        rows.setdefault(row["provider"], []).append(row)
     return rows
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from agenthost_desktop_shell.checks import Mode
-from agenthost_desktop_shell.decide import Caller, Decision
+from agenthost_desktop_shell.decide import Decision
 from agenthost_desktop_shell.folders import Folders
 from agenthost_desktop_shell.manifests import Manifest, Module, prepare
 from agenthost_desktop_shell.policy import Policy
-from agenthost_desktop_shell.shell import ShellCall, ShellDecision
+from agenthost_desktop_shell.shell import ShellDecision
 from agenthost_desktop_shell.tables import Tables
+from agenthost_desktop_shell.terms import Caller, Mode, ShellCall
 from agenthost_desktop_shell.validate import Report, validate
 
 LINUX = Folders("linux", environment={"HOME": "/home/me"})

@@ -13,8 +13,8 @@ import pytest
 from agenthost import OPERATOR, Call, Conflict, NotFound, Reply
 from agenthost.testing import Daemons, ManualClock, RunningDaemon
 from agenthost_desktop_shell.bridge import Bridge, IssueBody
-from agenthost_desktop_shell.decide import Caller
 from agenthost_desktop_shell.served import ServedFolders
+from agenthost_desktop_shell.terms import Caller
 from agenthost_desktop_shell.tokens import LIMIT, Tokens, seen_origin
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed

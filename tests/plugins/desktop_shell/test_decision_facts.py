@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from agenthost_desktop_shell.decide import Caller, command_scope, scope_allows
+from agenthost_desktop_shell.decide import command_scope, scope_allows
 from agenthost_desktop_shell.findings import CapabilityError
 from agenthost_desktop_shell.policy import Policy
 from agenthost_desktop_shell.resolve import Scope
 from agenthost_desktop_shell.tables import Tables
+from agenthost_desktop_shell.terms import Caller
 from agenthost_desktop_shell.validate import validate
 
 from .building import (

@@ -7,12 +7,11 @@ import re
 from pathlib import Path
 
 import agenthost_desktop_shell
-from agenthost_desktop_shell.decide import Caller
 from agenthost_desktop_shell.folders import variables
 from agenthost_desktop_shell.manifests import read_manifest
 from agenthost_desktop_shell.policy import Policy
-from agenthost_desktop_shell.shell import ShellCall
 from agenthost_desktop_shell.tables import Tables
+from agenthost_desktop_shell.terms import Caller, ShellCall
 
 from .building import LINUX, report, tables
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from agenthost_desktop_shell.checks import Mode
 from agenthost_desktop_shell.identifiers import parse_identifier
-from agenthost_desktop_shell.model import PLATFORMS
 from agenthost_desktop_shell.policy import platform_of
 from agenthost_desktop_shell.reading import read_bytes
+from agenthost_desktop_shell.terms import PLATFORMS, Mode
 
 from .building import allowed, capability, policy, problems, report, tables
 

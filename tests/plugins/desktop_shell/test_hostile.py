@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from agenthost_desktop_shell.checks import Mode
 from agenthost_desktop_shell.findings import CapabilityError
 from agenthost_desktop_shell.policy import Policy
 from agenthost_desktop_shell.reading import read_bytes
+from agenthost_desktop_shell.terms import Mode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

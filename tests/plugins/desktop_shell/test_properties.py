@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from agenthost_desktop_shell.decide import Caller
 from agenthost_desktop_shell.policy import Policy
+from agenthost_desktop_shell.terms import Caller
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from agenthost_desktop_shell.checks import Mode
-from agenthost_desktop_shell.decide import Caller
-from agenthost_desktop_shell.shell import ShellCall
+from agenthost_desktop_shell.terms import Caller, Mode, ShellCall
 from agenthost_desktop_shell.validators import compile_validator
 
 from .building import LINUX, MAIN, capability, granting, policy, run, shell_policy

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from agenthost import InvalidInput
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 
 class QuirkRow(Protocol):
@@ -55,7 +59,7 @@ def read_quirks(base: Q, table: Mapping[str, Any]) -> Quirks[Q]:
 
 
 def _changed(base: Q, table: Mapping[str, Any]) -> Q:
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     known = [item.name for item in fields(base)]
     for name in table:
@@ -65,9 +69,17 @@ def _changed(base: Q, table: Mapping[str, Any]) -> Q:
             raise InvalidInput(f"quirks.{name}", f"unknown quirk; {hint}")
     merged = {name: getattr(base, name) for name in known} | dict(table)
     try:
-        checked = TypeAdapter(type(base)).validate_python(merged)
+        checked = _reader_of(type(base)).validate_python(merged)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(step) for step in first["loc"])
         raise InvalidInput(f"quirks.{place}", first["msg"]) from error
     return replace(base, **{name: getattr(checked, name) for name in known})
+
+
+@cache
+def _reader_of(row: type[Q]) -> TypeAdapter[Q]:
+    """Make what checks a row, once: twenty providers share a few kinds of row."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(row)
