@@ -21,11 +21,14 @@ from .profiles import ProfileName, current_name, implied_rights, profile_tools
 
 MODULE = "builtin:chat"
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_UUID = re.compile("[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 
 
 def _name(value: str) -> str:
     if not _NAME.fullmatch(value) or not value.strip("."):
         raise ValueError("must be 1 to 64 of A-Z, a-z, 0-9, dot, dash and underscore")
+    if _UUID.fullmatch(value):
+        raise ValueError("must not look like an id, which names an agent as well")
     return value
 
 

@@ -31,7 +31,7 @@ from .calls import Pace
 
 if TYPE_CHECKING:
     from ..manifest import Manifest
-    from ..plugins.registry import Registry
+    from ..plugins.registry import Registry, Tool
 
 log = logging.getLogger(__name__)
 
@@ -201,7 +201,7 @@ class Toolbox:
         advice = AGAIN_IS_FINE if self.repeatable(call.name) else UNKNOWN
         return replace(_failed(call, f"{problem}. {advice}"), known=False)
 
-    def _allowed(self, context: Context, name: str) -> ToolSpec:
+    def _allowed(self, context: Context, name: str) -> Tool:
         try:
             tool = self._registry.tool(name)
         except NotFound:
@@ -210,14 +210,15 @@ class Toolbox:
         grants = context.principal.grants
         granted = (n for n in tool.names if grants and grants.allow("tool", n))
         authorize(context.principal, "tool", next(granted, tool.spec.name))
-        return tool.spec
+        return tool
 
     async def _call(
         self, context: Context, call: ToolUse, before_effect: BeforeEffect
     ) -> tuple[str, bool]:
         if call.malformed:
             raise InvalidInput("", call.malformed)
-        spec = self._allowed(context, call.name)
+        tool = self._allowed(context, call.name)
+        spec = tool.spec
         arguments = validated(spec, call)
         self._keep_pace(context)
         if self._guards.filled(Guard.TOOL_CALL):
@@ -225,8 +226,9 @@ class Toolbox:
             self._guards.check(Guard.TOOL_CALL, case)
         if spec.effect is not Effect.READ:
             await before_effect(call)
-        async with asyncio.timeout(spec.timeout):
-            result = await spec.call(context, arguments)
+        with context.daemon.plugins.charges.timed(tool.plugin):
+            async with asyncio.timeout(spec.timeout):
+                result = await spec.call(context, arguments)
         return result.text, result.is_error
 
     def _keep_pace(self, context: Context) -> None:

@@ -15,8 +15,7 @@ from agenthost import (
     Row,
     Store,
 )
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from .codec import dump_json
 from .memory import erase_namespace
@@ -26,6 +25,7 @@ from .tables import sessions
 
 _ALL = select(table).order_by(table.c.created_at, table.c.id)
 _ADD = insert(table)
+_SAME_NAME = select(table.c.id).where(func.lower(table.c.name) == bindparam("name"))
 _SESSIONS_OF = select(sessions.c.id).where(sessions.c.agent_id == bindparam("agent"))
 
 
@@ -45,10 +45,7 @@ class AgentTable:
         Raises:
             Conflict: Its name is taken.
         """
-        try:
-            await self._store.write(partial(_add, agent=agent))
-        except IntegrityError:
-            raise Conflict(f"an agent named {agent.name!r} exists already") from None
+        await self._store.write(partial(_add, agent=agent))
 
     async def save(self, agent: Agent) -> None:
         """Write how the agent stands now."""
@@ -102,6 +99,9 @@ def _agent(row: Row) -> Agent:
 
 
 def _add(connection: Connection, agent: Agent) -> None:
+    # People take two names that differ in case alone for one.
+    if connection.execute(_SAME_NAME, {"name": agent.name.lower()}).first():
+        raise Conflict(f"an agent named {agent.name!r} exists already")
     connection.execute(_ADD, _row(agent))
     open_session(connection, agent.session_id, agent.id, agent.created_at)
 

@@ -73,3 +73,11 @@ async def test_of_a_long_answer_that_broke_off_a_part_is_kept(
     words = (await agent.session())["messages"][-1]["content"]
     assert words.startswith("x" * BROKEN_OFF + "\n[")
     assert "5 characters left out" in words
+
+
+async def test_a_tools_time_is_charged_to_its_plugin(daemon: RunningDaemon) -> None:
+    agent = await daemon.agent()
+    daemon.model.calls("calculate", expression="1+1")
+    await agent.ask("go")
+    detail = (await daemon.http.get("/api/health/detail")).json()
+    assert detail["plugin_time"]["tool:calculate"]["calls"] >= 1
