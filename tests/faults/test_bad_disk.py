@@ -115,10 +115,6 @@ async def test_a_bad_disk_is_named_reads_go_on_and_it_is_well_again_by_itself(
                 await speaker.reads()
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="a commit that changes nothing counts as a write that went well",
-)
 @EACH
 async def test_health_is_degraded_as_long_as_the_disk_is_bad(
     disk: Disk, fault: DiskFault
@@ -139,7 +135,6 @@ async def test_a_daemon_on_a_bad_disk_ends_when_asked_to(
         await asyncio.to_thread(process.terminate, PATIENCE)
 
 
-@pytest.mark.xfail(strict=False, reason="the vault's own errors are not named yet")
 async def test_a_key_on_a_full_disk_is_refused_and_the_old_one_stays(
     disk: Disk,
 ) -> None:
@@ -155,11 +150,8 @@ async def test_a_key_on_a_full_disk_is_refused_and_the_old_one_stays(
         assert health["panic_count"] == 0
 
 
-WAITS = pytest.mark.xfail(strict=False, reason="the vault is written on the loop")
-
-
 @pytest.mark.faults
-@pytest.mark.parametrize("writer", ["message", pytest.param("key", marks=WAITS)])
+@pytest.mark.parametrize("writer", ["message", "key"])
 async def test_a_slow_disk_delays_nobody_who_does_not_write(
     disk: Disk, writer: str, figures: Callable[[str], None]
 ) -> None:

@@ -172,7 +172,6 @@ async def test_a_thousand_clients_leave_in_mid_stream(
 
 
 @pytest.mark.faults
-@pytest.mark.xfail(strict=False, reason="an answer has no bound of its own yet")
 async def test_endless_answers_take_no_lasting_memory(
     tmp_path: Path, figures: Callable[[str], None]
 ) -> None:
@@ -200,7 +199,6 @@ async def listen(place: Place, number: int, seconds: float) -> None:
 
 
 @pytest.mark.faults
-@pytest.mark.xfail(strict=False, reason="what nobody reads is kept without bound yet")
 async def test_clients_that_never_read_are_left(
     tmp_path: Path, figures: Callable[[str], None]
 ) -> None:

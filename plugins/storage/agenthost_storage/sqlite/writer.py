@@ -63,6 +63,7 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._ended = self._loop.create_future()
         self._waiting = 0
+        self._wrote = False
         self._queue: SimpleQueue[Task | None] = SimpleQueue()
         Thread(target=self._run, name="agenthost-writer", daemon=True).start()
 
@@ -89,7 +90,8 @@ class Writer:
         while running:
             batch, running = self._take()
             if batch:
-                self._tell(self._deliver, batch, self._commit(batch))
+                outcomes = self._commit(batch)
+                self._tell(self._deliver, batch, outcomes, self._wrote)
             if self._connection is not None:
                 self._tidy(self._connection)
         self._disconnect()
@@ -118,6 +120,7 @@ class Writer:
     def _commit(self, batch: list[Task]) -> list[Any]:
         # A caller that left before its write began is spared the work.
         functions = [None if future.cancelled() else fn for fn, future in batch]
+        self._wrote = False
         try:
             connection = self._present()
         except Exception as error:  # noqa: BLE001 - the thread outlives every fault
@@ -145,10 +148,13 @@ class Writer:
         self, connection: Connection, functions: Sequence[WriteFunction[Any] | None]
     ) -> list[Any]:
         try:
+            before = _changes(connection)
             with connection.begin():
-                return [
+                outcomes = [
                     self.slow.run(fn, connection) if fn else None for fn in functions
                 ]
+            self._wrote = self._wrote or _changes(connection) != before
+            return outcomes
         except BaseException as error:  # noqa: BLE001 - the thread outlives every fault
             failure = failure_of(error)
             if failure.storage and isinstance(failure.error, Unavailable):
@@ -191,21 +197,27 @@ class Writer:
         except RuntimeError:  # the loop is closed: nobody waits any more
             self._disconnect()
 
-    def _deliver(self, batch: list[Task], outcomes: list[Any]) -> None:
+    def _deliver(self, batch: list[Task], outcomes: list[Any], wrote: bool) -> None:  # noqa: FBT001 - called by the loop
         self._waiting -= len(batch)
-        committed, broken = False, False
+        broken = False
         for (_, future), outcome in zip(batch, outcomes, strict=True):
             failed = isinstance(outcome, Failure)
             broken = broken or (failed and outcome.storage)
-            committed = committed or not failed
             if future.done():
                 continue
             if failed:
                 future.set_exception(outcome.error)
             else:
                 future.set_result(outcome)
-        if broken or committed:
+        # A commit that changed nothing reached no disk, and so proves nothing of it.
+        if broken or wrote:
             self.healthy = not broken
+
+
+def _changes(connection: Connection) -> int:
+    """Count the rows that the connection has changed so far."""
+    raw = connection.connection.driver_connection
+    return int(getattr(raw, "total_changes", 0))
 
 
 def failure_of(error: BaseException) -> Failure:
