@@ -208,7 +208,7 @@ class Toolbox:
             hint = did_you_mean(name, self._registry.tools)
             raise InvalidInput("tool", f"there is no tool {name!r}{hint}") from None
         grants = context.principal.grants
-        granted = (n for n in tool.names if grants and grants.allow("tool", n))
+        granted = (n for n in tool.spec.names if grants and grants.allow("tool", n))
         authorize(context.principal, "tool", next(granted, tool.spec.name))
         return tool.spec
 
