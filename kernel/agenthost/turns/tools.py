@@ -81,11 +81,8 @@ class Toolbox:
 
     def repeatable(self, name: str) -> bool:
         """Tell whether calling the tool twice is the same as once."""
-        try:
-            spec = self._registry.tool(name).spec
-        except NotFound:
-            return True
-        return spec.idempotent or spec.effect is Effect.READ
+        spec = self._spec(name)
+        return spec is None or spec.idempotent or spec.effect is Effect.READ
 
     async def run(
         self, context: Context, calls: Sequence[ToolUse], before_effect: BeforeEffect
@@ -123,10 +120,8 @@ class Toolbox:
         return groups
 
     def _reads(self, name: str) -> bool:
-        try:
-            return self._registry.tool(name).spec.effect is Effect.READ
-        except NotFound:
-            return True
+        spec = self._spec(name)
+        return spec is None or spec.effect is Effect.READ
 
     async def _one(
         self, context: Context, call: ToolUse, before_effect: BeforeEffect
@@ -201,16 +196,21 @@ class Toolbox:
         advice = AGAIN_IS_FINE if self.repeatable(call.name) else UNKNOWN
         return replace(_failed(call, f"{problem}. {advice}"), known=False)
 
-    def _allowed(self, context: Context, name: str) -> ToolSpec:
+    def _spec(self, name: str) -> ToolSpec | None:
         try:
-            tool = self._registry.tool(name)
+            return self._registry.tool(name).spec
         except NotFound:
+            return None
+
+    def _allowed(self, context: Context, name: str) -> ToolSpec:
+        spec = self._spec(name)
+        if spec is None:
             hint = did_you_mean(name, self._registry.tools)
-            raise InvalidInput("tool", f"there is no tool {name!r}{hint}") from None
+            raise InvalidInput("tool", f"there is no tool {name!r}{hint}")
         grants = context.principal.grants
-        granted = (n for n in tool.spec.names if grants and grants.allow("tool", n))
-        authorize(context.principal, "tool", next(granted, tool.spec.name))
-        return tool.spec
+        granted = (n for n in spec.names if grants and grants.allow("tool", n))
+        authorize(context.principal, "tool", next(granted, spec.name))
+        return spec
 
     async def _call(
         self, context: Context, call: ToolUse, before_effect: BeforeEffect
