@@ -256,7 +256,7 @@ class Agents:
 
     def _unknown_tools(self, manifest: Manifest) -> Sequence[str]:
         tools = self._daemon.registry.tools.values()
-        known = {name for tool in tools for name in tool.names}
+        known = {name for tool in tools for name in tool.spec.names}
         return [
             f"capabilities.tools: there is no tool {name!r} now"
             for name in manifest.capabilities.tools

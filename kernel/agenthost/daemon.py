@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 DATABASE = "agenthost.db"
-RUNNING_FILE = "daemon.json"
 TURN_PATIENCE = 20.0
 OPEN_SECONDS = 900.0
 START_SECONDS = 30.0
@@ -134,7 +132,7 @@ class Daemon:
     async def _open(self) -> None:
         try:
             self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._on_stop("lock", lock_home(self.home).release)
+            self._on_stop("lock", lock_home(self.home).close)
             loaded = load_config(self.home, self.environ)
             self.config = loaded.config
             self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -248,7 +246,6 @@ class Daemon:
         host, port = await within(START_SECONDS, "the front", starting)
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._on_stop("turns", self._end_turns, 2 * TURN_PATIENCE)
-        self._announce()
         warm = asyncio.create_task(self._warm_up())
         self._on_stop("warm-up", lambda: _cancelled(warm))
 
@@ -256,18 +253,6 @@ class Daemon:
         self.turns.refuse_new()
         log.info("shutting down; waiting for %d running turns", self.turns.running)
         await self.front.drain(lambda: self.turns.drain(TURN_PATIENCE))
-
-    def _announce(self) -> None:
-        facts = {
-            "pid": os.getpid(),
-            "listen_addr": self.address,
-            "started_at": self.clock.time(),
-            "version": self.version,
-        }
-        path = self.home / RUNNING_FILE
-        path.touch(mode=0o600)
-        path.write_text(json.dumps(facts), encoding="utf-8")
-        self._on_stop("announcement", partial(path.unlink, missing_ok=True))
 
     async def _warm_up(self) -> None:
         """Do what the first requests need but the start does not."""

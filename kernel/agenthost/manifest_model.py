@@ -53,25 +53,21 @@ def _daemon_default(value: object) -> object:
 OrDefault = Annotated[str | None, BeforeValidator(_daemon_default)]
 
 
-class Model(Table):
-    """``[model]``: None is the daemon's default."""
+class FallbackModel(Table):
+    """One of ``[[fallback_models]]``, tried in order; None is the daemon's default."""
 
     provider: OrDefault = None
     model: OrDefault = Field(None, validation_alias=AliasChoices("model", "name"))
+    api_key_env: OrDefault = None
+    base_url: OrDefault = None
+
+
+class Model(FallbackModel):
+    """``[model]``: what is asked first, and how."""
+
     max_tokens: Annotated[int, Field(ge=1, le=2**31)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     system_prompt: str = ""
-    api_key_env: OrDefault = None
-    base_url: OrDefault = None
-
-
-class FallbackModel(Table):
-    """One of ``[[fallback_models]]``, tried in order."""
-
-    provider: OrDefault = None
-    model: OrDefault = Field(None, validation_alias=AliasChoices("model", "name"))
-    api_key_env: OrDefault = None
-    base_url: OrDefault = None
 
 
 class Periodic(Table):

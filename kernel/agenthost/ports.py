@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from quart import Quart
     from sqlalchemy import Connection, Select
 
+    from .agents import Agent
     from .model_port import Target
     from .observe import Observers
     from .plugins.specs import Event
     from .providers import Exchange
-    from .record_port import Session
     from .routes import RouteGroup
     from .turns.warm import Conversation
 
@@ -324,10 +324,11 @@ class Compaction(Protocol):
     ) -> bool:
         """Condense what is too long; tell whether the session is to be read anew."""
 
-    async def by_count(
-        self, session: Session, target: Target, context: Context
-    ) -> Condensed:
-        """Condense a session of more messages than the configured threshold."""
+    async def of_agent(self, agent: Agent) -> Condensed:
+        """Condense an agent's own session, when it has more messages than configured.
+
+        It takes its turn in the session's mailbox; Cancelled when it was stopped.
+        """
 
 
 class Workers(Protocol):

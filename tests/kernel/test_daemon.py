@@ -97,7 +97,7 @@ async def test_a_service_that_would_end_the_process_as_it_stops_keeps_nothing_op
     daemon = daemon_of(tmp_path, service(stop=stop))
     await daemon.start()
     await daemon.stop()
-    lock_home(tmp_path).release()
+    lock_home(tmp_path).close()
 
 
 async def test_time_in_services_hooks_and_events_is_charged_to_their_plugin(
@@ -159,7 +159,7 @@ async def test_a_data_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -
     daemon = Daemon(tmp_path, environ={"AGENTHOST_DATA_DIR": "/proc/nope"})
     with pytest.raises(ConfigError, match="/proc/nope cannot be written"):
         await daemon.start()
-    lock_home(tmp_path).release()
+    lock_home(tmp_path).close()
 
 
 def choosing(provider: str, model: str = "") -> dict[str, str]:

@@ -24,9 +24,9 @@ def test_a_second_lock_in_this_process_is_refused(tmp_path: Path) -> None:
     lock = lock_home(tmp_path)
     with pytest.raises(Conflict, match="another agenthost runs on this home"):
         lock_home(tmp_path)
-    lock.release()
-    lock.release()
-    lock_home(tmp_path).release()
+    lock.close()
+    lock.close()
+    lock_home(tmp_path).close()
 
 
 def test_another_process_keeps_the_home_until_it_is_killed(tmp_path: Path) -> None:
@@ -41,4 +41,4 @@ def test_another_process_keeps_the_home_until_it_is_killed(tmp_path: Path) -> No
             lock_home(tmp_path)
         other.kill()
         other.wait(10)
-    lock_home(tmp_path).release()
+    lock_home(tmp_path).close()

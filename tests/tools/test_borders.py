@@ -37,7 +37,7 @@ def tree(tmp_path: Path) -> Path:
     for package in root_packages():
         write(tmp_path / package / "__init__.py")
     modules = {
-        "agenthost": ("authorize", "errors", "testing"),
+        "agenthost": ("authorization", "errors", "testing"),
         "agenthost_providers": ("one", "two", "catalogue", "dialects/__init__"),
         "agenthost_security": ("one", "two"),
         "agenthost_tools": ("one", "two"),

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, TypeVar, cast
 
 from ..errors import AgentHostError, PluginError, Unavailable
 
@@ -18,51 +17,43 @@ T = TypeVar("T")
 SLOW = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome(Generic[T]):
-    """What came of a call: a value, or the reason why there is none."""
+async def guarded(name: str, call: Callable[[], T], budget: float) -> T:
+    """Run a call in a thread of its own, for at most ``budget`` seconds.
 
-    value: T | None = None
-    reason: str | None = None
-
-
-async def guarded_each(
-    calls: Sequence[tuple[str, Callable[[], T]]], budget: float
-) -> list[Outcome[T]]:
-    """Run calls one after another in threads, each for at most ``budget`` seconds.
-
-    A call that overruns is left behind with its thread, since Python cannot end it,
-    and the rest goes on.
+    One that overruns is left behind with its thread, since Python cannot end it.
 
     Args:
-        calls: What is called, by its name for the log and the reason; functions of
-            plugins may raise anything.
-        budget: Seconds after which a call is given up.
+        name: What it is called in the log and in the reason.
+        call: Code of a plugin; it may raise anything.
+        budget: Seconds after which it is given up.
+
+    Raises:
+        PluginError: It raised, which the message says as one line, or was given up.
     """
-    return [await _guarded(name, call, budget) for name, call in calls]
-
-
-async def _guarded(name: str, call: Callable[[], T], budget: float) -> Outcome[T]:
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[Outcome[T]] = loop.create_future()
+    done: asyncio.Future[tuple[Any, str | None]] = loop.create_future()
 
     def run() -> None:
+        value, reason = None, None
         try:
-            outcome = Outcome(call())
+            value = call()
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-            outcome = Outcome(reason=describe(error))
+            reason = describe(error)
         # What ends long after it was given up may find no loop.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(done.set_result, outcome)
+            loop.call_soon_threadsafe(done.set_result, (value, reason))
 
     threading.Thread(target=run, name=name, daemon=True).start()
     await asyncio.wait({done}, timeout=min(SLOW, budget))
     if not done.done() and budget > SLOW:
         _log.warning("%s has been running for %g s", name, SLOW)
         await asyncio.wait({done}, timeout=budget - SLOW)
-    if done.done():
-        return done.result()
-    return Outcome(reason=f"{name} took longer than {budget:g} s")
+    if not done.done():
+        raise PluginError(f"{name} took longer than {budget:g} s")
+    value, reason = done.result()
+    if reason is not None:
+        raise PluginError(reason)
+    return cast("T", value)
 
 
 async def within(seconds: float, what: str, doing: Awaitable[T]) -> T:

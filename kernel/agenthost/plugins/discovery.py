@@ -6,23 +6,20 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, Protocol
 
 from ..errors import PluginError
 
 FIRST_PARTY = "agenthost"
 
-GROUPS: Mapping[str, str] = MappingProxyType(
-    {
-        "agenthost.plugins": "plugin",
-        "agenthost.providers": "provider",
-        "agenthost.channels": "channel",
-        "agenthost.security": "security",
-        "agenthost.tools": "tool",
-        "agenthost.skill_runtimes": "skill_runtime",
-    }
-)
+GROUPS: Mapping[str, str] = {
+    "agenthost.plugins": "plugin",
+    "agenthost.providers": "provider",
+    "agenthost.channels": "channel",
+    "agenthost.security": "security",
+    "agenthost.tools": "tool",
+    "agenthost.skill_runtimes": "skill_runtime",
+}
 
 
 class Entry(Protocol):

@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ..config_model import Config
+from ..errors import PluginError
 from ..ports import NOTHING
-from .calls import guarded_each
+from .calls import guarded
 from .charges import Charges
 from .discovery import Entry, PluginState, Status, find_plugins, installed_entries
 from .selection import select
@@ -125,12 +126,13 @@ class Plugins:
         Returns:
             The values of those that did not fail, each with its plugin's key.
         """
-        named = [(f"{k} {what}", self.charges.timed(k)(call)) for k, call in calls]
-        outcomes = await guarded_each(named, self._budget)
         values = []
-        for (key, _), outcome in zip(calls, outcomes, strict=True):
-            if outcome.reason is not None:
-                self.fail(key, outcome.reason)
-            elif outcome.value is not None:
-                values.append((key, outcome.value))
+        for key, call in calls:
+            timed = self.charges.timed(key)(call)
+            try:
+                value = await guarded(f"{key} {what}", timed, self._budget)
+            except PluginError as error:
+                self.fail(key, error.message)
+            else:
+                values.append((key, value))
         return values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from agenthost_chat.schema import tool_schema
 from ..context import Grants
 from ..errors import NotFound, PluginError
 from ..observe import Observer
-from ..ports import Backends, BackendSpec, Front
+from ..ports import Backends, Front
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import RouteGroup
 from .discovery import Status
@@ -22,12 +22,14 @@ from .guards import SecuritySystem, stand_in
 from .loader import Plugins
 from .security import SecuritySystems
 from .specs import SchemaSpec, ServiceSpec, ToolSpec
+from .validation import OFFERS
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_PARAMETER = re.compile(r"<[^>]*>")
 
-Offer = tuple[str, Any]
-"""What a plugin offers, after the plugin's key."""
+APART = {"security_system", "register_routes", "register_command"}
+"""Hooks that are not asked alike: first, last, and by the command line alone."""
+Offered = dict[str, list[tuple[str, Any]]]
+"""What plugins offer, by hook, each after its plugin's key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,6 @@ class Tool:
     spec: ToolSpec
     schema: JsonObject
     plugin: str
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Its name and its aliases."""
-        return (self.spec.name, *self.spec.aliases)
 
     @property
     def definition(self) -> ToolDefinition:
@@ -84,7 +81,7 @@ class Registry:
         return [
             tool
             for _, tool in sorted(self.tools.items())
-            if any(grants.allow("tool", name) for name in tool.names)
+            if any(grants.allow("tool", name) for name in tool.spec.names)
         ]
 
 
@@ -105,29 +102,29 @@ async def compile_registry(
         ConfigError: What ``open_front`` needs is served by no plugin.
     """
     guarding = {key for key, _ in plugins.implementations("security_system")}
-    offers = await _asked(plugins, "security_system") + _unheard(plugins, guarding)
-    offers += await _asked(plugins, "register_backend")
-    front = open_front(_backends(_settled(plugins, offers)))
-    offers += await _asked(
-        plugins, "register_schema", "register_dialect", "register_provider"
-    )
-    specs = await plugins.collect("register_tool")
-    tools = [(key, partial(_tool, key, spec)) for key, spec in specs]
-    offers += await plugins.run_each("tool schema", tools)
-    offers += await _asked(plugins, "register_service", "register_observer")
+    systems = await plugins.collect("security_system")
+    systems += _unheard(plugins, guarding)
+    offered = {"security_system": systems}
+    for hook in (each for each in OFFERS if each not in APART):
+        offered[hook] = await plugins.collect(hook)
+    specs = offered["register_tool"]
+    making = [(key, partial(_tool, key, spec)) for key, spec in specs]
+    made = await plugins.run_each("tool schema", making)
+    front = open_front(_backends(_settled(plugins, offered)))
     routing = plugins.implementations("register_routes")
     wanted = any("app" in implementation.takes for _, implementation in routing)
     app = front.app if wanted else None
-    offers += await plugins.collect("register_routes", app)
-    backends = _backends(_settled(plugins, offers))
-    # Also those of failed plugins: what they were to guard is closed.
-    systems = [(k, o) for k, o in offers if isinstance(o, SecuritySystem)]
+    offered["register_routes"] = await plugins.collect("register_routes", app)
+    backends = _backends(_settled(plugins, offered))
+    # Also the systems of failed plugins: what they were to guard is closed.
     security = SecuritySystems(plugins, systems, backends)
     await security.test()
-    return _compiled(security, _settled(plugins, offers))
+    standing = _settled(plugins, offered)
+    tools = [tool for key, tool in made if plugins.healthy(key)]
+    return _compiled(security, standing, tools)
 
 
-def _unheard(plugins: Plugins, guarding: set[str]) -> list[Offer]:
+def _unheard(plugins: Plugins, guarding: set[str]) -> list[tuple[str, SecuritySystem]]:
     """Stand-ins for plugins that failed before they said what they guard."""
     return [
         (state.key, stand_in(state.slug))
@@ -137,12 +134,8 @@ def _unheard(plugins: Plugins, guarding: set[str]) -> list[Offer]:
     ]
 
 
-async def _asked(plugins: Plugins, *hooks: str) -> list[Offer]:
-    return [offer for hook in hooks for offer in await plugins.collect(hook)]
-
-
 def _tool(plugin: str, spec: ToolSpec) -> Tool:
-    for name in (spec.name, *spec.aliases):
+    for name in spec.names:
         if not _TOOL_NAME.fullmatch(name):
             raise PluginError(
                 f"tool name {name!r} must be 1 to 64 letters, digits, _ and -"
@@ -150,11 +143,12 @@ def _tool(plugin: str, spec: ToolSpec) -> Tool:
     return Tool(spec, tool_schema(spec.input), plugin)
 
 
-def _settled(plugins: Plugins, offers: list[Offer]) -> list[Offer]:
+def _settled(plugins: Plugins, offered: Offered) -> Offered:
     """Settle the names, and keep the offers of the plugins that stand."""
     names: dict[str, list[str]] = {}
-    for key, offer in offers:
-        names.setdefault(key, []).extend(_names(offer))
+    for hook, offers in offered.items():
+        for key, offer in offers:
+            names.setdefault(key, []).extend(OFFERS[hook].names(offer))
     taken: dict[str, str] = {}
     for key in plugins.in_order():
         own = names.get(key, [])
@@ -162,7 +156,10 @@ def _settled(plugins: Plugins, offers: list[Offer]) -> list[Offer]:
             plugins.fail(key, reason)
         else:
             taken |= dict.fromkeys(own, key)
-    return [(key, offer) for key, offer in offers if plugins.healthy(key)]
+    return {
+        hook: [(key, offer) for key, offer in offers if plugins.healthy(key)]
+        for hook, offers in offered.items()
+    }
 
 
 def _collision(key: str, names: list[str], taken: Mapping[str, str]) -> str | None:
@@ -176,42 +173,22 @@ def _collision(key: str, names: list[str], taken: Mapping[str, str]) -> str | No
     return None
 
 
-def _names(offer: object) -> list[str]:
-    """Every name that an offer takes, with the kind of name before it."""
-    match offer:
-        case Tool():
-            return [f"tool {name}" for name in offer.names]
-        case ProviderSpec():
-            return [f"provider {offer.facts.slug}"]
-        case RouteGroup():
-            paths = [f"route {route.method} {route.path}" for route in offer.routes]
-            paths += [f"socket {socket.path}" for socket in offer.sockets]
-            return [_PARAMETER.sub("<>", path) for path in paths]
-        case BackendSpec():
-            return [f"backend {offer.port} {offer.name}"]
-        case DialectSpec() | SecuritySystem() | SchemaSpec() | ServiceSpec():
-            kind = type(offer).__name__.removesuffix("Spec").lower()
-            return [f"{kind} {offer.name}"]
-        case _:
-            return []
+def _backends(standing: Offered) -> Backends:
+    return Backends(tuple(offer for _, offer in standing["register_backend"]))
 
 
-def _backends(standing: list[Offer]) -> Backends:
-    return Backends(tuple(o for _, o in standing if isinstance(o, BackendSpec)))
-
-
-def _compiled(security: SecuritySystems, standing: list[Offer]) -> Registry:
-    offers = [offer for _, offer in standing]
-    tools = [o for o in offers if isinstance(o, Tool)]
+def _compiled(
+    security: SecuritySystems, standing: Offered, tools: Sequence[Tool]
+) -> Registry:
     return Registry(
         security=security,
         backends=_backends(standing),
         tools={tool.spec.name: tool for tool in tools},
-        providers={o.facts.slug: o for o in offers if isinstance(o, ProviderSpec)},
-        dialects={o.name: o for o in offers if isinstance(o, DialectSpec)},
-        schemas=tuple((k, o) for k, o in standing if isinstance(o, SchemaSpec)),
-        services=tuple((k, o) for k, o in standing if isinstance(o, ServiceSpec)),
-        routes=tuple((k, o) for k, o in standing if isinstance(o, RouteGroup)),
-        observers=tuple((k, o) for k, o in standing if isinstance(o, Observer)),
-        _by_any_name={name: tool for tool in tools for name in tool.names},
+        providers={o.facts.slug: o for _, o in standing["register_provider"]},
+        dialects={o.name: o for _, o in standing["register_dialect"]},
+        schemas=tuple(standing["register_schema"]),
+        services=tuple(standing["register_service"]),
+        routes=tuple(standing["register_routes"]),
+        observers=tuple(standing["register_observer"]),
+        _by_any_name={name: tool for tool in tools for name in tool.spec.names},
     )

@@ -63,6 +63,11 @@ class ToolSpec:
     timeout: float = 120.0
     aliases: tuple[str, ...] = ()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its name and its aliases."""
+        return (self.name, *self.aliases)
+
 
 @dataclass(frozen=True, slots=True)
 class SchemaSpec:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import pluggy
 from agenthost_toml.suggest import did_you_mean
@@ -23,20 +24,46 @@ from .specs import CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
 
 MOST_ITEMS = 10_000
 
-OFFERS: Mapping[str, type] = {
-    "security_system": SecuritySystem,
-    "register_routes": RouteGroup,
-    "register_backend": BackendSpec,
-    "register_tool": ToolSpec,
-    "register_provider": ProviderSpec,
-    "register_dialect": DialectSpec,
-    "register_service": ServiceSpec,
-    "register_observer": Observer,
-    "register_command": CommandSpec,
-    "register_schema": SchemaSpec,
+_PARAMETER = re.compile(r"<[^>]*>")
+
+
+def _served(group: RouteGroup) -> list[str]:
+    paths = [f"route {route.method} {route.path}" for route in group.routes]
+    paths += [f"socket {socket.path}" for socket in group.sockets]
+    # A path is the same whatever its parameters are called.
+    return [_PARAMETER.sub("<>", path) for path in paths]
+
+
+class Offers(NamedTuple):
+    """A row of the hook table.
+
+    ``type`` is what the hook offers, ``names`` gives the names that one of it takes,
+    each after its kind. A hook with ``one`` is answered by one or None, where
+    ``or_more`` also by a tuple.
+    """
+
+    type: type
+    names: Callable[[Any], Iterable[str]] = lambda _: ()
+    one: bool = False
+    or_more: bool = False
+
+
+OFFERS: Mapping[str, Offers] = {
+    "security_system": Offers(
+        SecuritySystem, lambda o: [f"securitysystem {o.name}"], one=True
+    ),
+    "register_backend": Offers(BackendSpec, lambda o: [f"backend {o.port} {o.name}"]),
+    "register_schema": Offers(
+        SchemaSpec, lambda o: [f"schema {o.name}"], one=True, or_more=True
+    ),
+    "register_dialect": Offers(DialectSpec, lambda o: [f"dialect {o.name}"]),
+    "register_provider": Offers(ProviderSpec, lambda o: [f"provider {o.facts.slug}"]),
+    "register_tool": Offers(ToolSpec, lambda o: [f"tool {name}" for name in o.names]),
+    "register_service": Offers(ServiceSpec, lambda o: [f"service {o.name}"]),
+    "register_observer": Offers(Observer),
+    "register_routes": Offers(RouteGroup, _served),
+    "register_command": Offers(CommandSpec),
 }
-ONE = frozenset({"security_system", "register_schema"})
-OR_MORE = frozenset({"register_schema"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +130,11 @@ def offered(hook: str, implementation: Implementation, *arguments: object) -> li
         PluginError: The answer is a coroutine or of a wrong type.
         BaseException: Whatever the implementation raises.
     """
-    answer, wanted = implementation(*arguments), OFFERS[hook]
+    answer, (wanted, _, one, or_more) = implementation(*arguments), OFFERS[hook]
     if inspect.iscoroutine(answer):
         answer.close()
         raise PluginError(f"{hook} returned a coroutine; hooks are plain functions")
-    if hook in ONE and not (hook in OR_MORE and isinstance(answer, tuple)):
+    if one and not (or_more and isinstance(answer, tuple)):
         answer = () if answer is None else (answer,)
     if not isinstance(answer, Iterable) or isinstance(answer, str | bytes | Mapping):
         raise PluginError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from uuid import uuid4
@@ -38,7 +39,6 @@ from .work import Work
 if TYPE_CHECKING:
     from ..agents import Agent
     from ..daemon import Daemon
-    from ..ports import Condensed
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -89,8 +89,6 @@ class Turns:
         agent: Agent,
         message: Message,
         options: TurnOptions = ...,
-        *,
-        watch: Literal[False] = ...,
     ) -> Turn: ...
 
     @overload
@@ -201,15 +199,17 @@ class Turns:
         agent = self._daemon.agents.find(reference)
         caller = self._live.get(context.turn_id or "")
         turn = self.start(context, agent, user_message(message))
-        if not isinstance(caller, Turn) or caller.slot is None:
-            return await self._asked(turn)
-        caller.asked.append(turn)
-        try:
-            # While it waits, the caller's slot is for others and its clock stands.
-            async with caller.slot.aside():
-                return await self._asked(turn)
-        finally:
-            caller.asked.remove(turn)
+        async with AsyncExitStack() as waiting:
+            if isinstance(caller, Turn) and caller.slot is not None:
+                caller.asked.append(turn)
+                waiting.callback(caller.asked.remove, turn)
+                # While it waits, its slot is for others and its clock stands.
+                await waiting.enter_async_context(caller.slot.aside())
+            try:
+                return (await turn.result()).text
+            except asyncio.CancelledError:
+                turn.cancel("the caller was stopped")
+                raise
 
     async def stop(self, agent: Agent, reason: str, session_id: str = "") -> int:
         """End what runs in a session, the agent's own by default; what waits goes on.
@@ -223,24 +223,8 @@ class Turns:
 
     async def stop_all(self, agent_id: str, reason: str) -> int:
         """End all that runs or waits for an agent, and wait until it is closed."""
-        return await self._stop(self._of(agent_id), reason)
-
-    async def compact(self, agent: Agent) -> Condensed:
-        """Compact the agent's session inside its mailbox, when it is long enough.
-
-        Raises:
-            Cancelled: It was stopped.
-        """
-
-        async def work(session_id: str) -> Condensed:
-            session = await self._daemon.sessions.get(session_id)
-            target = self._daemon.agents.target_of(agent)
-            self._warm.forget(session.id)
-            view = AgentView(agent.id, agent.name, agent.manifest, session.id)
-            context = Context(self._daemon, OPERATOR, agent=view)
-            return await self._daemon.compaction.by_count(session, target, context)
-
-        return await self._apart(agent, work)
+        own = [work for work in self._live.values() if work.agent.id == agent_id]
+        return await self._stop(own, reason)
 
     async def reset(self, agent: Agent) -> Agent:
         """Give the agent an empty session; what runs or waits in its old is stopped.
@@ -255,11 +239,51 @@ class Turns:
             now = self._daemon.agents.get(agent.id)
             if session_id != old:
                 return now
-            self._warm.forget(old)
             return await self._daemon.agents.new_session(now)
 
         # Sealed: neither a stop nor another reset ends one that waits its turn.
-        return await self._apart(agent, switch, sealed=True)
+        return await self.apart(agent, switch, sealed=True)
+
+    async def apart(
+        self, agent: Agent, do: Callable[[str], Awaitable[T]], *, sealed: bool = False
+    ) -> T:
+        """Do something else than a turn inside the agent's mailbox.
+
+        It is drained, and unless it is sealed stopped, as a turn is; who asked for it
+        may leave.
+
+        Args:
+            agent: Whose mailbox it is.
+            do: Called with the id of the session, which the next turn reads anew.
+            sealed: Nothing stops it.
+
+        Raises:
+            Cancelled: It was stopped.
+        """
+        work_id = str(uuid4())
+        work = Work(
+            work_id, self._inside(Context(self._daemon, OPERATOR), agent, work_id)
+        )
+        work.sealed = sealed
+
+        async def inside() -> T:
+            while True:
+                async with self._mailboxes.hold(work.agent.session_id, work):
+                    if not self._moved(work):
+                        work.runs = True
+                        self._warm.forget(work.agent.session_id)
+                        return await do(work.agent.session_id)
+                self._move(work)
+
+        task = self._begin(work, inside())
+        # Whoever asked may be gone when it fails: then nobody else looks at it.
+        task.add_done_callback(lambda each: each.cancelled() or each.exception())
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if work.cancelled_for is None:
+                raise
+            raise work.stopped() from None
 
     async def set_thinking(self, session_id: str, *, on: bool) -> None:
         """Switch extended thinking, from the session's next turn on."""
@@ -296,51 +320,12 @@ class Turns:
         if isinstance(work, Turn):
             work.fail(work.stopped())
 
-    async def _apart(
-        self, agent: Agent, do: Callable[[str], Awaitable[T]], *, sealed: bool = False
-    ) -> T:
-        """Do something else than a turn inside the agent's mailbox.
-
-        It is drained, and unless it is sealed stopped, as a turn is; who asked for it
-        may leave.
-        """
-        work_id = str(uuid4())
-        work = Work(
-            work_id, self._inside(Context(self._daemon, OPERATOR), agent, work_id)
-        )
-        work.sealed = sealed
-
-        async def inside() -> T:
-            while True:
-                async with self._mailboxes.hold(work.agent.session_id, work):
-                    if not self._moved(work):
-                        work.runs = True
-                        return await do(work.agent.session_id)
-                self._move(work)
-
-        task = self._begin(work, inside())
-        # Whoever asked may be gone when it fails: then nobody else looks at it.
-        task.add_done_callback(lambda each: each.cancelled() or each.exception())
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if work.cancelled_for is None:
-                raise
-            raise work.stopped() from None
-
     async def _stop(self, works: Sequence[Work], reason: str) -> int:
         stopped = [work for work in works if work.cancel(reason)]
         tasks = [work.task for work in works if work.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=STOP_PATIENCE)
         return len(stopped)
-
-    async def _asked(self, turn: Turn) -> str:
-        try:
-            return (await turn.result()).text
-        except asyncio.CancelledError:
-            turn.cancel("the caller was stopped")
-            raise
 
     def _check_room(self, context: Context, agent: Agent, session_id: str) -> None:
         limit = self._daemon.config.turns.max_concurrent
@@ -486,9 +471,6 @@ class Turns:
         if not isinstance(live, Turn) or live.ended or live.agent.id != agent.id:
             return None
         return live
-
-    def _of(self, agent_id: str) -> list[Work]:
-        return [work for work in self._live.values() if work.agent.id == agent_id]
 
 
 def _check_digest(options: TurnOptions, digest: str | None) -> None:

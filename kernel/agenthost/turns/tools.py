@@ -31,7 +31,7 @@ from .calls import Pace
 
 if TYPE_CHECKING:
     from ..manifest import Manifest
-    from ..plugins.registry import Registry, Tool
+    from ..plugins.registry import Registry
 
 log = logging.getLogger(__name__)
 
@@ -81,11 +81,8 @@ class Toolbox:
 
     def repeatable(self, name: str) -> bool:
         """Tell whether calling the tool twice is the same as once."""
-        try:
-            spec = self._registry.tool(name).spec
-        except NotFound:
-            return True
-        return spec.idempotent or spec.effect is Effect.READ
+        spec = self._spec(name)
+        return spec is None or spec.idempotent or spec.effect is Effect.READ
 
     async def run(
         self, context: Context, calls: Sequence[ToolUse], before_effect: BeforeEffect
@@ -123,10 +120,8 @@ class Toolbox:
         return groups
 
     def _reads(self, name: str) -> bool:
-        try:
-            return self._registry.tool(name).spec.effect is Effect.READ
-        except NotFound:
-            return True
+        spec = self._spec(name)
+        return spec is None or spec.effect is Effect.READ
 
     async def _one(
         self, context: Context, call: ToolUse, before_effect: BeforeEffect
@@ -201,24 +196,28 @@ class Toolbox:
         advice = AGAIN_IS_FINE if self.repeatable(call.name) else UNKNOWN
         return replace(_failed(call, f"{problem}. {advice}"), known=False)
 
-    def _allowed(self, context: Context, name: str) -> Tool:
+    def _spec(self, name: str) -> ToolSpec | None:
         try:
-            tool = self._registry.tool(name)
+            return self._registry.tool(name).spec
         except NotFound:
+            return None
+
+    def _allowed(self, context: Context, name: str) -> ToolSpec:
+        spec = self._spec(name)
+        if spec is None:
             hint = did_you_mean(name, self._registry.tools)
-            raise InvalidInput("tool", f"there is no tool {name!r}{hint}") from None
+            raise InvalidInput("tool", f"there is no tool {name!r}{hint}")
         grants = context.principal.grants
-        granted = (n for n in tool.names if grants and grants.allow("tool", n))
-        authorize(context.principal, "tool", next(granted, tool.spec.name))
-        return tool
+        granted = (n for n in spec.names if grants and grants.allow("tool", n))
+        authorize(context.principal, "tool", next(granted, spec.name))
+        return spec
 
     async def _call(
         self, context: Context, call: ToolUse, before_effect: BeforeEffect
     ) -> tuple[str, bool]:
         if call.malformed:
             raise InvalidInput("", call.malformed)
-        tool = self._allowed(context, call.name)
-        spec = tool.spec
+        spec = self._allowed(context, call.name)
         arguments = validated(spec, call)
         self._keep_pace(context)
         if self._guards.filled(Guard.TOOL_CALL):
@@ -226,7 +225,8 @@ class Toolbox:
             self._guards.check(Guard.TOOL_CALL, case)
         if spec.effect is not Effect.READ:
             await before_effect(call)
-        with context.daemon.plugins.charges.timed(tool.plugin):
+        plugin = self._registry.tool(call.name).plugin
+        with context.daemon.plugins.charges.timed(plugin):
             async with asyncio.timeout(spec.timeout):
                 result = await spec.call(context, arguments)
         return result.text, result.is_error

@@ -121,7 +121,7 @@ class Turn(Work):
         self.offset = 0
         self._last: Done | Failed | None = None
         self._watchers: list[Watcher] = []
-        self._waiting: list[asyncio.Future[None]] = []
+        self._over = asyncio.Event()
 
     @property
     def watched(self) -> bool:
@@ -168,13 +168,11 @@ class Turn(Work):
             Interrupted: The daemon ended before it.
             AgentHostError: What it failed with.
         """
-        while self._last is None:
-            waiting = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiting)
-            await waiting
-        if isinstance(self._last, Failed):
-            raise self._last.error
-        return self._last.result
+        await self._over.wait()
+        result, error = self.ending()
+        if result is None:
+            raise error or self.stopped()
+        return result
 
     def expire(self) -> None:
         """End it: it has run as long as it may."""
@@ -227,7 +225,4 @@ class Turn(Work):
         self._last = last
         self.emit(last)
         self._watchers.clear()
-        for waiting in self._waiting:
-            if not waiting.done():
-                waiting.set_result(None)
-        self._waiting.clear()
+        self._over.set()

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .errors import CommandError
+
+if TYPE_CHECKING:
+    from agenthost import Daemon
 
 DAEMON_FILE = "daemon.json"
 ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - asked, not bound
@@ -48,6 +53,24 @@ def running_daemon(home: Path) -> RunningDaemon:
             f"{home / DAEMON_FILE} cannot be read; is it the daemon's own file?"
         ) from error
     return RunningDaemon(found.pid, ANY_ADDRESS.get(host, host), found.port)
+
+
+def announce(home: Path, daemon: Daemon) -> Callable[[], None]:
+    """Write down which daemon serves on a home, for :func:`running_daemon`.
+
+    Returns:
+        A function that takes it back.
+    """
+    facts = {
+        "pid": os.getpid(),
+        "listen_addr": daemon.address,
+        "started_at": daemon.clock.time(),
+        "version": daemon.version,
+    }
+    path = home / DAEMON_FILE
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(facts), encoding="utf-8")
+    return partial(path.unlink, missing_ok=True)
 
 
 class NoDaemon(CommandError):

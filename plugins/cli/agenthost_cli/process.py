@@ -8,13 +8,14 @@ import logging
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from agenthost import AgentHostError, ConfigError, Conflict, Daemon, describe
 
 from .blame import files_of, frames_of_traceback, owner, places_of, shown
 from .caution import look_back
+from .home import announce
 from .incidents import Incidents
 from .signals import FAILED_END, Signals
 from .watchdog import Watchdog
@@ -37,7 +38,9 @@ class Process:
     """
 
     def __init__(self, home: Path, settled: Callable[[], None]) -> None:
+        self._home = home
         self._settled = settled
+        self._announced = ExitStack()
         self._incidents = Incidents(home)
         caution = look_back(self._incidents, home / DUMP_FILE)
         self._daemon = Daemon(home, left_out=caution.left_out)
@@ -96,6 +99,7 @@ class Process:
         daemon = self._daemon
         try:
             await daemon.start()
+            self._announced.callback(announce(self._home, daemon))
         except AgentHostError as error:
             if isinstance(error, ConfigError | Conflict):
                 self._incidents.note("refused")
@@ -150,6 +154,7 @@ class Process:
         return ending.done() and not ending.cancelled() and not ending.exception()
 
     async def _end(self) -> None:
+        self._announced.close()
         await self._daemon.stop()
         rest = asyncio.all_tasks() - {asyncio.current_task()}
         for task in rest:

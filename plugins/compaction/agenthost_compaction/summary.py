@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from agenthost import (
+    OPERATOR,
+    Agent,
     AgentHostError,
+    AgentView,
     Answered,
     ChatRequest,
     Condensed,
@@ -66,14 +69,25 @@ class SummaryCompaction:
             log.warning("session %s not compacted: %s", session.id, error.message)
             return False
 
-    async def by_count(
-        self, session: Session, target: Target, context: Context
-    ) -> Condensed:
-        """Compact when there are more messages than the threshold."""
-        count = session.next_seq - session.first_seq
-        if count <= self._daemon.config.compaction.threshold_messages:
-            return Condensed(summarised=0, kept=count)
-        return await self._condense(session, target, context)
+    async def of_agent(self, agent: Agent) -> Condensed:
+        """Compact an agent's own session, when it has more messages than the threshold.
+
+        Raises:
+            Cancelled: It was stopped.
+        """
+        daemon = self._daemon
+
+        async def work(session_id: str) -> Condensed:
+            session = await daemon.sessions.get(session_id)
+            target = daemon.agents.target_of(agent)
+            count = session.next_seq - session.first_seq
+            if count <= daemon.config.compaction.threshold_messages:
+                return Condensed(summarised=0, kept=count)
+            view = AgentView(agent.id, agent.name, agent.manifest, session.id)
+            context = Context(daemon, OPERATOR, agent=view)
+            return await self._condense(session, target, context)
+
+        return await daemon.turns.apart(agent, work)
 
     async def _condense(
         self, session: Session, target: Target, context: Context

@@ -15,7 +15,7 @@ async def _new(call: Call, agent: Agent, _: str) -> str:
 
 
 async def _compact(call: Call, agent: Agent, _: str) -> str:
-    outcome = await call.daemon.turns.compact(agent)
+    outcome = await call.daemon.compaction.of_agent(agent)
     if not outcome.summarised:
         return "The session is short; nothing to compact."
     return f"{outcome.summarised} messages summarized, {outcome.kept} kept."

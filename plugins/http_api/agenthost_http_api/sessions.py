@@ -65,7 +65,7 @@ async def reset_session(call: Call, agent_id: UUID) -> Answer:
 async def compact_session(call: Call, agent_id: UUID) -> Answer:
     """Let a summary stand for the older messages, when there are enough of them."""
     agent = call.daemon.agents.get(str(agent_id))
-    outcome = await call.daemon.turns.compact(agent)
+    outcome = await call.daemon.compaction.of_agent(agent)
     if outcome.summarised:
         return {
             "status": "compacted",

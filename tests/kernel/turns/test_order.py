@@ -183,7 +183,7 @@ async def test_a_shutdown_waits_for_a_compaction(
     agent, pause = compacting
     turns = agent.host.daemon.turns
     known = agent.host.daemon.agents.get(agent.id)
-    summary = asyncio.create_task(turns.compact(known))
+    summary = asyncio.create_task(agent.host.daemon.compaction.of_agent(known))
     await pause.reached.wait()
     draining = asyncio.create_task(turns.drain(20))
     await asyncio.sleep(0)
