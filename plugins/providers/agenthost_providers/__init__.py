@@ -7,7 +7,7 @@ from functools import partial
 
 from agenthost import CommandSpec, DialectSpec, hookimpl
 
-from .spoken import DIALECTS, make
+from .dialects.spoken import DIALECTS, make
 
 
 @hookimpl

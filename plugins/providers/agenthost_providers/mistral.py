@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .spoken import late
+from .dialects.spoken import late
 
 
 @hookimpl

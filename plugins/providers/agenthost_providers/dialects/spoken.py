@@ -23,7 +23,7 @@ DIALECTS: Mapping[str, str] = MappingProxyType(
         "replicate-predictions": "replicate:Replicate",
     }
 )
-"""Module and class under ``dialects/``."""
+"""Module and class of this package."""
 
 
 def make(name: str, quirks: Mapping[str, Any]) -> Dialect | Driver:
@@ -33,7 +33,7 @@ def make(name: str, quirks: Mapping[str, Any]) -> Dialect | Driver:
         InvalidInput: A quirk is not known, or its value is of another type.
     """
     module, _, kind = DIALECTS[name].partition(":")
-    found = getattr(import_module(f".dialects.{module}", __package__), kind)
+    found = getattr(import_module(f".{module}", __package__), kind)
     made: Dialect | Driver = found.from_quirks(quirks)
     return made
 
