@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.anthropic_messages import AnthropicMessages
+from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer Anthropic."""
     facts = load_facts("anthropic")
-    yield ProviderSpec(facts, AnthropicMessages.from_quirks(facts.quirks))
+    yield ProviderSpec(facts, late("anthropic-messages", facts.quirks))

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.bedrock import Bedrock
+from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer AWS Bedrock."""
     facts = load_facts("bedrock")
-    yield ProviderSpec(facts, Bedrock.from_quirks(facts.quirks))
+    yield ProviderSpec(facts, late("bedrock-converse", facts.quirks))

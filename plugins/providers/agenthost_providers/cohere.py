@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.cohere import Cohere
+from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer Cohere."""
     facts = load_facts("cohere")
-    yield ProviderSpec(facts, Cohere.from_quirks(facts.quirks))
+    yield ProviderSpec(facts, late("cohere-v2", facts.quirks))

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.gemini import Gemini
+from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer Google Gemini."""
     facts = load_facts("gemini")
-    yield ProviderSpec(facts, Gemini.from_quirks(facts.quirks))
+    yield ProviderSpec(facts, late("gemini-generateContent", facts.quirks))

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.ollama import Ollama
+from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer Ollama."""
     facts = load_facts("ollama")
-    yield ProviderSpec(facts, Ollama.from_quirks(facts.quirks))
+    yield ProviderSpec(facts, late("ollama", facts.quirks))

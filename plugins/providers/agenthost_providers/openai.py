@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.openai_chat import OpenAIChat
-from .dialects.openai_responses import OpenAIResponses
+from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer OpenAI."""
     facts = load_facts("openai")
-    chat, responses = OpenAIChat.from_quirks(facts.quirks), OpenAIResponses()
-    yield ProviderSpec(facts, chat, {responses.name: responses})
+    responses = late("openai-responses", {})
+    yield ProviderSpec(
+        facts, late("openai-chat", facts.quirks), {responses.name: responses}
+    )

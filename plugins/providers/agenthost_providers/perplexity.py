@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.openai_responses import OpenAIResponses
+from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer Perplexity AI."""
     facts = load_facts("perplexity")
-    yield ProviderSpec(facts, OpenAIResponses.from_quirks(facts.quirks))
+    yield ProviderSpec(facts, late("openai-responses", facts.quirks))

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.replicate import Replicate
+from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer Replicate."""
     facts = load_facts("replicate")
-    yield ProviderSpec(facts, Replicate.from_quirks(facts.quirks))
+    yield ProviderSpec(facts, late("replicate-predictions", facts.quirks))

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.openai_chat import OpenAIChat
+from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer vLLM."""
     facts = load_facts("vllm")
-    yield ProviderSpec(facts, OpenAIChat.from_quirks(facts.quirks))
+    yield ProviderSpec(facts, late("openai-chat", facts.quirks))

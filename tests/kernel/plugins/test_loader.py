@@ -206,6 +206,27 @@ async def test_a_distribution_without_facts_is_an_unknown_one() -> None:
     assert plugins.healthy("tool:good")
 
 
+class CountingDistribution:
+    """Counts how often its metadata is read."""
+
+    version = "1.0"
+    reads = 0
+
+    @property
+    def name(self) -> str:
+        self.reads += 1
+        return "agenthost"
+
+
+async def test_the_metadata_of_a_distribution_is_read_once() -> None:
+    counting = CountingDistribution()
+    slugs = ("x", "y", "z")
+    await Plugins(
+        [FakeEntry(slug, "agenthost.tools", module, counting) for slug in slugs]
+    ).load(config())
+    assert counting.reads == 1
+
+
 async def test_what_is_left_out_is_not_imported_and_says_why() -> None:
     wild, good_one = entry("tool:wild", good), entry("tool:good", good)
     plugins = Plugins([wild, good_one])
