@@ -9,11 +9,10 @@ from agenthost_chat.chat import Message, Role, Usage
 from agenthost_chat.history import repaired
 
 from ..context import OPERATOR, AgentView, Context
-from ..errors import AgentHostError, Cancelled, Conflict, NotFound, PastFailure
-from ..record_port import Entry, TurnRecord, TurnState
+from ..errors import Cancelled, Conflict, NotFound, PastFailure
+from ..record_port import Conversation, Entry, TurnRecord, TurnState
 from .run import Run
 from .turn import Turn, TurnOptions, Watcher
-from .warm import Conversation
 
 if TYPE_CHECKING:
     from ..agents import Agent
@@ -62,10 +61,7 @@ class Past:
         question = spoken[0] if spoken else Message(Role.USER, ())
         turn = Turn(turn_id, context, question, TurnOptions(turn_id))
         turn.recall(spoken)
-        if record.state is TurnState.DONE:
-            turn.finish(record.result)
-        else:
-            turn.fail(_error_of(record), record.result)
+        _end(turn, record)
         return turn.watch(offset)
 
     async def replayed(self, turn: Turn, known: TurnRecord) -> bool:
@@ -75,10 +71,7 @@ class Past:
         if turn.watched:
             said = await self._daemon.journal.said(known.session_id, turn.id)
             turn.recall([entry.message for entry in said])
-        if known.state is TurnState.DONE:
-            turn.finish(known.result)
-        else:
-            turn.fail(_error_of(known), known.result)
+        _end(turn, known)
         return True
 
     async def resumed(self, turn: Turn) -> Run:
@@ -128,9 +121,13 @@ def _as_asked(messages: Sequence[Message]) -> list[Message]:
     return repaired(messages)
 
 
-def _error_of(record: TurnRecord) -> AgentHostError:
+def _end(turn: Turn, record: TurnRecord) -> None:
+    """Give a turn the end that was written down."""
+    if record.state is TurnState.DONE:
+        turn.finish(record.result)
+        return
+    cut_off = PastFailure("the turn was interrupted; resume it to go on", "interrupted")
+    error = record.error or cut_off
     if record.state is TurnState.CANCELLED:
-        return Cancelled("the turn was stopped")
-    if record.error is not None:
-        return record.error
-    return PastFailure("the turn was interrupted; resume it to go on", "interrupted")
+        error = Cancelled("the turn was stopped")
+    turn.fail(error, record.result)

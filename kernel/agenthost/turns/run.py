@@ -27,12 +27,19 @@ from agenthost_chat.history import UNKNOWN
 from ..context import AgentView
 from ..errors import AgentHostError, TurnFailed
 from ..model_port import Answered, Payer, Target
-from ..record_port import CallState, Outcome, Spent, Step, TurnRecord, TurnState
+from ..record_port import (
+    CallState,
+    Conversation,
+    Outcome,
+    Spent,
+    Step,
+    TurnRecord,
+    TurnState,
+)
 from .calls import unlike
 from .events import Thinking, ToolEnd, ToolStart, TurnResult
 from .prompt import system_prompt
 from .turn import Turn
-from .warm import Conversation
 
 if TYPE_CHECKING:
     from ..daemon import Daemon
