@@ -446,7 +446,7 @@ class Turns:
         self, turn: Turn, run: Run | None, error: AgentHostError, state: TurnState
     ) -> None:
         """Close a turn that has no answer; from here on it cannot be stopped."""
-        turn.seal()
+        turn.sealed = True
         result = NOTHING
         if run is not None:
             result = run.progress.result(turn.saying)

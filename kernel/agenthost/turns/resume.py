@@ -10,7 +10,7 @@ from agenthost_chat.history import repaired
 
 from ..context import OPERATOR, AgentView, Context
 from ..errors import Cancelled, Conflict, NotFound, PastFailure
-from ..record_port import Conversation, Entry, TurnRecord, TurnState
+from ..record_port import Conversation, TurnRecord, TurnState
 from .run import Run
 from .turn import Turn, TurnOptions, Watcher
 
@@ -85,7 +85,9 @@ class Past:
         own = [index for index, e in enumerate(entries) if e.turn_id == turn.id]
         if not own:
             raise Conflict(GONE)
-        head = [e for e in entries[: own[-1] + 1] if not _broken(e, turn)]
+        # The message it was cut off in is said anew.
+        until = entries[: own[-1] + 1]
+        head = [e for e in until if not (e.partial and e.turn_id == turn.id)]
         last = entries[own[-1]]
         behind = None if last is entries[-1] else last.place
         messages = _as_asked([entry.message for entry in head])
@@ -107,11 +109,6 @@ class Past:
         run.progress.cost = before.cost_micro_usd
         if turn.options.max_cost_micro_usd is not None:
             turn.context.pools[-1].used += before.cost_micro_usd
-
-
-def _broken(entry: Entry, turn: Turn) -> bool:
-    """Whether the turn was cut off in this message: it is said anew."""
-    return entry.partial and entry.turn_id == turn.id
 
 
 def _as_asked(messages: Sequence[Message]) -> list[Message]:
