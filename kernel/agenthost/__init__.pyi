@@ -146,6 +146,7 @@ from .providers import ProviderFacts as ProviderFacts
 from .providers import ProviderSpec as ProviderSpec
 from .record_port import AgentRows as AgentRows
 from .record_port import CallState as CallState
+from .record_port import Conversation as Conversation
 from .record_port import Entry as Entry
 from .record_port import Journal as Journal
 from .record_port import Ledger as Ledger
@@ -187,5 +188,4 @@ from .turns.events import TurnResult as TurnResult
 from .turns.turn import Turn as Turn
 from .turns.turn import TurnOptions as TurnOptions
 from .turns.turn import Watcher as Watcher
-from .turns.warm import Conversation as Conversation
 from .version import __version__ as __version__

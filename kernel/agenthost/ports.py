@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .observe import Observers
     from .plugins.specs import Event
     from .providers import Exchange
+    from .record_port import Conversation
     from .routes import RouteGroup
-    from .turns.warm import Conversation
 
 T = TypeVar("T")
 P = ParamSpec("P")

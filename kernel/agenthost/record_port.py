@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from agenthost_chat.chat import Json, Message, ToolOutput, Usage
+from agenthost_chat.history import estimate_tokens
 
 if TYPE_CHECKING:
     from .agents import Agent
@@ -42,6 +43,22 @@ class Session:
     next_seq: int
     summary: Message | None
     created_at: float
+
+
+class Conversation:
+    """A session and what is said in it; ``tokens`` estimates its size."""
+
+    __slots__ = ("messages", "session", "tokens")
+
+    def __init__(self, session: Session, messages: list[Message]) -> None:
+        self.session = session
+        self.messages = messages
+        self.tokens = estimate_tokens(messages)
+
+    def add(self, message: Message) -> None:
+        """Go on with a message, the session's next."""
+        self.messages.append(message)
+        self.tokens += estimate_tokens((message,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +249,18 @@ class Sessions(Protocol):
 
     async def get(self, session_id: str) -> Session:
         """Read a session's row, or raise NotFound."""
+
+    def take(self, session_id: str) -> Conversation | None:
+        """Hand what is still known of a conversation to the turn that has its mailbox.
+
+        None when it is to be read.
+        """
+
+    def give_back(self, session_id: str, known: Conversation | None) -> None:
+        """Take it as the turn left it; None when the turn cannot tell."""
+
+    def forget(self, session_id: str) -> None:
+        """Something else changes the session: read it anew, also after this turn."""
 
     async def of_agent(self, agent_id: str) -> Session:
         """Read the row of an agent's own session, or raise NotFound."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from typing import Any, TypeVar, cast
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
 from ..errors import AgentHostError, PluginError, Unavailable
 
@@ -17,43 +16,60 @@ T = TypeVar("T")
 SLOW = 1.0
 
 
-async def guarded(name: str, call: Callable[[], T], budget: float) -> T:
-    """Run a call in a thread of its own, for at most ``budget`` seconds.
+async def guarded_each(
+    calls: Sequence[tuple[str, Callable[[], T]]], budget: float
+) -> list[tuple[T | None, str | None]]:
+    """Run calls one after another in a thread, each for at most ``budget`` seconds.
 
-    One that overruns is left behind with its thread, since Python cannot end it.
+    A call that overruns is left behind with its thread, since Python cannot end it,
+    and the rest runs in another.
 
     Args:
-        name: What it is called in the log and in the reason.
-        call: Code of a plugin; it may raise anything.
-        budget: Seconds after which it is given up.
+        calls: What is called, by its name for the log and the reason; functions of
+            plugins may raise anything.
+        budget: Seconds after which a call is given up.
 
-    Raises:
-        PluginError: It raised, which the message says as one line, or was given up.
+    Returns:
+        What each gave, or None and the reason why it gave nothing.
     """
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[tuple[Any, str | None]] = loop.create_future()
+    ends = [loop.create_future() for _ in calls]
+    # Threads share it, so that what ends long after it was given up repeats nothing.
+    left = iter([(call, end) for (_, call), end in zip(calls, ends, strict=True)])
 
-    def run() -> None:
-        value, reason = None, None
-        try:
-            value = call()
-        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-            reason = describe(error)
-        # What ends long after it was given up may find no loop.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(done.set_result, (value, reason))
+    def work() -> None:
+        for call, end in left:
+            try:
+                outcome: tuple[T | None, str | None] = call(), None
+            except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+                outcome = None, describe(error)
+            if end.cancelled() or loop.is_closed():
+                return
+            loop.call_soon_threadsafe(_tell, end, outcome)
 
-    threading.Thread(target=run, name=name, daemon=True).start()
-    await asyncio.wait({done}, timeout=min(SLOW, budget))
-    if not done.done() and budget > SLOW:
+    for number, (name, _) in enumerate(calls):
+        if number == 0 or ends[number - 1].cancelled():
+            threading.Thread(target=work, name=name, daemon=True).start()
+        await _wait(name, ends[number], budget)
+    return [
+        (None, f"{name} took longer than {budget:g} s")
+        if end.cancelled()
+        else end.result()
+        for (name, _), end in zip(calls, ends, strict=True)
+    ]
+
+
+async def _wait(name: str, end: asyncio.Future[Any], budget: float) -> None:
+    await asyncio.wait({end}, timeout=min(SLOW, budget))
+    if not end.done() and budget > SLOW:
         _log.warning("%s has been running for %g s", name, SLOW)
-        await asyncio.wait({done}, timeout=budget - SLOW)
-    if not done.done():
-        raise PluginError(f"{name} took longer than {budget:g} s")
-    value, reason = done.result()
-    if reason is not None:
-        raise PluginError(reason)
-    return cast("T", value)
+        await asyncio.wait({end}, timeout=budget - SLOW)
+    end.cancel()
+
+
+def _tell(end: asyncio.Future[T], outcome: T) -> None:
+    if not end.done():
+        end.set_result(outcome)
 
 
 async def within(seconds: float, what: str, doing: Awaitable[T]) -> T:

@@ -9,9 +9,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ..config_model import Config
-from ..errors import PluginError
 from ..ports import NOTHING
-from .calls import guarded
+from .calls import guarded_each
 from .charges import Charges
 from .discovery import Entry, PluginState, Status, find_plugins, installed_entries
 from .selection import select
@@ -126,13 +125,12 @@ class Plugins:
         Returns:
             The values of those that did not fail, each with its plugin's key.
         """
+        named = [(f"{k} {what}", self.charges.timed(k)(call)) for k, call in calls]
         values = []
-        for key, call in calls:
-            timed = self.charges.timed(key)(call)
-            try:
-                value = await guarded(f"{key} {what}", timed, self._budget)
-            except PluginError as error:
-                self.fail(key, error.message)
-            else:
+        outcomes = await guarded_each(named, self._budget)
+        for (key, _), (value, reason) in zip(calls, outcomes, strict=True):
+            if reason is not None:
+                self.fail(key, reason)
+            elif value is not None:
                 values.append((key, value))
         return values

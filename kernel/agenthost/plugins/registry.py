@@ -163,13 +163,11 @@ def _settled(plugins: Plugins, offered: Offered) -> Offered:
 
 
 def _collision(key: str, names: list[str], taken: Mapping[str, str]) -> str | None:
-    seen: set[str] = set()
-    for name in names:
+    for place, name in enumerate(names):
         if name in taken:
             return f"{key} offers {name}, which {taken[name]} has taken"
-        if name in seen:
+        if name in names[:place]:
             return f"{key} offers {name} twice"
-        seen.add(name)
     return None
 
 

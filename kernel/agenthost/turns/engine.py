@@ -25,7 +25,7 @@ from ..errors import (
     Unavailable,
 )
 from ..model_port import Pool
-from ..record_port import TurnRecord, TurnState
+from ..record_port import Conversation, TurnRecord, TurnState
 from .events import NOTHING
 from .mailbox import Mailboxes
 from .resume import Past
@@ -33,7 +33,6 @@ from .run import Run
 from .slots import Slot
 from .turn import NO_OPTIONS, Turn, TurnOptions, Watcher
 from .waits import ring
-from .warm import Conversation, WarmSessions
 from .work import Work
 
 if TYPE_CHECKING:
@@ -72,7 +71,6 @@ class Turns:
         self._mailboxes = Mailboxes()
         self._places = asyncio.Semaphore(daemon.config.turns.max_concurrent)
         self._live: dict[str, Work] = {}
-        self._warm = WarmSessions()
         self._past = Past(daemon)
         self._draining = False
         self._listeners: list[Callable[[Turn], None]] = []
@@ -271,7 +269,7 @@ class Turns:
                 async with self._mailboxes.hold(work.agent.session_id, work):
                     if not self._moved(work):
                         work.runs = True
-                        self._warm.forget(work.agent.session_id)
+                        self._daemon.sessions.forget(work.agent.session_id)
                         return await do(work.agent.session_id)
                 self._move(work)
 
@@ -284,11 +282,6 @@ class Turns:
             if work.cancelled_for is None:
                 raise
             raise work.stopped() from None
-
-    async def set_thinking(self, session_id: str, *, on: bool) -> None:
-        """Switch extended thinking, from the session's next turn on."""
-        await self._daemon.sessions.set_thinking(session_id, on=on)
-        self._warm.forget(session_id)
 
     def refuse_new(self) -> None:
         """From now on start nothing: the daemon is draining."""
@@ -397,12 +390,12 @@ class Turns:
                 turn.runs = True
                 for tell in self._listeners:
                     tell(turn)
-                warm = self._warm.take(session_id)
+                warm = self._daemon.sessions.take(session_id)
                 left = None
                 try:
                     left = await self._conduct(turn, warm)
                 finally:
-                    self._warm.give_back(session_id, left)
+                    self._daemon.sessions.give_back(session_id, left)
         return True
 
     async def _conduct(
@@ -453,7 +446,7 @@ class Turns:
         self, turn: Turn, run: Run | None, error: AgentHostError, state: TurnState
     ) -> None:
         """Close a turn that has no answer; from here on it cannot be stopped."""
-        turn.seal()
+        turn.sealed = True
         result = NOTHING
         if run is not None:
             result = run.progress.result(turn.saying)

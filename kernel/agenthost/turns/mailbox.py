@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import takewhile
 
 from ..errors import RateLimited
 from .work import Work
@@ -49,9 +50,5 @@ class Mailboxes:
 
     def ahead(self, session_id: str, work: Work | None = None) -> Sequence[Work]:
         """Who runs or waits in a session before ``work``; all when it is not there."""
-        found: list[Work] = []
-        for each, _ in self._queues.get(session_id, ()):
-            if each is work:
-                break
-            found.append(each)
-        return found
+        there = (each for each, _ in self._queues.get(session_id, ()))
+        return list(takewhile(lambda each: each is not work, there))

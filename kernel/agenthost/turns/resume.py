@@ -9,11 +9,10 @@ from agenthost_chat.chat import Message, Role, Usage
 from agenthost_chat.history import repaired
 
 from ..context import OPERATOR, AgentView, Context
-from ..errors import AgentHostError, Cancelled, Conflict, NotFound, PastFailure
-from ..record_port import Entry, TurnRecord, TurnState
+from ..errors import Cancelled, Conflict, NotFound, PastFailure
+from ..record_port import Conversation, TurnRecord, TurnState
 from .run import Run
 from .turn import Turn, TurnOptions, Watcher
-from .warm import Conversation
 
 if TYPE_CHECKING:
     from ..agents import Agent
@@ -62,10 +61,7 @@ class Past:
         question = spoken[0] if spoken else Message(Role.USER, ())
         turn = Turn(turn_id, context, question, TurnOptions(turn_id))
         turn.recall(spoken)
-        if record.state is TurnState.DONE:
-            turn.finish(record.result)
-        else:
-            turn.fail(_error_of(record), record.result)
+        _end(turn, record)
         return turn.watch(offset)
 
     async def replayed(self, turn: Turn, known: TurnRecord) -> bool:
@@ -75,10 +71,7 @@ class Past:
         if turn.watched:
             said = await self._daemon.journal.said(known.session_id, turn.id)
             turn.recall([entry.message for entry in said])
-        if known.state is TurnState.DONE:
-            turn.finish(known.result)
-        else:
-            turn.fail(_error_of(known), known.result)
+        _end(turn, known)
         return True
 
     async def resumed(self, turn: Turn) -> Run:
@@ -92,7 +85,9 @@ class Past:
         own = [index for index, e in enumerate(entries) if e.turn_id == turn.id]
         if not own:
             raise Conflict(GONE)
-        head = [e for e in entries[: own[-1] + 1] if not _broken(e, turn)]
+        # The message it was cut off in is said anew.
+        until = entries[: own[-1] + 1]
+        head = [e for e in until if not (e.partial and e.turn_id == turn.id)]
         last = entries[own[-1]]
         behind = None if last is entries[-1] else last.place
         messages = _as_asked([entry.message for entry in head])
@@ -116,11 +111,6 @@ class Past:
             turn.context.pools[-1].used += before.cost_micro_usd
 
 
-def _broken(entry: Entry, turn: Turn) -> bool:
-    """Whether the turn was cut off in this message: it is said anew."""
-    return entry.partial and entry.turn_id == turn.id
-
-
 def _as_asked(messages: Sequence[Message]) -> list[Message]:
     """Repair a history, but leave open the calls that it ends with."""
     if messages and messages[-1].tool_uses:
@@ -128,9 +118,13 @@ def _as_asked(messages: Sequence[Message]) -> list[Message]:
     return repaired(messages)
 
 
-def _error_of(record: TurnRecord) -> AgentHostError:
+def _end(turn: Turn, record: TurnRecord) -> None:
+    """Give a turn the end that was written down."""
+    if record.state is TurnState.DONE:
+        turn.finish(record.result)
+        return
+    cut_off = PastFailure("the turn was interrupted; resume it to go on", "interrupted")
+    error = record.error or cut_off
     if record.state is TurnState.CANCELLED:
-        return Cancelled("the turn was stopped")
-    if record.error is not None:
-        return record.error
-    return PastFailure("the turn was interrupted; resume it to go on", "interrupted")
+        error = Cancelled("the turn was stopped")
+    turn.fail(error, record.result)

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 from agenthost_chat.chat import (
     ChatRequest,
@@ -27,12 +27,19 @@ from agenthost_chat.history import UNKNOWN
 from ..context import AgentView
 from ..errors import AgentHostError, TurnFailed
 from ..model_port import Answered, Payer, Target
-from ..record_port import CallState, Outcome, Spent, Step, TurnRecord, TurnState
+from ..record_port import (
+    CallState,
+    Conversation,
+    Outcome,
+    Spent,
+    Step,
+    TurnRecord,
+    TurnState,
+)
 from .calls import unlike
 from .events import Thinking, ToolEnd, ToolStart, TurnResult
 from .prompt import system_prompt
 from .turn import Turn
-from .warm import Conversation
 
 if TYPE_CHECKING:
     from ..daemon import Daemon
@@ -42,17 +49,6 @@ TOGETHER = 0.05
 NOTHING_KNOWN: Mapping[str, Outcome] = MappingProxyType({})
 BROKEN_OFF = 16 * 1024
 """So many characters of an answer that broke off are kept."""
-
-
-class Facts(TypedDict, total=False):
-    """What a step may say besides its message, as :class:`Step` has it."""
-
-    unknown: frozenset[str]
-    opened: str
-    digest: str | None
-    reopened: bool
-    spent: Spent
-    closed: TurnRecord
 
 
 @dataclass
@@ -233,7 +229,7 @@ class Run:
         if not message.parts:
             message = Message(Role.ASSISTANT, (Text(""),))
         result = self.progress.result(message.text)
-        self.turn.seal()
+        self.turn.sealed = True
         self._spoke(message)
         closed = TurnRecord(TurnState.DONE, result)
         self._note(message, spent=spent, closed=closed)
@@ -304,8 +300,8 @@ class Run:
         budget = agent.manifest.thinking.budget_tokens
         return (budget or THINKING_BUDGET) if self.session.thinking else budget
 
-    def _note(self, message: Message | None = None, **facts: Unpack[Facts]) -> None:
-        """Make the next step."""
+    def _note(self, message: Message | None = None, **facts: Any) -> None:
+        """Make the next step; ``facts`` are further fields of :class:`Step`."""
         step = Step(
             session_id=self.session.id,
             turn_id=self.turn.id,

@@ -48,6 +48,10 @@ class Slot:
 
     async def _take(self) -> None:
         await self._free.acquire()
+        if self._taken or self._aside:
+            # Meanwhile another of its waits has begun, or has ended and taken one.
+            self._free.release()
+            return
         self._taken = True
         if self._left > 0:
             loop = asyncio.get_running_loop()

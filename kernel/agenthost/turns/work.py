@@ -25,6 +25,7 @@ class Work:
         self.cancelled_for: str | None = None
         self.ends_as = TurnState.FAILED
         self.sealed = False
+        """Its end is on its way to disk: it cannot be stopped now."""
         self.runs = False
         self.asked: list[Work] = []
         """The turns of other agents that it waits for."""
@@ -57,10 +58,6 @@ class Work:
         if self.task is not None:
             self.task.cancel()
         return True
-
-    def seal(self) -> None:
-        """Its end is on its way to disk: it cannot be stopped now."""
-        self.sealed = True
 
     def stopped(self) -> AgentHostError:
         """The error of something that was cancelled."""

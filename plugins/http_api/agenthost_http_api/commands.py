@@ -45,7 +45,7 @@ async def _usage(call: Call, agent: Agent, _: str) -> str:
 
 async def _think(call: Call, agent: Agent, _: str) -> str:
     session = await call.daemon.sessions.of_agent(agent.id)
-    await call.daemon.turns.set_thinking(session.id, on=not session.thinking)
+    await call.daemon.sessions.set_thinking(session.id, on=not session.thinking)
     return f"Extended thinking is now {'off' if session.thinking else 'on'}."
 
 

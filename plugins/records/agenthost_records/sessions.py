@@ -28,6 +28,7 @@ from .codec import digest_of, dump_parts, load_parts
 from .rows import entry, turn_record
 from .tables import agents, messages, sessions, tool_calls, turns
 from .usage import record
+from .warm import WarmSessions
 
 _BY_ID = select(sessions).where(sessions.c.id == bindparam("id"))
 SUPERSEDED = 2
@@ -167,11 +168,18 @@ def erase(connection: Connection, session_id: str) -> None:
 
 
 class SessionTable:
-    """Reads of sessions, and the writes that concern one as a whole."""
+    """Reads of sessions, and the writes that concern one as a whole.
+
+    ``take``, ``give_back`` and ``forget`` are those of what is kept in memory.
+    """
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        warm = WarmSessions()
+        self.take = warm.take
+        self.give_back = warm.give_back
+        self.forget = warm.forget
 
     async def get(self, session_id: str) -> Session:
         """Read a session's row.
@@ -242,6 +250,7 @@ class SessionTable:
         await self._store.write(
             lambda connection: connection.execute(switched).rowcount
         )
+        self.forget(session_id)
 
     async def compact(
         self, session: Session, first_seq: int, summary: Message, spent: Spent

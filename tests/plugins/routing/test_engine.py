@@ -134,7 +134,7 @@ async def test_the_manifest_and_the_switch_set_the_thinking_budget(
 ) -> None:
     agent = await daemon.agent(extra=manifest)
     known = daemon.daemon.agents.get(agent.id)
-    await daemon.daemon.turns.set_thinking(known.session_id, on=switched)
+    await daemon.daemon.sessions.set_thinking(known.session_id, on=switched)
     await agent.ask("ponder")
     assert daemon.model.requests[0].thinking_budget == budget
 

@@ -1,36 +1,17 @@
 """Conversations kept in memory between turns, so that a turn need not read them.
 
 A read costs two thread switches; ``make bench`` shows what is saved on a message. The
-mailbox makes it safe: only the turn that holds a session adds to it.
+session's mailbox makes it safe: only the turn that holds it adds to the session.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 
-from agenthost_chat.chat import Message
-from agenthost_chat.history import estimate_tokens
-
-from ..record_port import Session
+from agenthost import Conversation
 
 SESSIONS = 256
 TOKENS_PER_SESSION = 50_000
-
-
-class Conversation:
-    """A session and what is said in it; ``tokens`` estimates its size."""
-
-    __slots__ = ("messages", "session", "tokens")
-
-    def __init__(self, session: Session, messages: list[Message]) -> None:
-        self.session = session
-        self.messages = messages
-        self.tokens = estimate_tokens(messages)
-
-    def add(self, message: Message) -> None:
-        """Go on with a message, the session's next."""
-        self.messages.append(message)
-        self.tokens += estimate_tokens((message,))
 
 
 class WarmSessions:

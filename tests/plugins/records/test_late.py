@@ -1,0 +1,71 @@
+"""What a failing store did not take is written later, or before the next turn."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from agenthost import Step, Unavailable
+from agenthost_records import late
+from agenthost_records.late import LateSteps
+
+
+class Rows:
+    """A store that may be full."""
+
+    full = False
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+        self.came = asyncio.Event()
+
+    def write(self, step: Step) -> asyncio.Future[None]:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.full:
+            done.set_exception(Unavailable("full"))
+        else:
+            self.kept.append(step.turn_id)
+            self.came.set()
+            done.set_result(None)
+        return done
+
+
+async def test_a_late_step_is_written_before_its_sessions_next_turn() -> None:
+    rows = Rows()
+    steps = LateSteps(rows.write)
+    steps.keep(Step("s1", "t1", 0.0))
+    steps.keep(Step("s2", "t2", 0.0))
+    await steps.close("s1")
+    assert rows.kept == ["t1"]
+    await steps.close("s1")
+    assert rows.kept == ["t1"]
+    await steps.stop()
+
+
+async def test_a_session_does_not_go_on_while_its_step_cannot_be_written() -> None:
+    rows = Rows()
+    rows.full = True
+    steps = LateSteps(rows.write)
+    steps.keep(Step("s1", "t1", 0.0))
+    with pytest.raises(Unavailable):
+        await steps.close("s1")
+    rows.full = False
+    await steps.close("s1")
+    assert rows.kept == ["t1"]
+    await steps.stop()
+
+
+async def test_a_late_step_is_tried_again_until_it_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(late, "TRY_AFTER", 0.0)
+    rows = Rows()
+    steps = LateSteps(rows.write)
+    steps.keep(Step("s1", "t1", 0.0))
+    await asyncio.wait_for(rows.came.wait(), 10)
+    assert rows.kept == ["t1"]
+    before = asyncio.all_tasks()
+    rows.full = True
+    steps.keep(Step("s1", "t2", 0.0))
+    await steps.stop()
+    assert asyncio.all_tasks() == before
