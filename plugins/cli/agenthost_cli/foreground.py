@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import sys
@@ -12,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from .logs import set_up_logs
+from .memory import settle_memory
 from .process import Process
 
-COLLECT_AFTER = (10_000, 20, 50)
 LEAVE_SECONDS = 2.0
 
 
@@ -34,13 +33,6 @@ def run_daemon(home: Path) -> int:
     leaving = threading.Thread(target=_leave, args=(code,), daemon=True)
     leaving.start()
     return code
-
-
-def settle_memory() -> None:
-    """Keep the collector away from what stays: it costs a busy daemon a seventh."""
-    gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
-    gc.enable()
 
 
 def _leave(code: int) -> None:

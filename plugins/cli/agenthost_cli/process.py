@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import sys
 import time
@@ -17,12 +16,13 @@ from .blame import files_of, frames_of_traceback, owner, places_of, shown
 from .caution import look_back
 from .home import announce
 from .incidents import Incidents
+from .memory import Memory
 from .signals import FAILED_END, Signals
 from .watchdog import Watchdog
 
 STOP_SECONDS = 55.0
 REST_SECONDS = 1.0
-COLLECT_EVERY = 60.0
+LOOK_EVERY = 10.0
 START_FAILED = 1
 DUMP_FILE = "last_stack.txt"
 
@@ -118,13 +118,13 @@ class Process:
         _greet(daemon)
         self._settled()
         self._serving = True
+        memory = Memory()
         while not daemon.stop_requested.is_set():
             with suppress(TimeoutError):
-                async with asyncio.timeout(COLLECT_EVERY):
+                async with asyncio.timeout(LOOK_EVERY):
                     await daemon.stop_requested.wait()
-            # The collector runs rarely while turns do; what it left is taken here.
             if not daemon.turns.running:
-                gc.collect()
+                memory.give_back()
         return 0
 
     def _code(self) -> int:
