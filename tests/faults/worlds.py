@@ -91,5 +91,5 @@ def client(base_url: str) -> httpx.AsyncClient:
     """Make a client without a bound on its connections."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=4)
     return httpx.AsyncClient(
-        base_url=base_url, timeout=3 * PATIENCE, limits=limits, trust_env=False
+        base_url=base_url, timeout=6 * PATIENCE, limits=limits, trust_env=False
     )
