@@ -270,9 +270,9 @@ class Run:
             # A read rides with the step: it is asked anew if that is lost.
             if out.id in self._effects:
                 self._ended.append(outcome)
-            self.turn.emit(
-                ToolEnd(out.id, out.name, inputs[out.id], out.text, out.is_error)
-            )
+            if self.turn.watched:
+                end = ToolEnd(out.id, out.name, inputs[out.id], out.text, out.is_error)
+                self.turn.emit(end)
         self._ended = []
         outputs = tuple(outcomes[call.id].output for call in calls)
         unknown = frozenset(id_ for id_, each in outcomes.items() if not each.known)
