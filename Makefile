@@ -21,6 +21,7 @@ run: $(VENV)/.installed ## start the daemon in the foreground
 	@exec $(BIN)/agenthost start
 
 test: $(VENV)/.installed-dev ## run the quick tests
+	@$(COMPILE)
 	$(PYTEST) -m "not conformance and not faults" -n auto --dist worksteal
 
 check: $(VENV)/.installed-dev ## format, lint, types, borders, sizes, hook docs, changes

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ..egress.wire import Wire, always, answer
-from ..workers.running import children, tool_threads
+from ..workers.running import children, tool_threads, until
 from .conftest import FakeDaemon
 from .hostile import ENDLESS, SLOW_CHARSET, TOO_LARGE
 
@@ -151,7 +151,7 @@ async def test_a_page_that_cannot_be_read_in_time_comes_as_words(
     assert "<<<end untrusted" in text
     assert not children()
     await workers.close()
-    assert not tool_threads()
+    await until(lambda: not tool_threads())
 
 
 async def test_a_page_comes_as_words_while_every_process_is_busy(
