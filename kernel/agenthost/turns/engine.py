@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from uuid import uuid4
@@ -452,10 +452,12 @@ class Turns:
             result = run.progress.result(turn.saying)
             closed = TurnRecord(state, result, error)
             try:
-                await run.keep_what_was_said(closed)
-            except NotFound:
-                pass  # The session was deleted meanwhile: nothing is left to close.
-            except AgentHostError:
+                # Of a session that was deleted meanwhile nothing is left to close.
+                with suppress(NotFound):
+                    await run.keep_what_was_said(closed)
+            except Exception:
+                # Whatever the store raised, the row must not say running for ever.
+                log.exception("turn %s could not be closed; trying again", turn.id)
                 self._daemon.journal.keep_late(run.closing(closed))
         turn.fail(error, result)
 

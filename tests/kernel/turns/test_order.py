@@ -5,7 +5,14 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from agenthost import Cancelled, Context, ProviderError, ProviderFault, user_message
+from agenthost import (
+    Cancelled,
+    Context,
+    ProviderError,
+    ProviderFault,
+    Step,
+    user_message,
+)
 from agenthost.context import OPERATOR
 from agenthost.testing import Pause
 from agenthost.testing.daemons import Daemons, RunningAgent, RunningDaemon
@@ -209,3 +216,27 @@ async def test_a_client_that_leaves_does_not_lose_anothers_message(
         assert leaver.leave()
         leaver.turn.cancel("the client left")
         assert (await other.result()).text == f"You said: other {number}"
+
+
+async def test_a_turn_whose_last_row_meets_any_fault_is_closed_later(
+    daemon: RunningDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = daemon.daemon.journal.keep
+
+    def refuses_the_end(*steps: Step) -> asyncio.Future[None]:
+        if steps[-1].closed is None:
+            return keep(*steps)
+        monkeypatch.undo()
+        raise RuntimeError("not an error of ours")
+
+    pause = Pause()
+    daemon.model.says("half", pause)
+    agent = await daemon.agent()
+    turn = agent.start("count")
+    await turn.seen("half")
+    monkeypatch.setattr(daemon.daemon.journal, "keep", refuses_the_end)
+    await turn.stop()
+    with pytest.raises(Cancelled):
+        await turn.result()
+    assert await agent.ask("next") == "You said: next"
+    assert (await agent.session())["messages"][0]["status"] == "stopped"
