@@ -3,75 +3,61 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID, uuid4
 
-from .errors import AgentHostError, Conflict, NotFound
-from .manifest import Manifest, parse_manifest
-from .model_port import Choice, Target
-from .plugins.guards import Guard, ManifestCase, SpawnCase
-from .plugins.specs import Event
+from .agent import Agent, AgentMode, AgentState
+from .clock import Clock
+from .errors import AgentHostError, NotFound
+from .events import Event
+from .manifest import parse_manifest
+from .manifest_model import Manifest
+from .plugins.guards import Guard, Guards, ManifestCase, SpawnCase
+from .ports.events import Events
+from .ports.files import Files
+from .ports.models import Choice, Models, Target
 
 if TYPE_CHECKING:
     from .context import Principal
-    from .daemon import Daemon
-    from .record_port import AgentRows
+    from .ports.records import AgentRows
 
 
-class AgentState(StrEnum):
-    """Where an agent stands."""
+class Around(Protocol):
+    """What agents are made with."""
 
-    CREATED = "Created"
-    RUNNING = "Running"
-    SUSPENDED = "Suspended"
-    CRASHED = "Crashed"
-    TERMINATED = "Terminated"
-
-
-class AgentMode(StrEnum):
-    """STABLE pins the model the agent has at that moment."""
-
-    NORMAL = "Normal"
-    STABLE = "Stable"
-
-
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """An agent as it stands; a change makes a new one."""
-
-    id: str
-    name: str
-    state: AgentState
-    mode: AgentMode
-    session_id: str
-    manifest: Manifest
-    pinned_model: tuple[str, str] | None
-    created_at: float
-    updated_at: float
-
-    def check_accepts_messages(self) -> None:
-        """Refuse a message to an agent that is not there to answer.
-
-        Raises:
-            Conflict: It is suspended or terminated.
-        """
-        if self.state in {AgentState.SUSPENDED, AgentState.TERMINATED}:
-            raise Conflict(f"agent {self.name!r} is {self.state}; it takes no messages")
+    clock: Clock
+    guards: Guards
+    events: Events
+    files: Files
+    models: Models
 
 
 class Agents:
     """The agents of one daemon, on every path: checks first, writes once, tells after.
 
     ``exist`` is set from the first agent on. The rows are the truth.
+
+    Args:
+        around: What they are made with; the models are there when one is made.
+        rows: Where they are kept.
+        tools: Gives the names of the tools there are.
+        end_turns: Stops all that runs or waits for an agent.
     """
 
-    def __init__(self, daemon: Daemon, rows: AgentRows) -> None:
-        self._daemon = daemon
+    def __init__(
+        self,
+        around: Around,
+        rows: AgentRows,
+        tools: Callable[[], Collection[str]],
+        end_turns: Callable[[str, str], Awaitable[object]],
+    ) -> None:
+        self._around = around
         self._rows = rows
+        self._tools = tools
+        self._end_turns = end_turns
         self.exist = asyncio.Event()
         self._by_id: dict[str, Agent] = {}
         self._by_name: dict[str, Agent] = {}
@@ -126,22 +112,22 @@ class Agents:
             Conflict: The name is taken.
             Denied: A guard refuses it, or it asks for more than its creator has.
         """
-        daemon = self._daemon
+        around = self._around
         parsed = parse_manifest(manifest_toml)
         manifest = parsed.manifest
         warnings = [*parsed.warnings, *self._unknown_tools(manifest)]
         named = manifest.model
-        choice = await daemon.models.choose(named.provider, named.model)
+        choice = await around.models.choose(named.provider, named.model)
         warnings += [f"model: {notice}" for notice in choice.notices]
         try:
-            daemon.models.check(choice.target)
+            around.models.check(choice.target)
         except AgentHostError as error:
             warnings.append(f"model: {error.message}")
-        if daemon.guards.filled(Guard.MANIFEST):
+        if around.guards.filled(Guard.MANIFEST):
             case = ManifestCase(principal, manifest_toml, manifest.name)
-            await asyncio.to_thread(daemon.guards.check, Guard.MANIFEST, case)
+            await asyncio.to_thread(around.guards.check, Guard.MANIFEST, case)
         self._check(principal, manifest)
-        now = daemon.clock.time()
+        now = around.clock.time()
         agent = Agent(
             id=str(uuid4()),
             name=manifest.name,
@@ -181,7 +167,7 @@ class Agents:
             InvalidInput: The provider is unknown.
         """
         own, _ = self.model_of(agent)
-        choice = await self._daemon.models.choose(provider, model, own)
+        choice = await self._around.models.choose(provider, model, own)
         # Somebody may have changed or deleted the agent while local servers were asked.
         agent = self.get(agent.id)
         named = choice.target.names
@@ -203,7 +189,7 @@ class Agents:
         Raises:
             NotFound: It has another session by now, or has been deleted.
         """
-        now = self._daemon.clock.time()
+        now = self._around.clock.time()
         fresh = replace(agent, session_id=str(uuid4()), updated_at=now)
         await self._rows.switch_session(fresh, agent.session_id)
         # What else was changed meanwhile stays changed.
@@ -216,11 +202,11 @@ class Agents:
 
         Its usage stays.
         """
-        daemon = self._daemon
+        around = self._around
         # It takes no messages from now on.
         self._keep(replace(self.get(agent.id), state=AgentState.TERMINATED))
         try:
-            await daemon.turns.stop_all(agent.id, "the agent was deleted")
+            await self._end_turns(agent.id, "the agent was deleted")
             await self._rows.delete(agent.id)
         except BaseException:
             # It was not deleted after all.
@@ -229,15 +215,14 @@ class Agents:
             raise
         self._by_id.pop(agent.id, None)
         self._by_name.pop(agent.name, None)
-        daemon.toolbox.forget(agent.id)
-        await asyncio.to_thread(daemon.files.workspace(agent.id).remove)
+        await asyncio.to_thread(around.files.workspace(agent.id).remove)
         self._tell("agent_terminated", agent)
 
     def target_of(self, agent: Agent) -> Target:
         """The model an agent uses now: pinned, its manifest's, or the default."""
         choice = agent.manifest.model
         named = agent.pinned_model or (choice.provider, choice.model)
-        return self._daemon.models.resolve(*named)
+        return self._around.models.resolve(*named)
 
     def model_of(self, agent: Agent) -> tuple[str, str]:
         """The provider's slug and model id an agent uses now.
@@ -252,11 +237,10 @@ class Agents:
 
     def _check(self, principal: Principal, manifest: Manifest) -> None:
         case = SpawnCase(principal, manifest.name, manifest.grants())
-        self._daemon.guards.check(Guard.SPAWN, case)
+        self._around.guards.check(Guard.SPAWN, case)
 
     def _unknown_tools(self, manifest: Manifest) -> Sequence[str]:
-        tools = self._daemon.registry.tools.values()
-        known = {name for tool in tools for name in tool.spec.names}
+        known = self._tools()
         return [
             f"capabilities.tools: there is no tool {name!r} now"
             for name in manifest.capabilities.tools
@@ -264,7 +248,7 @@ class Agents:
         ]
 
     async def _save(self, agent: Agent) -> Agent:
-        agent = replace(agent, updated_at=self._daemon.clock.time())
+        agent = replace(agent, updated_at=self._around.clock.time())
         await self._rows.save(agent)
         self._keep(agent)
         return agent
@@ -275,5 +259,5 @@ class Agents:
         self._by_name[agent.name] = agent
 
     def _tell(self, kind: str, agent: Agent) -> None:
-        now = self._daemon.clock.time()
-        self._daemon.events.publish(Event(kind, agent.id, now, {"name": agent.name}))
+        now = self._around.clock.time()
+        self._around.events.publish(Event(kind, agent.id, now, {"name": agent.name}))

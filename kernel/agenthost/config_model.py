@@ -191,6 +191,7 @@ class Config(Table):
     plugins: PluginSelection = unwritten(PluginSelection)
     rate_limit: RateLimit = unwritten(RateLimit)
     storage: StorageSection = unwritten(StorageSection)
+    backends: dict[str, str] = Field(default_factory=dict)
     channels: dict[str, dict[str, Any]] = Field(default_factory=dict, repr=False)
     mcp_servers: Annotated[
         tuple[dict[str, Any], ...], Field(strict=False, repr=False)

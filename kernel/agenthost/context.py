@@ -9,10 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .clock import Clock
-    from .daemon import Daemon
-    from .manifest import Manifest
-    from .model_port import Pool
+    from .manifest_model import Manifest
 
 
 class PrincipalKind(StrEnum):
@@ -65,6 +62,15 @@ class AgentView:
     session_id: str
 
 
+@dataclass(slots=True)
+class Pool:
+    """What a tree of calls may spend together, in micro-USD."""
+
+    limit: int
+    used: int = 0
+    held: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """One chain of causes: the principal, the agent and turn, and who called whom.
@@ -75,7 +81,6 @@ class Context:
     three decides anything.
     """
 
-    daemon: Daemon
     principal: Principal
     agent: AgentView | None = None
     turn_id: str | None = None
@@ -84,11 +89,6 @@ class Context:
     cause: str | None = None
     pools: tuple[Pool, ...] = ()
     log: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def clock(self) -> Clock:
-        """The daemon's clock."""
-        return self.daemon.clock
 
     def for_agent(self, agent: AgentView, principal: Principal, turn: str) -> Context:
         """The context of a turn of this agent, called from here."""

@@ -8,34 +8,36 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from .agents import Agents
 from .clock import Clock, SystemClock
 from .config import load_config
 from .errors import ConfigError, PluginError, SchemaFailed
 from .home_lock import lock_home
-from .job_port import Jobs
-from .model_port import Models
 from .plugins.calls import describe, within
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import compile_registry
-from .ports import (
-    NOTHING,
-    Backends,
-    Compaction,
-    Egress,
-    Events,
-    Files,
-    Front,
-    Port,
-    Store,
-    Vault,
-    Workers,
+from .ports.backend import Backends
+from .ports.backends import (
+    CompactionBackend,
+    EgressBackend,
+    EventsBackend,
+    FilesBackend,
+    FrontBackend,
+    JobsBackend,
+    ModelsBackend,
+    RecordsBackend,
+    StoreBackend,
+    VaultBackend,
+    WorkersBackend,
 )
-from .record_port import Records
+from .ports.events import Events
+from .ports.front import Front
+from .ports.store import NOTHING, Store
 from .turns.engine import Turns
+from .turns.parts import Parts
 from .turns.tools import Toolbox
 from .version import __version__
 
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from .plugins.specs import SchemaSpec, ServiceSpec
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 DATABASE = "agenthost.db"
 TURN_PATIENCE = 20.0
@@ -99,6 +102,10 @@ class Daemon:
         """Where the database and the workspaces are."""
         return self.config.data_dir
 
+    def observer(self, kind: type[T]) -> T | None:
+        """Find a plugin's own observer by its class; None when it was dropped."""
+        return self.observers.find(kind)
+
     def request_stop(self) -> None:
         """Ask whoever runs the daemon to stop it; returns at once."""
         self.stop_requested.set()
@@ -151,7 +158,9 @@ class Daemon:
 
     async def _furnish(self) -> bool:
         """Ask the plugins what they offer and open the store for it."""
-        self.registry = await compile_registry(self.plugins, self._open_front)
+        self.registry = await compile_registry(
+            self.plugins, self._open_front, self.config.backends
+        )
         self.guards = self.registry.security.guards
         schemas = self.registry.schemas
         try:
@@ -166,7 +175,7 @@ class Daemon:
         return True
 
     def _open_front(self, backends: Backends) -> Front:
-        front: Front = backends.find(Port.FRONT).open(self)
+        front = backends.find(FrontBackend).open(self)
         self.front = front
         return front
 
@@ -177,29 +186,30 @@ class Daemon:
         scheme, colon, _ = url.partition(":")
         if not colon:
             raise ConfigError("storage.url: it must begin with a scheme, as in sqlite:")
-        backend = self.registry.backends.find(Port.STORE, scheme)
-        opening: Awaitable[Store] = backend.open(url, schemas)
+        backend = self.registry.backends.find(StoreBackend, scheme)
+        opening = backend.open(url, schemas)
         return await within(OPEN_SECONDS, "the store", opening)
 
     async def _assemble(self) -> None:
         backend = self.registry.backends.find
-        self.vault: Vault = backend(Port.VAULT).open(self.home, self.environ)
-        self.egress: Egress = backend(Port.EGRESS).open(self.guards)
+        self.vault = backend(VaultBackend).open(self.home, self.environ)
+        self.egress = backend(EgressBackend).open(self.guards)
         self._on_stop("egress", self.egress.close)
-        self.workers: Workers = backend(Port.WORKERS).open()
+        self.workers = backend(WorkersBackend).open()
         self._on_stop("workers", self.workers.close)
         workspaces = self.data_dir / "workspaces"
-        self.files: Files = backend(Port.FILES).open(workspaces, self.guards)
-        told = self.registry.observers
-        self.events: Events = backend(Port.EVENTS).open(self.plugins, self.clock, told)
-        self.observers = self.events.observers
+        self.files = backend(FilesBackend).open(workspaces, self.guards)
+        bus = backend(EventsBackend).open(self, self.registry.observers)
+        self.events: Events = bus
+        self.observers = bus.observers
         self._on_stop("events", self.events.stop)
-        records: Records = backend(Port.RECORDS).open(self.store, self.clock)
-        self.agents = Agents(self, records.agents)
+        records = backend(RecordsBackend).open(self.store, self.clock)
+        names = self.registry.names
+        self.agents = Agents(self, records.agents, names, self._end_turns_of)
         self.sessions, self.journal = records.sessions, records.journal
         self.usage, self.kv = records.usage, records.memory
         self._on_stop("journal", self.journal.stop)
-        self.models: Models = backend(Port.MODELS).open(self)
+        self.models = backend(ModelsBackend).open(self)
         try:
             self.warnings.extend(self.models.check_default())
         except ConfigError as error:
@@ -207,10 +217,23 @@ class Daemon:
             if not self._left_out:
                 raise
             self.warnings.append(error.message)
-        self.compaction: Compaction = backend(Port.COMPACTION).open(self)
-        self.toolbox = Toolbox(self.registry, self.guards, self.observers)
-        self.turns = Turns(self)
-        self.jobs: Jobs = backend(Port.JOBS).open(self.store, self.clock)
+        self.compaction = backend(CompactionBackend).open(self, self.observers)
+        self.toolbox = Toolbox(self, self.registry, self.observers)
+        self.turns = Turns(
+            Parts(
+                limits=self.config.turns,
+                clock=self.clock,
+                agents=self.agents,
+                sessions=self.sessions,
+                journal=self.journal,
+                usage=self.usage,
+                models=self.models,
+                compaction=self.compaction,
+                observers=self.observers,
+                toolbox=self.toolbox,
+            )
+        )
+        self.jobs = backend(JobsBackend).open(self.store, self.clock)
         await self.agents.load()
         self.interrupted_turns = await self.journal.interrupt_all()
         if self.interrupted_turns:
@@ -248,6 +271,10 @@ class Daemon:
         self._on_stop("turns", self._end_turns, 2 * TURN_PATIENCE)
         warm = asyncio.create_task(self._warm_up())
         self._on_stop("warm-up", lambda: _cancelled(warm))
+
+    async def _end_turns_of(self, agent_id: str, reason: str) -> None:
+        await self.turns.stop_all(agent_id, reason)
+        self.toolbox.forget(agent_id)
 
     async def _end_turns(self) -> None:
         self.turns.refuse_new()

@@ -11,9 +11,9 @@ from agenthost_chat.chat import ChatRequest, Completion, Message, ToolOutput, To
 
 if TYPE_CHECKING:
     from .context import Context
-    from .model_port import Attempt, Target
-    from .record_port import Spent
-    from .turns.events import TurnResult
+    from .host import Host
+    from .ports.models import Attempt, Target
+    from .ports.records import Spent, TurnResult
 
 T = TypeVar("T")
 Subject = Message | ChatRequest | ToolUse
@@ -31,6 +31,7 @@ class Activity:
 
     id: str
     parent: str | None
+    host: Host
     context: Context
     subject: Subject
     target: Target | None = None

@@ -20,14 +20,14 @@ from pydantic import BaseModel
 from .context import Context, Principal
 
 if TYPE_CHECKING:
-    from .daemon import Daemon
+    from .host import Host
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """One request as a handler sees it. ``query`` holds each parameter's last value."""
 
-    daemon: Daemon
+    host: Host
     principal: Principal
     client: str
     request_id: str
@@ -37,7 +37,7 @@ class Call:
     @property
     def context(self) -> Context:
         """The context of what this request causes."""
-        return Context(self.daemon, self.principal, log={"request_id": self.request_id})
+        return Context(self.principal, log={"request_id": self.request_id})
 
 
 @dataclass(frozen=True, slots=True)

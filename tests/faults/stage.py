@@ -10,10 +10,18 @@ from types import SimpleNamespace
 
 import pytest
 from _pytest.mark import ParameterSet
-from agenthost import Context, Effect, Message, Role, ToolResult, ToolSpec, hookimpl
+from agenthost import (
+    Context,
+    Effect,
+    Message,
+    Role,
+    Row,
+    ToolResult,
+    ToolSpec,
+    hookimpl,
+)
 from agenthost.context import OPERATOR
 from agenthost.errors import AgentHostError
-from agenthost.ports import Row
 from agenthost.testing import Daemons, ManualClock
 from agenthost.testing.daemons import RunningAgent, RunningDaemon
 from agenthost.testing.providers import WIRES, provider_of
@@ -257,7 +265,7 @@ class Stage:
         upstream.play(*scenes)
         asked, began = len(upstream.heard), daemon.clock.monotonic()
         turn = daemon.turns.start(
-            Context(daemon, OPERATOR),
+            Context(OPERATOR),
             daemon.agents.get(agent.id),
             user_message("post a card to Lisbon"),
             TurnOptions(turn_id=turn_id),

@@ -14,7 +14,7 @@ from agenthost.errors import ProviderError, ProviderFault
 from agenthost.testing import Daemons
 from agenthost.testing.simulators import Reply, ScriptedCall, Turn, Wire
 from agenthost.testing.simulators.bedrock import frame
-from agenthost_routing.attempts import PATIENCE, ROUNDS
+from agenthost_models.attempts import PATIENCE, ROUNDS
 
 from tests.faults.stage import DIALECTS, TOOL, Spoken, Stage, everyone, staged
 
@@ -122,7 +122,7 @@ def fault_of(error: Exception | None) -> ProviderFault:
 def be_patient(monkeypatch: pytest.MonkeyPatch, kind: Kind) -> None:
     """The wire's own timer knows no injected clock: shorten it where it must fire."""
     for limit in ("SILENCE", "SILENCE_OF_THINKERS"):
-        monkeypatch.setattr(f"agenthost_routing.models.{limit}", kind.silence or 120.0)
+        monkeypatch.setattr(f"agenthost_models.models.{limit}", kind.silence or 120.0)
 
 
 @pytest.mark.parametrize("spoken", everyone(thorough=True))
@@ -227,7 +227,7 @@ HEARTBEATS = {
 async def test_a_drip_that_never_ends_is_a_time_out(
     daemons: Daemons, monkeypatch: pytest.MonkeyPatch, dialect: str
 ) -> None:
-    monkeypatch.setattr("agenthost_routing.models.LONGEST_CALL", 0.1)
+    monkeypatch.setattr("agenthost_models.models.LONGEST_CALL", 0.1)
     beat = HEARTBEATS.get(dialect, b": ping\n\n")
     async with staged(daemons, DIALECTS[dialect]) as stage:
         drips = [streamed(stage.wire, itertools.repeat(beat)) for _ in range(ROUNDS)]

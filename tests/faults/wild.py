@@ -41,7 +41,7 @@ TAIL = """
 
 @routes.post("/wild", scope="system:admin")
 async def wild(call):
-    await fault(call.daemon)
+    await fault(call.host)
     return {"status": "done"}
 
 

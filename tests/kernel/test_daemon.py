@@ -12,6 +12,7 @@ from agenthost import (
     ConfigError,
     Daemon,
     Event,
+    Host,
     PluginError,
     SchemaSpec,
     ServiceSpec,
@@ -26,7 +27,7 @@ from .plugins.entries import AGENTHOST, OTHER, Distribution, entry, module
 KEY = "plugin:made_on_the_spot"
 
 
-async def nothing(_: Daemon) -> None:
+async def nothing(_: Host) -> None:
     """Do nothing."""
 
 
@@ -57,12 +58,12 @@ async def test_a_service_whose_start_never_ends_fails_its_plugin_alone(
     daemons: Daemons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def patience(seconds: float) -> ServiceSpec:
-        async def start(_: Daemon) -> None:
+        async def start(_: Host) -> None:
             monkeypatch.setattr("agenthost.daemon.START_SECONDS", seconds)
 
         return ServiceSpec(f"patience {seconds}", start, nothing)
 
-    async def start(_: Daemon) -> None:
+    async def start(_: Host) -> None:
         await asyncio.Event().wait()
 
     services = [patience(0.01), ServiceSpec("watcher", start, nothing), patience(30)]
@@ -77,10 +78,10 @@ async def test_a_service_whose_start_never_ends_fails_its_plugin_alone(
 async def test_a_service_that_would_end_the_process_fails_its_plugin_alone(
     daemons: Daemons, error: BaseException
 ) -> None:
-    async def start(_: Daemon) -> None:
+    async def start(_: Host) -> None:
         raise error
 
-    async def stop(_: Daemon) -> None:
+    async def stop(_: Host) -> None:
         raise AssertionError("it never started")
 
     running = await daemons.start(plugins=[service(start, stop)])
@@ -91,7 +92,7 @@ async def test_a_service_that_would_end_the_process_fails_its_plugin_alone(
 async def test_a_service_that_would_end_the_process_as_it_stops_keeps_nothing_open(
     tmp_path: Path,
 ) -> None:
-    async def stop(_: Daemon) -> None:
+    async def stop(_: Host) -> None:
         raise SystemExit(3)
 
     daemon = daemon_of(tmp_path, service(stop=stop))

@@ -162,8 +162,8 @@ async def test_nothing_is_made_where_nobody_observes(
 ) -> None:
     daemon = await daemons.start()
     agent = await daemon.agent()
-    observers = ToldObservers(offers, daemon.daemon.plugins.fail)
-    context = Context(daemon.daemon, OPERATOR)
+    observers = ToldObservers(daemon.daemon, offers)
+    context = Context(OPERATOR)
     with observers.watch(agent.context(), ToolUse("1", "calculate", {})) as seen:
         assert (seen is None) == (not offers)
     assert context.cause is None

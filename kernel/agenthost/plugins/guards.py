@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from ..context import Context, Principal
 from ..errors import AgentHostError, Blocked, PluginError
-from ..ports import Port
+from ..ports.backend import Backend
 from .calls import describe
 
 
@@ -214,8 +214,8 @@ class SecuritySystem:
         name: As shown by ``/api/security``.
         guards: A synchronous function of the point's case for each point it fills.
         self_test: Raises when the protection does not work; run off the loop.
-        proves_on: The port whose backend's ``open`` the self-test is called with, for
-            a protection that shows itself only in the backend that is used.
+        proves_on: The class of backends of a port, for a protection that shows itself
+            only in the backend that is used: the self-test is called with its ``open``.
         observes: A synchronous function for each point it watches, told of the case as
             it was asked and the verdict of all guards. What it returns is ignored.
 
@@ -226,7 +226,7 @@ class SecuritySystem:
     name: str
     guards: Mapping[Guard, GuardFunction]
     self_test: Callable[..., None]
-    proves_on: Port | None = None
+    proves_on: type[Backend] | None = None
     observes: Mapping[Guard, Watcher] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

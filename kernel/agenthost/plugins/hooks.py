@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Protocol
 
 import pluggy
 
+from ..events import Event
 from .guards import SecuritySystem
-from .specs import CommandSpec, Event, SchemaSpec, ServiceSpec, ToolSpec
+from .specs import CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
 
 if TYPE_CHECKING:
     from quart import Quart
 
     from ..observe import Observer
-    from ..ports import BackendSpec
+    from ..ports.backend import Backend
     from ..providers import DialectSpec, ProviderSpec
     from ..routes import RouteGroup
 
@@ -166,7 +167,7 @@ class Hooks(Protocol):
         """
 
     @hookspec
-    def register_backend(self) -> Iterable[BackendSpec]:
+    def register_backend(self) -> Iterable[Backend]:
         """Offer a backend: what serves one of the kernel's ports.
 
         Called once at boot, off the event loop, before anything is opened. Two
@@ -174,14 +175,14 @@ class Hooks(Protocol):
         nobody serves stops the boot with a message that names it.
 
         Returns:
-            The backends, each with its port, its name and a function that opens it.
+            The backends, each of its port's class, with a name and what opens it.
 
         Example:
             ::
 
                 @hookimpl
-                def register_backend() -> Iterable[BackendSpec]:
-                    yield BackendSpec(Port.STORE, "sqlite", SqliteStore.open)
+                def register_backend() -> Iterable[Backend]:
+                    yield StoreBackend("sqlite", SqliteStore.open)
         """
 
     @hookspec

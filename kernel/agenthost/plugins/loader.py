@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ..config_model import Config
-from ..ports import NOTHING
+from ..ports.store import NOTHING
 from .calls import guarded_each
 from .charges import Charges
 from .discovery import Entry, PluginState, Status, find_plugins, installed_entries

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,13 +14,14 @@ from agenthost_chat.schema import tool_schema
 from ..context import Grants
 from ..errors import NotFound, PluginError
 from ..observe import Observer
-from ..ports import Backends, Front
+from ..ports.backend import Backends
+from ..ports.front import Front
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import RouteGroup
 from .discovery import Status
 from .guards import SecuritySystem, stand_in
 from .loader import Plugins
-from .security import SecuritySystems
+from .security import SecuritySystems, SystemState
 from .specs import SchemaSpec, ServiceSpec, ToolSpec
 from .validation import OFFERS
 
@@ -39,6 +40,11 @@ class Tool:
     spec: ToolSpec
     schema: JsonObject
     plugin: str
+
+    @property
+    def effect(self) -> str:
+        """What it does to the world."""
+        return self.spec.effect.value
 
     @property
     def definition(self) -> ToolDefinition:
@@ -76,6 +82,14 @@ class Registry:
         except KeyError:
             raise NotFound("tool", name) from None
 
+    def names(self) -> Collection[str]:
+        """Every name that a tool goes by."""
+        return self._by_any_name.keys()
+
+    def systems(self) -> Sequence[SystemState]:
+        """Every security system, and whether it is active."""
+        return self.security.states()
+
     def granted(self, grants: Grants) -> list[Tool]:
         """The tools, by name, that the grants allow under their name or an alias."""
         return [
@@ -86,7 +100,9 @@ class Registry:
 
 
 async def compile_registry(
-    plugins: Plugins, open_front: Callable[[Backends], Front]
+    plugins: Plugins,
+    open_front: Callable[[Backends], Front],
+    chosen: Mapping[str, str],
 ) -> Registry:
     """Ask every plugin for everything and compile the answers.
 
@@ -97,6 +113,7 @@ async def compile_registry(
         plugins: The loaded plugins.
         open_front: Called once the backends are known. The front's ``app`` is asked
             for only when some plugin's ``register_routes`` takes it.
+        chosen: The backends that the configuration names, by port.
 
     Raises:
         ConfigError: What ``open_front`` needs is served by no plugin.
@@ -110,18 +127,19 @@ async def compile_registry(
     specs = offered["register_tool"]
     making = [(key, partial(_tool, key, spec)) for key, spec in specs]
     made = await plugins.run_each("tool schema", making)
-    front = open_front(_backends(_settled(plugins, offered)))
+    front = open_front(_backends(_settled(plugins, offered), chosen))
     routing = plugins.implementations("register_routes")
     wanted = any("app" in implementation.takes for _, implementation in routing)
     app = front.app if wanted else None
     offered["register_routes"] = await plugins.collect("register_routes", app)
-    backends = _backends(_settled(plugins, offered))
+    backends = _backends(_settled(plugins, offered), chosen)
     # Also the systems of failed plugins: what they were to guard is closed.
     security = SecuritySystems(plugins, systems, backends)
     await security.test()
     standing = _settled(plugins, offered)
+    backends = _backends(standing, chosen)
     tools = [tool for key, tool in made if plugins.healthy(key)]
-    return _compiled(security, standing, tools)
+    return _compiled(security, backends, standing, tools)
 
 
 def _unheard(plugins: Plugins, guarding: set[str]) -> list[tuple[str, SecuritySystem]]:
@@ -171,16 +189,19 @@ def _collision(key: str, names: list[str], taken: Mapping[str, str]) -> str | No
     return None
 
 
-def _backends(standing: Offered) -> Backends:
-    return Backends(tuple(offer for _, offer in standing["register_backend"]))
+def _backends(standing: Offered, chosen: Mapping[str, str]) -> Backends:
+    return Backends(tuple(o for _, o in standing["register_backend"]), chosen)
 
 
 def _compiled(
-    security: SecuritySystems, standing: Offered, tools: Sequence[Tool]
+    security: SecuritySystems,
+    backends: Backends,
+    standing: Offered,
+    tools: Sequence[Tool],
 ) -> Registry:
     return Registry(
         security=security,
-        backends=_backends(standing),
+        backends=backends,
         tools={tool.spec.name: tool for tool in tools},
         providers={o.facts.slug: o for _, o in standing["register_provider"]},
         dialects={o.name: o for _, o in standing["register_dialect"]},

@@ -9,7 +9,7 @@ from functools import partial
 from threading import Lock
 
 from ..errors import PluginError
-from ..ports import Backends
+from ..ports.backend import Backends
 from .guards import Guards, SecuritySystem
 from .loader import Plugins
 
@@ -97,8 +97,8 @@ def _test(system: SecuritySystem, backends: Backends) -> None:
     for point, function in (*system.guards.items(), *system.observes.items()):
         if _is_async(function):
             raise PluginError(f"its guard of {point} is async; it must be plain")
-    port = system.proves_on
-    proven = () if port is None else (backends.find(port).open,)
+    kind = system.proves_on
+    proven = () if kind is None else (backends.find(kind).open,)
     answer: object = system.self_test(*proven)  # type: ignore[func-returns-value]  # reason: a plugin may return anything
     if inspect.iscoroutine(answer):
         answer.close()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from ..context import Context
+from ..host import Host, ToolContext
 
 if TYPE_CHECKING:
     import click
     from sqlalchemy import MetaData
-
-    from ..daemon import Daemon
 
 
 class Effect(StrEnum):
@@ -34,7 +32,7 @@ class ToolResult:
     is_error: bool = False
 
 
-ToolFunction = Callable[[Context, Any], Awaitable[ToolResult]]
+ToolFunction = Callable[[ToolContext, Any], Awaitable[ToolResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +90,8 @@ class ServiceSpec:
     """
 
     name: str
-    start: Callable[[Daemon], Awaitable[None]]
-    stop: Callable[[Daemon], Awaitable[None]]
+    start: Callable[[Host], Awaitable[None]]
+    stop: Callable[[Host], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +99,3 @@ class CommandSpec:
     """A command of ``agenthost``: a click command or group."""
 
     command: click.Command
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happened, told after it was committed.
-
-    ``kind`` is a snake_case past participle such as ``agent_spawned``; ``data`` holds
-    JSON values only.
-    """
-
-    kind: str
-    subject: str
-    at: float
-    data: dict[str, Any] = field(default_factory=dict)

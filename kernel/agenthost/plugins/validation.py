@@ -14,7 +14,7 @@ from agenthost_toml.suggest import did_you_mean
 
 from ..errors import PluginError
 from ..observe import Observer
-from ..ports import BackendSpec
+from ..ports.backend import Backend
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import RouteGroup
 from .discovery import Entry
@@ -52,7 +52,7 @@ OFFERS: Mapping[str, Offers] = {
     "security_system": Offers(
         SecuritySystem, lambda o: [f"securitysystem {o.name}"], one=True
     ),
-    "register_backend": Offers(BackendSpec, lambda o: [f"backend {o.port} {o.name}"]),
+    "register_backend": Offers(Backend, lambda o: [f"backend {o.port} {o.name}"]),
     "register_schema": Offers(
         SchemaSpec, lambda o: [f"schema {o.name}"], one=True, or_more=True
     ),

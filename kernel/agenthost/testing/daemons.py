@@ -18,7 +18,7 @@ from .scripted import MODEL, SLUG, ScriptedModel
 
 if TYPE_CHECKING:
     from ..context import Context
-    from ..turns.events import TurnResult
+    from ..ports.records import TurnResult
     from ..turns.turn import Turn
 
 AGENT_TOOLS = (
@@ -113,7 +113,7 @@ class RunningAgent:
         view = AgentView(agent.id, agent.name, agent.manifest, agent.session_id)
         rights = daemon.toolbox.rights_of(agent.id, agent.manifest)
         principal = Principal(PrincipalKind.AGENT, agent.name, rights.grants)
-        return Context(daemon, OPERATOR).for_agent(view, principal, "turn")
+        return Context(OPERATOR).for_agent(view, principal, "turn")
 
     def start(self, text: str) -> RunningTurn:
         """Start a turn without a surface between."""
@@ -121,7 +121,7 @@ class RunningAgent:
         from ..turns.engine import user_message
 
         daemon = self.host.daemon
-        context = Context(daemon, OPERATOR)
+        context = Context(OPERATOR)
         agent = daemon.agents.get(self.id)
         return RunningTurn(daemon.turns.start(context, agent, user_message(text)))
 

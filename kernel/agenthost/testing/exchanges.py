@@ -9,7 +9,8 @@ from ..plugins.discovery import find_plugins
 from ..plugins.guards import Guards
 from ..plugins.selection import select
 from ..plugins.validation import hooks_of, offered
-from ..ports import Backends, Egress, Port
+from ..ports.backend import Backends
+from ..ports.backends import EgressBackend
 from ..providers import Exchange
 
 
@@ -27,5 +28,5 @@ def installed_exchange() -> Exchange:
         hook = "register_backend"
         if plugin.key in enabled and hook in (hooks := hooks_of(plugin.entry)):
             specs += offered(hook, hooks[hook])
-    egress: Egress = Backends(tuple(specs)).find(Port.EGRESS).open(Guards())
+    egress = Backends(tuple(specs)).find(EgressBackend).open(Guards())
     return egress.exchange

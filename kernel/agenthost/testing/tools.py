@@ -12,8 +12,8 @@ from typing import Any, ClassVar, cast
 import pytest
 from pydantic import ValidationError
 
-from ..context import Context
 from ..errors import AgentHostError
+from ..host import ToolContext
 from ..plugins.specs import Effect, ToolResult, ToolSpec
 from .steps import Call, check_steps
 
@@ -101,7 +101,9 @@ class ToolContract:
             with pytest.raises(ValidationError):
                 spec.input.model_validate(arguments)
 
-    async def test_it_gives_a_result(self, spec: ToolSpec, context: Context) -> None:
+    async def test_it_gives_a_result(
+        self, spec: ToolSpec, context: ToolContext
+    ) -> None:
         """A good call gives text."""
         assert self.accepted, "give at least one sample of good arguments"
         for arguments in self.accepted:
@@ -110,7 +112,9 @@ class ToolContract:
             assert not result.is_error, result.text
             result.text.encode("utf-8")
 
-    async def test_its_errors_are_ours(self, spec: ToolSpec, context: Context) -> None:
+    async def test_its_errors_are_ours(
+        self, spec: ToolSpec, context: ToolContext
+    ) -> None:
         """A call that fails raises an error that a model can read."""
         for arguments in self.failing:
             with pytest.raises(AgentHostError) as caught:
@@ -118,14 +122,16 @@ class ToolContract:
             assert caught.value.message
 
     async def test_it_leaves_the_loop_free(
-        self, spec: ToolSpec, context: Context
+        self, spec: ToolSpec, context: ToolContext
     ) -> None:
         """No step of a call takes the event loop's thread for long, or blocks it."""
         for arguments in (*self.accepted, *self.failing):
             call = partial(spec.call, context, spec.input.model_validate(arguments))
             await check_steps(self.tool, cast("Call", call))
 
-    async def test_it_can_be_cancelled(self, spec: ToolSpec, context: Context) -> None:
+    async def test_it_can_be_cancelled(
+        self, spec: ToolSpec, context: ToolContext
+    ) -> None:
         """A stopped turn does not wait for its tool."""
         arguments = spec.input.model_validate(self.accepted[0])
         task = asyncio.ensure_future(spec.call(context, arguments))

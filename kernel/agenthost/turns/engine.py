@@ -13,7 +13,7 @@ from uuid import uuid4
 from agenthost_chat.chat import Message, Role, Text
 from agenthost_chat.history import repaired
 
-from ..context import OPERATOR, AgentView, Context, Principal, PrincipalKind
+from ..context import OPERATOR, AgentView, Context, Pool, Principal, PrincipalKind
 from ..errors import (
     AgentHostError,
     Conflict,
@@ -24,8 +24,7 @@ from ..errors import (
     TurnFailed,
     Unavailable,
 )
-from ..model_port import Pool
-from ..record_port import Conversation, TurnRecord, TurnState
+from ..ports.records import Conversation, TurnRecord, TurnState
 from .events import NOTHING
 from .mailbox import Mailboxes
 from .resume import Past
@@ -36,8 +35,8 @@ from .waits import ring
 from .work import Work
 
 if TYPE_CHECKING:
-    from ..agents import Agent
-    from ..daemon import Daemon
+    from ..agent import Agent
+    from .parts import Parts
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -66,12 +65,12 @@ def user_message(text: str) -> Message:
 class Turns:
     """Starts turns, knows the running ones, stops them."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
         self._mailboxes = Mailboxes()
-        self._places = asyncio.Semaphore(daemon.config.turns.max_concurrent)
+        self._places = asyncio.Semaphore(parts.limits.max_concurrent)
         self._live: dict[str, Work] = {}
-        self._past = Past(daemon)
+        self._past = Past(parts)
         self._draining = False
         self._listeners: list[Callable[[Turn], None]] = []
 
@@ -194,7 +193,7 @@ class Turns:
             NotFound: No agent has this id or name.
             Conflict: The call would wait for itself, or is nested too deeply.
         """
-        agent = self._daemon.agents.find(reference)
+        agent = self._parts.agents.find(reference)
         caller = self._live.get(context.turn_id or "")
         turn = self.start(context, agent, user_message(message))
         async with AsyncExitStack() as waiting:
@@ -234,10 +233,10 @@ class Turns:
             work.cancel("the session was reset")
 
         async def switch(session_id: str) -> Agent:
-            now = self._daemon.agents.get(agent.id)
+            now = self._parts.agents.get(agent.id)
             if session_id != old:
                 return now
-            return await self._daemon.agents.new_session(now)
+            return await self._parts.agents.new_session(now)
 
         # Sealed: neither a stop nor another reset ends one that waits its turn.
         return await self.apart(agent, switch, sealed=True)
@@ -259,9 +258,7 @@ class Turns:
             Cancelled: It was stopped.
         """
         work_id = str(uuid4())
-        work = Work(
-            work_id, self._inside(Context(self._daemon, OPERATOR), agent, work_id)
-        )
+        work = Work(work_id, self._inside(Context(OPERATOR), agent, work_id))
         work.sealed = sealed
 
         async def inside() -> T:
@@ -269,7 +266,7 @@ class Turns:
                 async with self._mailboxes.hold(work.agent.session_id, work):
                     if not self._moved(work):
                         work.runs = True
-                        self._daemon.sessions.forget(work.agent.session_id)
+                        self._parts.sessions.forget(work.agent.session_id)
                         return await do(work.agent.session_id)
                 self._move(work)
 
@@ -321,7 +318,7 @@ class Turns:
         return len(stopped)
 
     def _check_room(self, context: Context, agent: Agent, session_id: str) -> None:
-        limit = self._daemon.config.turns.max_concurrent
+        limit = self._parts.limits.max_concurrent
         if len(self._live) >= limit * (1 + WAITING_FOR_EACH_RUNNING):
             full = Unavailable(f"{len(self._live)} turns run or wait; try again soon")
             full.retry_in = RETRY_IN
@@ -344,7 +341,7 @@ class Turns:
     ) -> Context:
         session = options.session_id or agent.session_id
         view = AgentView(agent.id, agent.name, agent.manifest, session)
-        rights = self._daemon.toolbox.rights_of(agent.id, agent.manifest)
+        rights = self._parts.toolbox.rights_of(agent.id, agent.manifest)
         principal = Principal(PrincipalKind.AGENT, agent.name, rights.grants)
         context = context.for_agent(view, principal, work_id)
         if options.max_cost_micro_usd is not None:
@@ -356,15 +353,15 @@ class Turns:
         """Whether the agent's own session was reset while this waited in it."""
         if isinstance(work, Turn) and work.options.session_id is not None:
             return False
-        now = self._daemon.agents.get(work.agent.id)
+        now = self._parts.agents.get(work.agent.id)
         return now.session_id != work.agent.session_id
 
     def _move(self, work: Work) -> None:
-        now = self._daemon.agents.get(work.agent.id)
+        now = self._parts.agents.get(work.agent.id)
         work.context = work.context.moved(now.session_id)
 
     async def _serve(self, turn: Turn) -> None:
-        with self._daemon.observers.watch(turn.context, turn.message) as seen:
+        with self._parts.observers.watch(turn.context, turn.message) as seen:
             try:
                 while not await self._held(turn):
                     self._move(turn)
@@ -385,17 +382,17 @@ class Turns:
         async with self._mailboxes.hold(session_id, turn):
             if self._moved(turn):
                 return False
-            limit = self._daemon.config.turns.max_seconds
+            limit = self._parts.limits.max_seconds
             async with Slot(self._places, limit, turn.expire) as turn.slot:
                 turn.runs = True
                 for tell in self._listeners:
                     tell(turn)
-                warm = self._daemon.sessions.take(session_id)
+                warm = self._parts.sessions.take(session_id)
                 left = None
                 try:
                     left = await self._conduct(turn, warm)
                 finally:
-                    self._daemon.sessions.give_back(session_id, left)
+                    self._parts.sessions.give_back(session_id, left)
         return True
 
     async def _conduct(
@@ -423,22 +420,22 @@ class Turns:
 
     async def _prepare(self, turn: Turn, warm: Conversation | None) -> Run | None:
         """Load the session and begin; None when the turn had already ended."""
-        await self._daemon.journal.close_late(turn.agent.session_id)
+        await self._parts.journal.close_late(turn.agent.session_id)
         if turn.options.turn_id is not None:
-            known = await self._daemon.journal.find(turn.id)
+            known = await self._parts.journal.find(turn.id)
             if known is not None:
                 _check_digest(turn.options, known.digest)
                 if await self._past.replayed(turn, known):
                     return None
                 return await self._past.resumed(turn)
         said = warm or await self._past.conversation(turn.agent.session_id)
-        agent = self._daemon.agents.get(turn.agent.id)
-        target = self._daemon.agents.target_of(agent)
+        agent = self._parts.agents.get(turn.agent.id)
+        target = self._parts.agents.target_of(agent)
         if turn.options.history is not None:
             said = Conversation(said.session, repaired(turn.options.history))
-        elif await self._daemon.compaction.before_turn(said, target, turn.context):
+        elif await self._parts.compaction.before_turn(said, target, turn.context):
             said = await self._past.conversation(turn.agent.session_id)
-        run = Run(self._daemon, turn, said, target)
+        run = Run(self._parts, turn, said, target)
         run.begin()
         return run
 
@@ -458,7 +455,7 @@ class Turns:
             except Exception:
                 # Whatever the store raised, the row must not say running for ever.
                 log.exception("turn %s could not be closed; trying again", turn.id)
-                self._daemon.journal.keep_late(run.closing(closed))
+                self._parts.journal.keep_late(run.closing(closed))
         turn.fail(error, result)
 
     def _live_turn(self, agent: Agent, turn_id: str) -> Turn | None:

@@ -8,22 +8,7 @@ from dataclasses import dataclass
 from agenthost_chat.chat import JsonObject, Message, Role, ToolOutput, Usage
 
 from ..errors import AgentHostError
-
-
-@dataclass(frozen=True, slots=True)
-class TurnResult:
-    """How a turn ended: the answer and what it took.
-
-    ``cost_micro_usd`` is in millionths of a US dollar, ``iterations`` the number of
-    model calls, ``model`` the last one that answered, as ``provider/model``.
-    """
-
-    text: str
-    usage: Usage
-    iterations: int
-    cost_micro_usd: int
-    model: str = ""
-
+from ..ports.records import TurnResult
 
 NOTHING = TurnResult("", Usage(), 0, 0)
 

@@ -10,13 +10,13 @@ from agenthost_chat.history import repaired
 
 from ..context import OPERATOR, AgentView, Context
 from ..errors import Cancelled, Conflict, NotFound, PastFailure
-from ..record_port import Conversation, TurnRecord, TurnState
+from ..ports.records import Conversation, TurnRecord, TurnState
 from .run import Run
 from .turn import Turn, TurnOptions, Watcher
 
 if TYPE_CHECKING:
-    from ..agents import Agent
-    from ..daemon import Daemon
+    from ..agent import Agent
+    from .parts import Parts
 
 GONE = (
     "the turn cannot go on: its question is no longer in the session, which was "
@@ -27,12 +27,12 @@ GONE = (
 class Past:
     """Reads conversations and turns back."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
 
     async def conversation(self, session_id: str) -> Conversation:
         """Read a session as its next turn finds it."""
-        sessions = self._daemon.sessions
+        sessions = self._parts.sessions
         session = await sessions.get(session_id)
         return Conversation(session, repaired(await sessions.history(session)))
 
@@ -42,7 +42,7 @@ class Past:
         Raises:
             NotFound: The agent has no such turn.
         """
-        journal = self._daemon.journal
+        journal = self._parts.journal
         record = await journal.find(turn_id)
         if record is None or record.agent_id != agent.id:
             raise NotFound("turn", turn_id)
@@ -57,7 +57,7 @@ class Past:
         """
         record, spoken = await self.of(agent, turn_id)
         view = AgentView(agent.id, agent.name, agent.manifest, record.session_id)
-        context = Context(self._daemon, OPERATOR, agent=view, turn_id=turn_id)
+        context = Context(OPERATOR, agent=view, turn_id=turn_id)
         question = spoken[0] if spoken else Message(Role.USER, ())
         turn = Turn(turn_id, context, question, TurnOptions(turn_id))
         turn.recall(spoken)
@@ -69,7 +69,7 @@ class Past:
         if known.state not in {TurnState.DONE, TurnState.CANCELLED}:
             return False
         if turn.watched:
-            said = await self._daemon.journal.said(known.session_id, turn.id)
+            said = await self._parts.journal.said(known.session_id, turn.id)
             turn.recall([entry.message for entry in said])
         _end(turn, known)
         return True
@@ -80,8 +80,8 @@ class Past:
         Raises:
             Conflict: What it answers is no longer in the session.
         """
-        session = await self._daemon.sessions.get(turn.agent.session_id)
-        entries = await self._daemon.sessions.entries(session)
+        session = await self._parts.sessions.get(turn.agent.session_id)
+        entries = await self._parts.sessions.entries(session)
         own = [index for index, e in enumerate(entries) if e.turn_id == turn.id]
         if not own:
             raise Conflict(GONE)
@@ -93,10 +93,10 @@ class Past:
         messages = _as_asked([entry.message for entry in head])
         if session.summary is not None:
             messages.insert(0, session.summary)
-        agent = self._daemon.agents.get(turn.agent.id)
-        target = self._daemon.agents.target_of(agent)
+        agent = self._parts.agents.get(turn.agent.id)
+        target = self._parts.agents.target_of(agent)
         said = Conversation(session, messages)
-        run = Run(self._daemon, turn, said, target, behind)
+        run = Run(self._parts, turn, said, target, behind)
         run.resumed = True
         turn.recall([entry.message for entry in head if entry.turn_id == turn.id])
         await self._count(turn, run)
@@ -104,7 +104,7 @@ class Past:
 
     async def _count(self, turn: Turn, run: Run) -> None:
         """Count what a resumed turn took before, also against its own limit."""
-        before = await self._daemon.usage.of_turn(turn.agent.id, turn.id)
+        before = await self._parts.usage.of_turn(turn.agent.id, turn.id)
         run.progress.usage = Usage(before.input_tokens, before.output_tokens)
         run.progress.cost = before.cost_micro_usd
         if turn.options.max_cost_micro_usd is not None:

@@ -26,23 +26,24 @@ from agenthost_chat.history import UNKNOWN
 
 from ..context import AgentView
 from ..errors import AgentHostError, TurnFailed
-from ..model_port import Answered, Payer, Target
-from ..record_port import (
+from ..ports.models import Answered, Payer, Target
+from ..ports.records import (
     CallState,
     Conversation,
     Outcome,
     Spent,
     Step,
     TurnRecord,
+    TurnResult,
     TurnState,
 )
 from .calls import unlike
-from .events import Thinking, ToolEnd, ToolStart, TurnResult
+from .events import Thinking, ToolEnd, ToolStart
 from .prompt import system_prompt
 from .turn import Turn
 
 if TYPE_CHECKING:
-    from ..daemon import Daemon
+    from .parts import Parts
 
 THINKING_BUDGET = 10_000
 TOGETHER = 0.05
@@ -76,7 +77,7 @@ class Run:
     """The work of one turn, inside its session's mailbox.
 
     Args:
-        daemon: What it works with.
+        parts: What it works with.
         turn: What is told of it.
         said: The conversation up to where the turn goes on.
         target: The model that is asked.
@@ -86,13 +87,13 @@ class Run:
 
     def __init__(
         self,
-        daemon: Daemon,
+        parts: Parts,
         turn: Turn,
         said: Conversation,
         target: Target,
         behind: int | None = None,
     ) -> None:
-        self.daemon = daemon
+        self.parts = parts
         self.turn = turn
         self.target = target
         self.session = said.session
@@ -149,7 +150,7 @@ class Run:
         temperature = options.temperature
         if temperature is None:
             temperature = choice.temperature
-        limit = self.daemon.config.turns.max_iterations
+        limit = self.parts.limits.max_iterations
         if self.turn.watched:
             self.turn.emit(Thinking())
         while self.progress.iterations < limit:
@@ -164,7 +165,7 @@ class Run:
             )
             context = self.turn.context
             payer = Payer(agent, self.turn.id, context.pools, context=context)
-            watch = self.daemon.observers.watch(context, request, target, payer.failed)
+            watch = self.parts.observers.watch(context, request, target, payer.failed)
             with watch as seen:
                 answered = await self._ask(request, payer)
                 completion, spent = answered.completion, answered.spent
@@ -202,12 +203,12 @@ class Run:
 
     def closing(self, closed: TurnRecord) -> Step:
         """What closes the turn's row, without words: for a store that took none."""
-        now = self.daemon.clock.time()
+        now = self.parts.clock.time()
         return Step(self.session.id, self.turn.id, now, closed=closed)
 
     async def _ask(self, request: ChatRequest, payer: Payer) -> Answered:
         self.progress.iterations += 1
-        stream = self.daemon.models.stream(self.target, request, payer)
+        stream = self.parts.models.stream(self.target, request, payer)
         try:
             return await self._hear(stream)
         finally:
@@ -242,14 +243,14 @@ class Run:
         One that was only intended runs, and so does one that may run twice; the rest
         is told as it was written down, or as unknown.
         """
-        journal = await self.daemon.journal.calls(self.turn.id)
+        journal = await self.parts.journal.calls(self.turn.id)
         known: dict[str, Outcome] = {}
         for call in calls:
             state, output = journal.get(call.id, (CallState.UNKNOWN, None))
             begun = state is not CallState.INTENDED
             if output is not None:
                 known[call.id] = Outcome(output, state is CallState.COMMITTED)
-            elif begun and not self.daemon.toolbox.repeatable(call.name):
+            elif begun and not self.parts.toolbox.repeatable(call.name):
                 lost = ToolOutput(call.id, call.name, UNKNOWN, is_error=True)
                 known[call.id] = Outcome(lost, known=False)
         await self._run_tools(calls, known)
@@ -263,7 +264,7 @@ class Run:
             for call in left:
                 self.turn.emit(ToolStart(call.id, call.name, call.arguments))
         outcomes = dict(known)
-        toolbox = self.daemon.toolbox
+        toolbox = self.parts.toolbox
         async for outcome in toolbox.run(self.turn.context, left, self._before_effect):
             out = outcome.output
             outcomes[out.id] = outcome
@@ -285,7 +286,7 @@ class Run:
         # What came of the effects before this one is durable before it begins.
         ended, self._ended = tuple(self._ended), []
         self._effects.add(call.id)
-        await self.daemon.journal.start_call(self.turn.id, call.id, ended)
+        await self.parts.journal.start_call(self.turn.id, call.id, ended)
 
     def _spoke(self, message: Message) -> None:
         self._said.add(message)
@@ -294,7 +295,7 @@ class Run:
     def _tools(self, agent: AgentView) -> tuple[ToolDefinition, ...]:
         if not self.target.model.supports_tools:
             return ()
-        return self.daemon.toolbox.rights_of(agent.id, agent.manifest).tools
+        return self.parts.toolbox.rights_of(agent.id, agent.manifest).tools
 
     def _thinking(self, agent: AgentView) -> int | None:
         budget = agent.manifest.thinking.budget_tokens
@@ -305,7 +306,7 @@ class Run:
         step = Step(
             session_id=self.session.id,
             turn_id=self.turn.id,
-            at=self.daemon.clock.time(),
+            at=self.parts.clock.time(),
             seq=self._seq,
             message=message,
             behind=self._behind,
@@ -321,7 +322,7 @@ class Run:
             self._latest.cancel()
             self._latest = None
         if self._steps:
-            self._commits.append(self.daemon.journal.keep(*self._steps))
+            self._commits.append(self.parts.journal.keep(*self._steps))
             self._steps = []
 
     def _flush_in_time(self) -> None:

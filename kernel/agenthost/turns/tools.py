@@ -23,14 +23,15 @@ from ..errors import (
     OutcomeUnknown,
     RateLimited,
 )
+from ..host import Host, ToolContext
 from ..observe import Activity, Observers
-from ..plugins.guards import Guard, Guards, ToolCallCase, ToolResultCase
+from ..plugins.guards import Guard, ToolCallCase, ToolResultCase
 from ..plugins.specs import Effect, ToolSpec
-from ..record_port import Outcome
+from ..ports.records import Outcome
 from .calls import Pace
 
 if TYPE_CHECKING:
-    from ..manifest import Manifest
+    from ..manifest_model import Manifest
     from ..plugins.registry import Registry
 
 log = logging.getLogger(__name__)
@@ -54,11 +55,10 @@ class Rights:
 class Toolbox:
     """Runs the calls of one step."""
 
-    def __init__(
-        self, registry: Registry, guards: Guards, observers: Observers
-    ) -> None:
+    def __init__(self, host: Host, registry: Registry, observers: Observers) -> None:
+        self._host = host
         self._registry = registry
-        self._guards = guards
+        self._guards = host.guards
         self._observers = observers
         self._rights: dict[str, tuple[Manifest, Rights]] = {}
         self._pace = Pace()
@@ -226,9 +226,10 @@ class Toolbox:
         if spec.effect is not Effect.READ:
             await before_effect(call)
         plugin = self._registry.tool(call.name).plugin
-        with context.daemon.plugins.charges.timed(plugin):
+        inside = ToolContext.of(context, self._host)
+        with self._host.plugins.charges.timed(plugin):
             async with asyncio.timeout(spec.timeout):
-                result = await spec.call(context, arguments)
+                result = await spec.call(inside, arguments)
         return result.text, result.is_error
 
     def _keep_pace(self, context: Context) -> None:
@@ -236,7 +237,7 @@ class Toolbox:
         if agent is None:
             return
         limit = agent.manifest.resources.max_tool_calls_per_minute
-        wait = self._pace.wait(agent.id, limit, context.clock.monotonic())
+        wait = self._pace.wait(agent.id, limit, self._host.clock.monotonic())
         if wait:
             raise RateLimited(
                 f"more than {limit} tool calls a minute; wait {wait:.0f} s, or raise "

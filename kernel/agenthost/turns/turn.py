@@ -11,7 +11,7 @@ from agenthost_chat.chat import Message, Role
 
 from ..context import Context
 from ..errors import AgentHostError
-from ..record_port import TurnState
+from ..ports.records import TurnResult, TurnState
 from .events import (
     NOTHING,
     Done,
@@ -19,7 +19,6 @@ from .events import (
     Missed,
     TextDelta,
     TurnEvent,
-    TurnResult,
     told_again,
 )
 from .slots import Slot

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..context import AgentView, Context
 from ..errors import AgentHostError, Cancelled, Interrupted, TurnFailed
-from ..record_port import TurnState
+from ..ports.records import TurnState
 
 
 class Work:

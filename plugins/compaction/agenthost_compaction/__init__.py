@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agenthost import BackendSpec, Compaction, Daemon, Port, hookimpl
+from agenthost import Backend, Compaction, CompactionBackend, Host, Observers, hookimpl
 
 
-def open_compaction(daemon: Daemon) -> Compaction:
+def open_compaction(host: Host, observers: Observers) -> Compaction:
     """Condense with the agents' own models."""
     from .summary import SummaryCompaction
 
-    return SummaryCompaction(daemon)
+    return SummaryCompaction(host, observers)
 
 
 @hookimpl
-def register_backend() -> Iterable[BackendSpec]:
+def register_backend() -> Iterable[Backend]:
     """Offer summaries."""
-    yield BackendSpec(Port.COMPACTION, "summary", open_compaction)
+    yield CompactionBackend("summary", open_compaction)

@@ -16,8 +16,9 @@ from agenthost import (
     Condensed,
     Context,
     Conversation,
-    Daemon,
+    Host,
     Message,
+    Observers,
     Payer,
     ProviderError,
     ProviderFault,
@@ -45,8 +46,9 @@ PREFIX = "Summary of the conversation so far:\n\n"
 class SummaryCompaction:
     """Lets the agent's own model summarise the older messages."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
+    def __init__(self, host: Host, observers: Observers) -> None:
+        self._observers = observers
+        self._host = host
 
     async def before_turn(
         self, conversation: Conversation, target: Target, context: Context
@@ -56,7 +58,7 @@ class SummaryCompaction:
         A summary that fails leaves the session as it is: the turn goes on and may fail
         at the provider, which is better than losing what was said.
         """
-        settings = self._daemon.config.compaction
+        settings = self._host.config.compaction
         count = len(conversation.messages)
         room = settings.threshold_ratio * target.model.context_window
         small = count <= settings.threshold_messages and conversation.tokens <= room
@@ -75,26 +77,26 @@ class SummaryCompaction:
         Raises:
             Cancelled: It was stopped.
         """
-        daemon = self._daemon
+        host = self._host
 
         async def work(session_id: str) -> Condensed:
-            session = await daemon.sessions.get(session_id)
-            target = daemon.agents.target_of(agent)
+            session = await host.sessions.get(session_id)
+            target = host.agents.target_of(agent)
             count = session.next_seq - session.first_seq
-            if count <= daemon.config.compaction.threshold_messages:
+            if count <= host.config.compaction.threshold_messages:
                 return Condensed(summarised=0, kept=count)
             view = AgentView(agent.id, agent.name, agent.manifest, session.id)
-            context = Context(daemon, OPERATOR, agent=view)
+            context = Context(OPERATOR, agent=view)
             return await self._condense(session, target, context)
 
-        return await daemon.turns.apart(agent, work)
+        return await host.turns.apart(agent, work)
 
     async def _condense(
         self, session: Session, target: Target, context: Context
     ) -> Condensed:
-        entries = await self._daemon.sessions.entries(session)
+        entries = await self._host.sessions.entries(session)
         said = [entry.message for entry in entries]
-        cut = safe_cut(said, self._daemon.config.compaction.keep_recent)
+        cut = safe_cut(said, self._host.config.compaction.keep_recent)
         if cut == 0:
             return Condensed(summarised=0, kept=len(said))
         older = [session.summary] if session.summary else []
@@ -102,14 +104,14 @@ class SummaryCompaction:
         name = f"compaction:{session.id}"
         payer = Payer(context.agent, name, context.pools, context=context)
         request = _request(target, older + said[:cut])
-        watch = self._daemon.observers.watch(context, request, target, payer.failed)
+        watch = self._observers.watch(context, request, target, payer.failed)
         with watch as seen:
             answer = await self._ask(target, request, payer)
             if seen is not None:
                 seen.result, seen.spent = answer.completion, answer.spent
         text = PREFIX + answer.completion.message.text
         summary = Message(Role.USER, (Text(text),))
-        await self._daemon.sessions.compact(
+        await self._host.sessions.compact(
             session, entries[cut].seq, summary, answer.spent
         )
         return Condensed(summarised=cut, kept=len(said) - cut)
@@ -117,13 +119,13 @@ class SummaryCompaction:
     async def _ask(
         self, target: Target, request: ChatRequest, payer: Payer
     ) -> Answered:
-        stream = self._daemon.models.stream(target, request, payer)
+        stream = self._host.models.stream(target, request, payer)
         async with aclosing(stream) as deltas:
             async for delta in deltas:
                 if isinstance(delta, Answered):
                     if delta.completion.message.text:
                         return delta
-                    await self._daemon.usage.book(delta.spent)
+                    await self._host.usage.book(delta.spent)
         raise ProviderError(
             ProviderFault.MALFORMED,
             target.provider.facts.slug,

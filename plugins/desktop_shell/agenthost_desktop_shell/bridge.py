@@ -155,7 +155,7 @@ class Bridge:
         origin = seen_origin(bound, socket.call.headers.get("origin"))
         caller = Caller(window, webview, origin)
         try:
-            policy = await self._folders.of(socket.call.daemon).policy()
+            policy = await self._folders.of(socket.call.host).policy()
             await asyncio.to_thread(policy.on, binding.folders.platform)
             decided = _decided(policy, wanted, caller, binding.folders)
         except AgentHostError as error:

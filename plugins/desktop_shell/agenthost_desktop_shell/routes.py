@@ -38,7 +38,7 @@ class CapabilityRoutes:
         """Validate capabilities in any of the three forms."""
         from .validate import validate
 
-        tables = await self._folders.of(call.daemon).tables()
+        tables = await self._folders.of(call.host).tables()
         report = await asyncio.to_thread(validate, body.capabilities, tables, body.mode)
         return {
             "valid": report.valid,
@@ -79,13 +79,13 @@ class CapabilityRoutes:
         """The JSON Schema of capability files, served permission tables included."""
         from .schema import capability_schema
 
-        return capability_schema(await self._folders.of(call.daemon).tables())
+        return capability_schema(await self._folders.of(call.host).tables())
 
     async def _policy(self, call: Call, body: Capabilities) -> Policy:
         from .policy import Policy
         from .validate import validate
 
-        folder = self._folders.of(call.daemon)
+        folder = self._folders.of(call.host)
         if not body.given("capabilities"):
             return await folder.policy()
         tables = await folder.tables()

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agenthost import Clock, Conflict, Daemon
+from agenthost import Clock, Conflict, Host
 
 from .terms import MANIFESTS
 
@@ -108,9 +108,9 @@ class ServedFolders:
     def __init__(self) -> None:
         self._of: dict[Path, ServedFolder] = {}
 
-    def of(self, daemon: Daemon) -> ServedFolder:
+    def of(self, host: Host) -> ServedFolder:
         """The folder of a daemon."""
-        folder = daemon.home / FOLDER
+        folder = host.home / FOLDER
         if folder not in self._of:
-            self._of[folder] = ServedFolder(folder, daemon.clock)
+            self._of[folder] = ServedFolder(folder, host.clock)
         return self._of[folder]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from agenthost import BackendSpec, Egress, Guards, Port, hookimpl
+from agenthost import Backend, Egress, EgressBackend, Guards, hookimpl
 
 
 def open_egress(guards: Guards) -> Egress:
@@ -13,6 +13,6 @@ def open_egress(guards: Guards) -> Egress:
 
 
 @hookimpl
-def register_backend() -> Iterable[BackendSpec]:
+def register_backend() -> Iterable[Backend]:
     """Offer aiohttp for the port ``egress``."""
-    yield BackendSpec(Port.EGRESS, "aiohttp", open_egress)
+    yield EgressBackend("aiohttp", open_egress)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agenthost import BackendSpec, Clock, Events, Observer, Plugins, Port, hookimpl
+from agenthost import Backend, Bus, EventsBackend, Host, Observer, hookimpl
 
 
-def open_bus(
-    plugins: Plugins, clock: Clock, observers: Sequence[tuple[str, Observer]]
-) -> Events:
+def open_bus(host: Host, observers: Sequence[tuple[str, Observer]]) -> Bus:
     """Serve the events of one process."""
     from .bus import EventBus
+    from .observers import ToldObservers
 
-    return EventBus(plugins, clock, observers)
+    return EventBus(host.plugins, host.clock, ToldObservers(host, observers))
 
 
 @hookimpl
-def register_backend() -> Iterable[BackendSpec]:
+def register_backend() -> Iterable[Backend]:
     """Offer the bus of one process."""
-    yield BackendSpec(Port.EVENTS, "memory", open_bus)
+    yield EventsBackend("memory", open_bus)

@@ -7,20 +7,20 @@ import inspect
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from agenthost import (
     Clock,
     Event,
+    Installed,
     ListenerState,
-    Observer,
-    Plugins,
+    Observers,
     SystemClock,
     describe,
 )
 
-from .observers import ToldObservers
+from .observers import NOBODY
 
 _log = logging.getLogger(__name__)
 
@@ -38,21 +38,21 @@ class EventBus:
     Args:
         plugins: The loaded plugins; their ``on_event`` is called in a thread each.
         clock: Measures how long a plugin takes.
-        observers: What plugins observe turns with, each with its plugin's key.
+        observers: The observers of turns.
         budget: Seconds that ``on_event`` may take.
         queue: Events that may wait for one plugin; the oldest is dropped.
     """
 
     def __init__(
         self,
-        plugins: Plugins,
+        plugins: Installed,
         clock: Clock | None = None,
-        observers: Sequence[tuple[str, Observer]] = (),
+        observers: Observers = NOBODY,
         *,
         budget: float = BUDGET,
         queue: int = QUEUE,
     ) -> None:
-        self.observers = ToldObservers(observers, plugins.fail)
+        self.observers = observers
         self._subscribers: dict[object, Subscriber] = {}
         self._listeners = [
             _Listener(
@@ -112,7 +112,7 @@ class _Listener:
     """One plugin's queue, thread and breaker."""
 
     def __init__(
-        self, key: str, call: Callable[..., object], plugins: Plugins, limits: _Limits
+        self, key: str, call: Callable[..., object], plugins: Installed, limits: _Limits
     ) -> None:
         self.state = ListenerState(key)
         self._call = call

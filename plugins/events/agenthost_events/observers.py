@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import count
 from typing import TypeVar
 
-from agenthost import Activity, Attempt, Context, Message, Observer, Subject, Target
+from agenthost import (
+    Activity,
+    Attempt,
+    Context,
+    Host,
+    Message,
+    Observer,
+    Subject,
+    Target,
+)
 
 T = TypeVar("T")
 
@@ -21,7 +30,7 @@ class _Watch(AbstractContextManager[Activity]):
     def __init__(self, observers: ToldObservers, activity: Activity) -> None:
         self._observers = observers
         self._activity = activity
-        self._began = activity.context.clock.monotonic()
+        self._began = activity.host.clock.monotonic()
 
     def __enter__(self) -> Activity:
         self._observers.tell("started", self._activity)
@@ -31,7 +40,7 @@ class _Watch(AbstractContextManager[Activity]):
         activity = self._activity
         if error is not None:
             activity.error = error
-        activity.seconds = activity.context.clock.monotonic() - self._began
+        activity.seconds = activity.host.clock.monotonic() - self._began
         self._observers.tell("ended", activity)
 
 
@@ -39,15 +48,13 @@ class ToldObservers:
     """The observers of a daemon; one that raises is dropped and its plugin failed.
 
     Args:
+        host: The daemon they observe.
         offers: The observers, each with its plugin's key.
-        fail: Marks a plugin failed.
     """
 
-    def __init__(
-        self, offers: Sequence[tuple[str, Observer]], fail: Callable[[str, str], None]
-    ) -> None:
+    def __init__(self, host: Host, offers: Sequence[tuple[str, Observer]]) -> None:
+        self._host = host
         self._offers = tuple(offers)
-        self._fail = fail
         self._count = count(1)
 
     def find(self, kind: type[T]) -> T | None:
@@ -67,7 +74,9 @@ class ToldObservers:
         id_, parent = context.turn_id or "", context.cause
         if not isinstance(subject, Message):
             id_, parent = f"{id_}/{next(self._count)}", context.turn_id
-        activity = Activity(id_, parent, context, subject, target, failed=failed)
+        activity = Activity(
+            id_, parent, self._host, context, subject, target, failed=failed
+        )
         return _Watch(self, activity)
 
     def tell(self, what: str, activity: Activity) -> None:
@@ -78,4 +87,21 @@ class ToldObservers:
             except (Exception, SystemExit, KeyboardInterrupt):
                 self._offers = tuple(o for o in self._offers if o[1] is not observer)
                 logging.getLogger(__name__).exception("an observer of %s raised", key)
-                self._fail(key, f"its observer raised when told of what {what}")
+                self._host.plugins.fail(
+                    key, f"its observer raised when told of what {what}"
+                )
+
+
+class _Nobody:
+    """Nobody observes."""
+
+    def find(self, _: type[T]) -> T | None:
+        """There is none."""
+        return None
+
+    def watch(self, *_: object, **__: object) -> AbstractContextManager[None]:
+        """Tell nobody."""
+        return nullcontext()
+
+
+NOBODY = _Nobody()

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from agenthost import BackendSpec, Front, Port, hookimpl
+from agenthost import Backend, Front, FrontBackend, hookimpl
 
 if TYPE_CHECKING:
-    from agenthost import Daemon
+    from agenthost import Host
 
 
-def open_front(daemon: Daemon) -> Front:
+def open_front(host: Host) -> Front:
     """Make the front of a daemon as its configuration says; it does not listen yet."""
     from .front import QuartFront
     from .settings import settings_of
 
-    return QuartFront(daemon, settings_of(daemon))
+    return QuartFront(host, settings_of(host))
 
 
 @hookimpl
-def register_backend() -> Iterable[BackendSpec]:
+def register_backend() -> Iterable[Backend]:
     """Offer Quart for the port ``front``."""
-    yield BackendSpec(Port.FRONT, "quart", open_front)
+    yield FrontBackend("quart", open_front)

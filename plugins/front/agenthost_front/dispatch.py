@@ -27,7 +27,7 @@ from .answers import ErrorMap, Plain, encode
 from .paths import Template, parse
 
 if TYPE_CHECKING:
-    from agenthost import Daemon
+    from agenthost import Host
 
 EXCHANGE = "agenthost.exchange"
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -60,10 +60,10 @@ class Exchange:
     found: object = None
     query: dict[str, str] = field(default_factory=dict)
 
-    def call(self, daemon: Daemon) -> Call:
+    def call(self, host: Host) -> Call:
         """The request as handlers see it."""
         return Call(
-            daemon,
+            host,
             self.principal,
             self.client,
             self.request_id,
@@ -189,8 +189,8 @@ _CONVERTERS: dict[Any, Converter] = {
 class Dispatcher:
     """Runs handlers: for the layer's own routes and for Quart's views alike."""
 
-    def __init__(self, daemon: Daemon, errors: ErrorMap) -> None:
-        self._daemon = daemon
+    def __init__(self, host: Host, errors: ErrorMap) -> None:
+        self._host = host
         self._errors = errors
 
     async def perform(
@@ -220,7 +220,7 @@ class Dispatcher:
             _require_json(exchange.headers)
         if bound.takes_query and route.query is not None:
             values["query"] = _query(route.query, exchange.query)
-        answer = await route.handler(exchange.call(self._daemon), **values)
+        answer = await route.handler(exchange.call(self._host), **values)
         return encode(answer, route.status)
 
 

@@ -19,7 +19,7 @@ from .shutdown import EndTurns, Shutdown
 from .sockets import Sockets
 
 if TYPE_CHECKING:
-    from agenthost import Daemon
+    from agenthost import Host
     from quart import Quart
 
 
@@ -30,14 +30,14 @@ class QuartFront:
     browser's WebSocket, ``panics`` counts the exceptions nobody expected.
     """
 
-    def __init__(self, daemon: Daemon, settings: FrontSettings) -> None:
+    def __init__(self, host: Host, settings: FrontSettings) -> None:
         self.panics = 0
-        self.tickets = Tickets(daemon.clock.monotonic)
+        self.tickets = Tickets(host.clock.monotonic)
         errors = ErrorMap(self._count_panic)
-        dispatcher = Dispatcher(daemon, errors)
+        dispatcher = Dispatcher(host, errors)
         self._mounted = Mounted(errors, dispatcher)
-        self._gate = Gate(daemon, settings, self.tickets)
-        sockets = Sockets(daemon, self._gate, self._mounted, errors)
+        self._gate = Gate(host, settings, self.tickets)
+        sockets = Sockets(host, self._gate, self._mounted, errors)
         self.asgi = Layer(self._gate, self._mounted, dispatcher, sockets, errors)
         self._shutdown = Shutdown(self._gate, self.asgi, sockets)
         self._server = Server(self.asgi, settings)

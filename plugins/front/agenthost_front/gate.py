@@ -14,7 +14,7 @@ from .origins import SAFE, Origins
 from .settings import FrontSettings
 
 if TYPE_CHECKING:
-    from agenthost import Daemon
+    from agenthost import Host
 
 DEFAULT_COST = 5
 
@@ -22,14 +22,12 @@ DEFAULT_COST = 5
 class Gate:
     """Draining, the request guards, and host and origin, in this order."""
 
-    def __init__(
-        self, daemon: Daemon, settings: FrontSettings, tickets: Tickets
-    ) -> None:
+    def __init__(self, host: Host, settings: FrontSettings, tickets: Tickets) -> None:
         self.draining = False
         self.settings = settings
         self.origins = Origins(settings)
         self.access = Access(settings, tickets)
-        self._daemon = daemon
+        self._host = host
 
     def listen_on(self, host: str) -> None:
         """Take the address the daemon listens on for a good ``Host``."""
@@ -46,7 +44,7 @@ class Gate:
         """
         if self.draining:
             raise Draining("the daemon is shutting down and takes no new work")
-        guards = self._daemon.guards
+        guards = self._host.guards
         if guards.filled(Guard.REQUEST):
             case = RequestCase(exchange.method, exchange.path, exchange.client, cost)
             guards.check(Guard.REQUEST, case)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agenthost import Secret
 
 if TYPE_CHECKING:
-    from agenthost import Daemon
+    from agenthost import Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class FrontSettings:
         return self.api_key.reveal() if self.api_key is not None else ""
 
 
-def settings_of(daemon: Daemon) -> FrontSettings:
+def settings_of(host: Host) -> FrontSettings:
     """Take what the daemon's configuration says of the front."""
-    config = daemon.config
+    config = host.config
     return FrontSettings(
         api_key=config.api_key,
         allow_unauthenticated_network=config.allow_unauthenticated_network,

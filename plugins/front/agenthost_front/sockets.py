@@ -24,7 +24,7 @@ from .headers import Sender
 from .mounting import Mounted
 
 if TYPE_CHECKING:
-    from agenthost import Daemon
+    from agenthost import Host
 
 FRAME_LIMIT = 512 * 1024
 WAITING_FRAMES = 16
@@ -143,10 +143,10 @@ class Sockets:
     """All WebSockets of a front."""
 
     def __init__(
-        self, daemon: Daemon, gate: Gate, mounted: Mounted, errors: ErrorMap
+        self, host: Host, gate: Gate, mounted: Mounted, errors: ErrorMap
     ) -> None:
         self.open: set[OpenSocket] = set()
-        self._daemon = daemon
+        self._host = host
         self._gate = gate
         self._mounted = mounted
         self._errors = errors
@@ -163,7 +163,7 @@ class Sockets:
             plain = self._errors.answer(error, exchange.request_id)
             await _refuse(plain, sender)
             return
-        socket = OpenSocket(exchange.call(self._daemon), receive, sender, self._gate)
+        socket = OpenSocket(exchange.call(self._host), receive, sender, self._gate)
         self._per_client[exchange.client] += 1
         self.open.add(socket)
         try:

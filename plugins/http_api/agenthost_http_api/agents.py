@@ -10,7 +10,7 @@ from agenthost import (
     AgentMode,
     Answer,
     Call,
-    Daemon,
+    Host,
     Reply,
     RouteGroup,
     timestamp,
@@ -33,9 +33,9 @@ routes = RouteGroup("http_api.agents")
 MANIFEST_BODY = 3 * 1024 * 1024
 
 
-def summary(daemon: Daemon, agent: Agent) -> AgentSummary:
+def summary(host: Host, agent: Agent) -> AgentSummary:
     """Describe an agent for a list."""
-    provider, model = daemon.agents.model_of(agent)
+    provider, model = host.agents.model_of(agent)
     return {
         "id": agent.id,
         "name": agent.name,
@@ -52,14 +52,14 @@ def summary(daemon: Daemon, agent: Agent) -> AgentSummary:
 )
 async def list_agents(call: Call) -> Answer:
     """List all agents, oldest first."""
-    return [summary(call.daemon, agent) for agent in call.daemon.agents.list()]
+    return [summary(call.host, agent) for agent in call.host.agents.list()]
 
 
 @routes.get("/api/agents/<agent_id>", scope="agents:read", answer=AgentDetail)
 async def get_agent(call: Call, agent_id: UUID) -> Answer:
     """Show one agent."""
-    agent = call.daemon.agents.get(str(agent_id))
-    provider, model = call.daemon.agents.model_of(agent)
+    agent = call.host.agents.get(str(agent_id))
+    provider, model = call.host.agents.model_of(agent)
     grants = agent.manifest.grants()
     return {
         "id": agent.id,
@@ -90,7 +90,7 @@ async def get_agent(call: Call, agent_id: UUID) -> Answer:
 )
 async def create_agent(call: Call, body: CreateAgent) -> Answer:
     """Create an agent from its manifest."""
-    agent, warnings = await call.daemon.agents.spawn(call.principal, body.manifest_toml)
+    agent, warnings = await call.host.agents.spawn(call.principal, body.manifest_toml)
     return Reply({"agent_id": agent.id, "name": agent.name, "warnings": warnings}, 201)
 
 
@@ -103,8 +103,8 @@ async def create_agent(call: Call, body: CreateAgent) -> Answer:
 )
 async def update_agent(call: Call, agent_id: UUID, body: UpdateAgent) -> Answer:
     """Change an agent's description, system prompt or tags."""
-    agent = call.daemon.agents.get(str(agent_id))
-    await call.daemon.agents.change(call.principal, agent, _changes(agent, body))
+    agent = call.host.agents.get(str(agent_id))
+    await call.host.agents.change(call.principal, agent, _changes(agent, body))
     return {"status": "updated", "agent_id": agent.id}
 
 
@@ -126,9 +126,9 @@ def _changes(agent: Agent, body: UpdateAgent) -> Mapping[str, object]:
 )
 async def set_mode(call: Call, agent_id: UUID, body: SetMode) -> Answer:
     """Pin the agent's model (Stable), or let it follow the configuration (Normal)."""
-    daemon = call.daemon
-    agent = daemon.agents.get(str(agent_id))
-    await daemon.agents.set_mode(agent, AgentMode(body.mode))
+    host = call.host
+    agent = host.agents.get(str(agent_id))
+    await host.agents.set_mode(agent, AgentMode(body.mode))
     return {"status": "updated", "mode": body.mode, "agent_id": agent.id}
 
 
@@ -137,8 +137,8 @@ async def set_mode(call: Call, agent_id: UUID, body: SetMode) -> Answer:
 )
 async def set_model(call: Call, agent_id: UUID, body: SetModel) -> Answer:
     """Give the agent another model; aliases are resolved."""
-    agent = call.daemon.agents.get(str(agent_id))
-    choice = await call.daemon.agents.set_model(
+    agent = call.host.agents.get(str(agent_id))
+    choice = await call.host.agents.set_model(
         call.principal, agent, body.provider, body.model
     )
     provider, model = choice.target.names
@@ -160,7 +160,7 @@ async def stop_agent(call: Call, agent_id: UUID, query: StopQuery) -> Answer:
     What runs in its own session, or in the one that is named, ends before this
     answers; messages that wait there go on. ``all=true`` ends those too.
     """
-    agent, turns = call.daemon.agents.get(str(agent_id)), call.daemon.turns
+    agent, turns = call.host.agents.get(str(agent_id)), call.host.turns
     if query.all:
         stopped = await turns.stop_all(agent.id, "stopped by request")
     else:
@@ -173,6 +173,6 @@ async def stop_agent(call: Call, agent_id: UUID, query: StopQuery) -> Answer:
 @routes.delete("/api/agents/<agent_id>", scope="agents:write", answer=Status)
 async def delete_agent(call: Call, agent_id: UUID) -> Answer:
     """Stop the agent and delete it with its sessions, memory and workspace."""
-    agent = call.daemon.agents.get(str(agent_id))
-    await call.daemon.agents.delete(agent)
+    agent = call.host.agents.get(str(agent_id))
+    await call.host.agents.delete(agent)
     return {"status": "killed", "agent_id": agent.id}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from agenthost import (
     Answer,
     Call,
-    Daemon,
+    Host,
     ModelFacts,
     NotFound,
     RouteGroup,
@@ -32,7 +32,7 @@ async def list_models(call: Call, query: ModelFilter) -> Answer:
     """List the models of all providers, or of those asked for."""
     rows = [
         row
-        for row in (_item(call.daemon, model) for model in _models(call.daemon))
+        for row in (_item(call.host, model) for model in _models(call.host))
         if query.provider in {None, row["provider"]}
         and query.tier in {None, row["tier"]}
         and query.available in {None, row["available"]}
@@ -43,12 +43,12 @@ async def list_models(call: Call, query: ModelFilter) -> Answer:
 @routes.get("/api/models/aliases", scope="models:read", cost=2, answer=AliasList)
 async def list_aliases(call: Call) -> Answer:
     """List every short name and the id it stands for, sorted."""
-    daemon = call.daemon
+    host = call.host
     aliases = {
-        alias: _id(daemon, target.model)
-        for model in _models(daemon)
+        alias: _id(host, target.model)
+        for model in _models(host)
         for alias in model.aliases
-        if (target := daemon.models.find(alias))
+        if (target := host.models.find(alias))
     }
     return {"aliases": dict(sorted(aliases.items())), "total": len(aliases)}
 
@@ -56,35 +56,35 @@ async def list_aliases(call: Call) -> Answer:
 @routes.get("/api/models/<path:model_id>", scope="models:read", answer=ModelDetail)
 async def get_model(call: Call, model_id: str) -> Answer:
     """Show a model by id or alias; a retired id leads to its successor."""
-    daemon = call.daemon
-    target = daemon.models.find(model_id)
+    host = call.host
+    target = host.models.find(model_id)
     if target is None:
-        hint = did_you_mean(model_id, _names(daemon))
+        hint = did_you_mean(model_id, _names(host))
         raise NotFound("model", f"{model_id} is not in the catalogue{hint}")
-    item, notice = _item(daemon, target.model), target.model.notice(model_id)
+    item, notice = _item(host, target.model), target.model.notice(model_id)
     return {**item, "warning": notice} if notice else item
 
 
-def _models(daemon: Daemon) -> Iterator[ModelFacts]:
-    for spec in daemon.models.providers.values():
+def _models(host: Host) -> Iterator[ModelFacts]:
+    for spec in host.models.providers.values():
         yield from spec.facts.models
 
 
-def _names(daemon: Daemon) -> Iterator[str]:
-    for model in _models(daemon):
+def _names(host: Host) -> Iterator[str]:
+    for model in _models(host):
         yield from (model.id, *model.aliases, *model.replaces)
 
 
-def _id(daemon: Daemon, model: ModelFacts) -> str:
+def _id(host: Host, model: ModelFacts) -> str:
     """Write an id that leads to this model, also where two providers have the same."""
-    found = daemon.models.find(model.id)
+    found = host.models.find(model.id)
     unique = found is not None and found.names == (model.provider, model.id)
     return model.id if unique else f"{model.provider}/{model.id}"
 
 
-def _item(daemon: Daemon, model: ModelFacts) -> ModelItem:
+def _item(host: Host, model: ModelFacts) -> ModelItem:
     return {
-        "id": _id(daemon, model),
+        "id": _id(host, model),
         "provider": model.provider,
         "display_name": model.display_name,
         "tier": model.tier,
@@ -98,7 +98,7 @@ def _item(daemon: Daemon, model: ModelFacts) -> ModelItem:
         "supports_streaming": model.supports_streaming,
         "supports_thinking": model.supports_thinking,
         "aliases": list(model.aliases),
-        "available": daemon.models.auth_status(model.provider) != "missing",
+        "available": host.models.auth_status(model.provider) != "missing",
         "status": model.status,
         "deprecation_date": model.deprecation_date,
         "replaced_by": model.replaced_by,

@@ -10,12 +10,12 @@ Command = Callable[[Call, Agent, str], Awaitable[str]]
 
 
 async def _new(call: Call, agent: Agent, _: str) -> str:
-    await call.daemon.turns.reset(agent)
+    await call.host.turns.reset(agent)
     return "A new session has begun."
 
 
 async def _compact(call: Call, agent: Agent, _: str) -> str:
-    outcome = await call.daemon.compaction.of_agent(agent)
+    outcome = await call.host.compaction.of_agent(agent)
     if not outcome.summarised:
         return "The session is short; nothing to compact."
     return f"{outcome.summarised} messages summarized, {outcome.kept} kept."
@@ -23,20 +23,20 @@ async def _compact(call: Call, agent: Agent, _: str) -> str:
 
 async def _model(call: Call, agent: Agent, name: str) -> str:
     if not name:
-        provider, model = call.daemon.agents.model_of(agent)
+        provider, model = call.host.agents.model_of(agent)
         return f"The model is {model} at {provider}. Change it with /model <name>."
-    choice = await call.daemon.agents.set_model(call.principal, agent, None, name)
+    choice = await call.host.agents.set_model(call.principal, agent, None, name)
     provider, model = choice.target.names
     return "\n".join([f"The model is now {model} at {provider}.", *choice.notices])
 
 
 async def _stop(call: Call, agent: Agent, _: str) -> str:
-    stopped = await call.daemon.turns.stop(agent, "stopped by /stop")
+    stopped = await call.host.turns.stop(agent, "stopped by /stop")
     return "Stopped." if stopped else "Nothing was running."
 
 
 async def _usage(call: Call, agent: Agent, _: str) -> str:
-    total = await call.daemon.usage.of_agent(agent.id)
+    total = await call.host.usage.of_agent(agent.id)
     return (
         f"{total.input_tokens} input and {total.output_tokens} output tokens in "
         f"{total.requests} calls, {total.cost_micro_usd / 1_000_000:.6f} USD."
@@ -44,14 +44,14 @@ async def _usage(call: Call, agent: Agent, _: str) -> str:
 
 
 async def _think(call: Call, agent: Agent, _: str) -> str:
-    session = await call.daemon.sessions.of_agent(agent.id)
-    await call.daemon.sessions.set_thinking(session.id, on=not session.thinking)
+    session = await call.host.sessions.of_agent(agent.id)
+    await call.host.sessions.set_thinking(session.id, on=not session.thinking)
     return f"Extended thinking is now {'off' if session.thinking else 'on'}."
 
 
 async def _models(call: Call, agent: Agent, _: str) -> str:
-    provider, _model_name = call.daemon.agents.model_of(agent)
-    spec = call.daemon.models.providers[provider]
+    provider, _model_name = call.host.agents.model_of(agent)
+    spec = call.host.models.providers[provider]
     names = [model.id for model in spec.facts.models]
     if not names:
         return f"{provider} lists no models; any name it knows can be used."
@@ -60,8 +60,8 @@ async def _models(call: Call, agent: Agent, _: str) -> str:
 
 async def _providers(call: Call, _agent: Agent, _: str) -> str:
     rows = [
-        f"- {slug}: {call.daemon.models.auth_status(slug)}"
-        for slug in sorted(call.daemon.models.providers)
+        f"- {slug}: {call.host.models.auth_status(slug)}"
+        for slug in sorted(call.host.models.providers)
     ]
     return "Providers:\n" + "\n".join(rows)
 

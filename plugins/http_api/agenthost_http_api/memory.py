@@ -17,14 +17,14 @@ VALUE_BODY = 3 * 1024 * 1024
 
 
 def _namespace(call: Call, agent_id: UUID, key: str) -> str:
-    return namespace_of(call.daemon.agents.get(str(agent_id)).id, key)
+    return namespace_of(call.host.agents.get(str(agent_id)).id, key)
 
 
 @routes.get("/api/memory/agents/<agent_id>/kv", scope="memory:read", answer=KVList)
 async def list_pairs(call: Call, agent_id: UUID) -> Answer:
     """List an agent's own pairs, sorted by key."""
-    agent = call.daemon.agents.get(str(agent_id))
-    pairs = await call.daemon.kv.items(agent.id)
+    agent = call.host.agents.get(str(agent_id))
+    pairs = await call.host.kv.items(agent.id)
     return {"kv_pairs": [{"key": key, "value": value} for key, value in pairs]}
 
 
@@ -36,7 +36,7 @@ async def list_pairs(call: Call, agent_id: UUID) -> Answer:
 )
 async def get_pair(call: Call, agent_id: UUID, key: str) -> Answer:
     """Read one value; keys may contain slashes."""
-    value = await call.daemon.kv.get(_namespace(call, agent_id, key), key)
+    value = await call.host.kv.get(_namespace(call, agent_id, key), key)
     return {"key": key, "value": value}
 
 
@@ -50,7 +50,7 @@ async def get_pair(call: Call, agent_id: UUID, key: str) -> Answer:
 )
 async def set_pair(call: Call, agent_id: UUID, key: str, body: SetValue) -> Answer:
     """Create or overwrite a value."""
-    await call.daemon.kv.set(_namespace(call, agent_id, key), key, body.value)
+    await call.host.kv.set(_namespace(call, agent_id, key), key, body.value)
     return {"status": "stored", "key": key}
 
 
@@ -62,5 +62,5 @@ async def set_pair(call: Call, agent_id: UUID, key: str, body: SetValue) -> Answ
 )
 async def delete_pair(call: Call, agent_id: UUID, key: str) -> Answer:
     """Delete a value."""
-    await call.daemon.kv.delete(_namespace(call, agent_id, key), key)
+    await call.host.kv.delete(_namespace(call, agent_id, key), key)
     return {"status": "deleted", "key": key}

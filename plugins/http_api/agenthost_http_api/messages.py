@@ -82,9 +82,9 @@ async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
     With an ``Idempotency-Key`` header a repeated request is the same turn: it waits
     for it, goes on with it when it was cut off, or gives its answer again.
     """
-    agent = call.daemon.agents.get(str(agent_id))
+    agent = call.host.agents.get(str(agent_id))
     options, message = _options(call, agent.id, body), user_message(body.message)
-    turn = call.daemon.turns.start(call.context, agent, message, options)
+    turn = call.host.turns.start(call.context, agent, message, options)
     return result_body(await turn.result())
 
 
@@ -105,9 +105,9 @@ async def stream_message(
     Leaving stops the turn, unless the request has an ``Idempotency-Key`` or asks
     ``detach=true``: then it goes on, and may be read again by its key or its id.
     """
-    agent = call.daemon.agents.get(str(agent_id))
+    agent = call.host.agents.get(str(agent_id))
     options, message = _options(call, agent.id, body), user_message(body.message)
-    watcher = call.daemon.turns.start(call.context, agent, message, options, watch=True)
+    watcher = call.host.turns.start(call.context, agent, message, options, watch=True)
     stays = query.detach or options.turn_id is not None
     return EventStream(_frames(watcher, stays=stays))
 
@@ -124,10 +124,10 @@ async def attach_to_turn(call: Call, agent_id: UUID, query: AttachQuery) -> Answ
     It begins with what was said and done behind ``Last-Event-ID``, and so with all of
     it where there is none.
     """
-    agent = call.daemon.agents.get(str(agent_id))
+    agent = call.host.agents.get(str(agent_id))
     turn_id = str(query.turn)
     offset = _offset(call.headers.get("last-event-id", ""), turn_id)
-    watcher = await call.daemon.turns.attach(agent, turn_id, offset)
+    watcher = await call.host.turns.attach(agent, turn_id, offset)
     return EventStream(_frames(watcher, stays=True))
 
 
@@ -139,8 +139,8 @@ async def attach_to_turn(call: Call, agent_id: UUID, query: AttachQuery) -> Answ
 )
 async def resume_turn(call: Call, agent_id: UUID, turn_id: UUID) -> Answer:
     """Go on with a turn that was interrupted or failed, and wait for its answer."""
-    agent = call.daemon.agents.get(str(agent_id))
-    watcher = await call.daemon.turns.resume(call.context, agent, str(turn_id))
+    agent = call.host.agents.get(str(agent_id))
+    watcher = await call.host.turns.resume(call.context, agent, str(turn_id))
     watcher.leave()
     return result_body(await watcher.turn.result())
 

@@ -11,9 +11,9 @@ from agenthost import (
     AgentHostError,
     Answer,
     ChatRequest,
-    Daemon,
     EgressPolicy,
     Endpoint,
+    Host,
     InvalidInput,
     Message,
     ModelFacts,
@@ -32,14 +32,14 @@ FEW_TOKENS = 16
 PROBE_POLICY = "provider_probe"
 
 
-async def try_provider(daemon: Daemon, spec: ProviderSpec) -> Answer:
+async def try_provider(host: Host, spec: ProviderSpec) -> Answer:
     """Ask whether the key is good, by the provider's probe or else by a short chat.
 
     Raises:
         InvalidInput: A key is needed and missing, or there is no model to ask.
     """
     facts = spec.facts
-    if daemon.models.auth_status(facts.slug) == "missing":
+    if host.models.auth_status(facts.slug) == "missing":
         variable = f"set {facts.env_var}, or " if facts.env_var else ""
         raise InvalidInput(
             "api_key",
@@ -47,18 +47,18 @@ async def try_provider(daemon: Daemon, spec: ProviderSpec) -> Answer:
             f"/api/providers/{facts.slug}/key",
         )
     model = _cheapest(facts)
-    began = daemon.clock.monotonic()
+    began = host.clock.monotonic()
     try:
         async with asyncio.timeout(PATIENCE):
-            checked = await _check(daemon, spec, model)
+            checked = await _check(host, spec, model)
     except TimeoutError:
-        return _failed(daemon, facts, f"no answer within {PATIENCE:g} s", 502)
+        return _failed(host, facts, f"no answer within {PATIENCE:g} s", 502)
     except AgentHostError as error:
-        return _failed(daemon, facts, error.message, _status(error))
+        return _failed(host, facts, error.message, _status(error))
     return {
         "status": "ok",
         "provider": facts.slug,
-        "latency_ms": round((daemon.clock.monotonic() - began) * 1000),
+        "latency_ms": round((host.clock.monotonic() - began) * 1000),
         "model_tested": model.id,
         "checked": checked,
     }
@@ -73,21 +73,21 @@ def _cheapest(facts: ProviderFacts) -> ModelFacts:
     return min(models, key=lambda row: row.input_cost_per_1m + row.output_cost_per_1m)
 
 
-async def _check(daemon: Daemon, spec: ProviderSpec, model: ModelFacts) -> str:
-    if await _vouched_for(daemon, spec.facts):
+async def _check(host: Host, spec: ProviderSpec, model: ModelFacts) -> str:
+    if await _vouched_for(host, spec.facts):
         return "key"
-    await _chat(daemon, spec.facts.slug, model)
+    await _chat(host, spec.facts.slug, model)
     return "model"
 
 
-async def _vouched_for(daemon: Daemon, facts: ProviderFacts) -> bool:
+async def _vouched_for(host: Host, facts: ProviderFacts) -> bool:
     """Tell whether the probe proves the key; whatever else it says, a chat decides.
 
     What a probe proves is known of the provider's own address alone, not of a proxy
     that the configuration puts in its place.
     """
-    section = daemon.config.providers.get(facts.slug)
-    keys = daemon.models.keys_of(facts.slug)
+    section = host.config.providers.get(facts.slug)
+    keys = host.models.keys_of(facts.slug)
     probe = facts.probe
     if probe is None or not probe.proves_key or not keys:
         return False
@@ -96,14 +96,14 @@ async def _vouched_for(daemon: Daemon, facts: ProviderFacts) -> bool:
     if not re.fullmatch(probe.keys, keys[0].reveal()):
         return False
     wire = probe.request(Endpoint(facts.slug, facts.base_url, keys[0]))
-    host = urlsplit(wire.url).hostname or ""
+    name = urlsplit(wire.url).hostname or ""
     policy = EgressPolicy(
-        PROBE_POLICY, frozenset({host}) if facts.local else frozenset(), PATIENCE / 3
+        PROBE_POLICY, frozenset({name}) if facts.local else frozenset(), PATIENCE / 3
     )
     try:
         async with (
-            daemon.egress.exchange.faults(facts.slug),
-            daemon.egress.client(policy).stream(
+            host.egress.exchange.faults(facts.slug),
+            host.egress.client(policy).stream(
                 wire.method, wire.url, headers=dict(wire.headers)
             ) as answer,
         ):
@@ -112,11 +112,11 @@ async def _vouched_for(daemon: Daemon, facts: ProviderFacts) -> bool:
         return False
 
 
-async def _chat(daemon: Daemon, slug: str, model: ModelFacts) -> None:
-    target = daemon.models.resolve(slug, model.id)
+async def _chat(host: Host, slug: str, model: ModelFacts) -> None:
+    target = host.models.resolve(slug, model.id)
     words = (Message(Role.USER, (Text("Hi"),)),)
     request = ChatRequest(model.upstream_id, "", words, max_tokens=FEW_TOKENS)
-    async with aclosing(daemon.models.stream(target, request)) as deltas:
+    async with aclosing(host.models.stream(target, request)) as deltas:
         async for _ in deltas:
             pass
 
@@ -126,8 +126,8 @@ def _status(error: AgentHostError) -> int:
     return 401 if bad_key else 502
 
 
-def _failed(daemon: Daemon, facts: ProviderFacts, said: str, status: int) -> Reply:
-    for key in daemon.models.keys_of(facts.slug):
+def _failed(host: Host, facts: ProviderFacts, said: str, status: int) -> Reply:
+    for key in host.models.keys_of(facts.slug):
         said = said.replace(key.reveal(), "***")
     body = {"status": "failed", "provider": facts.slug, "error": said}
     return Reply(body, status)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from agenthost import (
     Answer,
     Call,
-    Daemon,
+    Host,
     NotFound,
     ProviderSpec,
     RouteGroup,
@@ -31,8 +31,8 @@ routes = RouteGroup("http_api.providers")
 @routes.get("/api/providers", scope="providers:read", cost=2, answer=ProviderList)
 async def list_providers(call: Call) -> Answer:
     """List every provider, those of the configuration included, by name."""
-    specs = sorted(call.daemon.models.providers.items())
-    rows = [_item(call.daemon, slug, spec) for slug, spec in specs]
+    specs = sorted(call.host.models.providers.items())
+    rows = [_item(call.host, slug, spec) for slug, spec in specs]
     return {"providers": rows, "total": len(rows)}
 
 
@@ -45,13 +45,13 @@ async def list_providers(call: Call) -> Answer:
 )
 async def set_key(call: Call, name: str, body: SetKey) -> Answer:
     """Keep the key of a provider, or several; it holds from the next call on."""
-    daemon = call.daemon
-    _find(daemon, name)
+    host = call.host
+    _find(host, name)
     keys = {
         _secret_name(name, number): value
         for number, value in enumerate(body.values(), 1)
     }
-    await daemon.vault.change({**_none_of(daemon, name), **keys})
+    await host.vault.change({**_none_of(host, name), **keys})
     return {"status": "configured", "provider": name}
 
 
@@ -60,11 +60,11 @@ async def set_key(call: Call, name: str, body: SetKey) -> Answer:
 )
 async def delete_key(call: Call, name: str) -> Answer:
     """Forget the keys of a provider; idempotent."""
-    daemon = call.daemon
-    spec = _find(daemon, name)
-    await daemon.vault.change(_none_of(daemon, name))
+    host = call.host
+    spec = _find(host, name)
+    await host.vault.change(_none_of(host, name))
     answer: KeyAnswer = {"status": "removed", "provider": name}
-    if daemon.models.auth_status(name) == "configured":
+    if host.models.auth_status(name) == "configured":
         answer["message"] = f"{spec.facts.env_var} still holds a key"
     return answer
 
@@ -77,20 +77,20 @@ async def delete_key(call: Call, name: str) -> Answer:
 )
 async def test_provider(call: Call, name: str) -> Answer:
     """Ask the provider for a few tokens at most, to prove its address and key."""
-    return await try_provider(call.daemon, _find(call.daemon, name))
+    return await try_provider(call.host, _find(call.host, name))
 
 
-def _find(daemon: Daemon, name: str) -> ProviderSpec:
-    spec = daemon.models.providers.get(name)
+def _find(host: Host, name: str) -> ProviderSpec:
+    spec = host.models.providers.get(name)
     if spec is None:
-        hint = did_you_mean(name, daemon.models.providers)
+        hint = did_you_mean(name, host.models.providers)
         raise NotFound("provider", f"{name}{hint}")
     return spec
 
 
-def _item(daemon: Daemon, slug: str, spec: ProviderSpec) -> ProviderItem:
+def _item(host: Host, slug: str, spec: ProviderSpec) -> ProviderItem:
     facts = spec.facts
-    auth_status = daemon.models.auth_status(slug)
+    auth_status = host.models.auth_status(slug)
     row: ProviderItem = {
         "name": slug,
         "display_name": facts.display_name,
@@ -114,9 +114,9 @@ def _secret_name(slug: str, number: int) -> str:
     return f"provider/{slug}" if number == 1 else f"provider/{slug}#{number}"
 
 
-def _none_of(daemon: Daemon, slug: str) -> dict[str, None]:
+def _none_of(host: Host, slug: str) -> dict[str, None]:
     """Say that no key of the provider stays, also one that is being written now."""
     own = re.compile(rf"provider/{re.escape(slug)}(#[0-9]+)?")
-    known = [name for name in daemon.vault.names() if own.fullmatch(name)]
+    known = [name for name in host.vault.names() if own.fullmatch(name)]
     possible = [_secret_name(slug, number) for number in range(1, MOST_KEYS + 1)]
     return dict.fromkeys([*known, *possible])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from agenthost import Daemon
+from agenthost import Host
 
 from .agents import summary
 
@@ -27,12 +27,12 @@ class Roster:
         self._sockets += 1
         return UPDATE_SECONDS * (self._sockets * GOLDEN % 1)
 
-    def frame(self, daemon: Daemon) -> str:
+    def frame(self, host: Host) -> str:
         """The frame ``agents_updated`` as it stands, at most a period old."""
-        now = daemon.clock.monotonic()
+        now = host.clock.monotonic()
         if now - self._made >= UPDATE_SECONDS:
             self._made = now
-            rows = [dict(summary(daemon, agent)) for agent in daemon.agents.list()]
+            rows = [dict(summary(host, agent)) for agent in host.agents.list()]
             if rows != self._rows or not self._text:
                 self._rows = rows
                 frame = {"type": "agents_updated", "agents": rows}

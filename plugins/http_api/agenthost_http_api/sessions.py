@@ -26,7 +26,7 @@ COMPACT_COST = 30
 )
 async def get_session(call: Call, agent_id: UUID) -> Answer:
     """Show the agent's conversation; the token count is an estimate of its size."""
-    sessions = call.daemon.sessions
+    sessions = call.host.sessions
     session = await sessions.of_agent(str(agent_id))
     entries = await sessions.entries(session)
     messages = visible(session, entries, await sessions.turns(session.id))
@@ -47,8 +47,8 @@ async def get_session(call: Call, agent_id: UUID) -> Answer:
 )
 async def reset_session(call: Call, agent_id: UUID) -> Answer:
     """Stop the running turn and give the agent an empty session."""
-    agent = call.daemon.agents.get(str(agent_id))
-    fresh = await call.daemon.turns.reset(agent)
+    agent = call.host.agents.get(str(agent_id))
+    fresh = await call.host.turns.reset(agent)
     return {
         "status": "reset",
         "agent_id": agent.id,
@@ -64,8 +64,8 @@ async def reset_session(call: Call, agent_id: UUID) -> Answer:
 )
 async def compact_session(call: Call, agent_id: UUID) -> Answer:
     """Let a summary stand for the older messages, when there are enough of them."""
-    agent = call.daemon.agents.get(str(agent_id))
-    outcome = await call.daemon.compaction.of_agent(agent)
+    agent = call.host.agents.get(str(agent_id))
+    outcome = await call.host.compaction.of_agent(agent)
     if outcome.summarised:
         return {
             "status": "compacted",
@@ -89,7 +89,7 @@ async def list_sessions(call: Call) -> Answer:
                 "message_count": item.message_count,
                 "created_at": timestamp(item.created_at),
             }
-            for item in await call.daemon.sessions.list()
+            for item in await call.host.sessions.list()
         ]
     }
 
@@ -97,14 +97,14 @@ async def list_sessions(call: Call) -> Answer:
 @routes.delete("/api/sessions/<session_id>", scope="sessions:write", answer=Status)
 async def delete_session(call: Call, session_id: UUID) -> Answer:
     """Delete a session and its history; an agent gets a fresh one for its own."""
-    daemon = call.daemon
-    session = await daemon.sessions.get(str(session_id))
+    host = call.host
+    session = await host.sessions.get(str(session_id))
     try:
-        agent = daemon.agents.get(session.agent_id)
+        agent = host.agents.get(session.agent_id)
     except NotFound:
         agent = None
     if agent is not None and agent.session_id == session.id:
-        await daemon.turns.reset(agent)
+        await host.turns.reset(agent)
     else:
-        await daemon.sessions.erase(session.id)
+        await host.sessions.erase(session.id)
     return {"status": "deleted", "session_id": session.id}

@@ -44,7 +44,7 @@ def socket_routes() -> RouteGroup:
     @routes.socket("/api/agents/<agent_id>/ws", scope="agents:message")
     async def chat(socket: Socket, agent_id: UUID) -> None:
         """Chat with an agent; several messages wait in order, ``/stop`` does not."""
-        agent = socket.call.daemon.agents.get(str(agent_id))
+        agent = socket.call.host.agents.get(str(agent_id))
         await socket.accept()
         await Chat(socket, agent, roster).serve()
 
@@ -57,7 +57,7 @@ class Chat:
     def __init__(self, socket: Socket, agent: Agent, roster: Roster) -> None:
         self._socket = socket
         self._roster = roster
-        self._daemon = socket.call.daemon
+        self._host = socket.call.host
         self._agent_id = agent.id
         self._told_of_others = False
         self._following: set[str] = set()
@@ -67,7 +67,7 @@ class Chat:
         """Read until the peer leaves; what it had started goes on."""
         await self._send({"type": "connected", "agent_id": self._agent_id})
         self._spawn(self._tick())
-        unlisten = self._daemon.turns.listen(self._began)
+        unlisten = self._host.turns.listen(self._began)
         try:
             while (text := await self._socket.receive()) is not None:
                 await self._take(text)
@@ -98,7 +98,7 @@ class Chat:
             case "resume":
                 agent, turn_id = self._agent(), _turn_id(frame)
                 self._admit()
-                turns = self._daemon.turns
+                turns = self._host.turns
                 watcher = await turns.resume(self._socket.call.context, agent, turn_id)
                 self._follow(watcher, message_id)
             case "follow":
@@ -121,7 +121,7 @@ class Chat:
                 await command
             return
         self._admit()
-        watcher = self._daemon.turns.start(
+        watcher = self._host.turns.start(
             self._socket.call.context, agent, user_message(content), watch=True
         )
         self._follow(watcher, message_id)
@@ -133,11 +133,11 @@ class Chat:
         turn_id = _turn_id(frame)
         if turn_id in self._following:
             return
-        watcher = await self._daemon.turns.attach(self._agent(), turn_id, offset)
+        watcher = await self._host.turns.attach(self._agent(), turn_id, offset)
         self._follow(watcher, message_id)
 
     def _agent(self) -> Agent:
-        return self._daemon.agents.get(self._agent_id)
+        return self._host.agents.get(self._agent_id)
 
     def _admit(self) -> None:
         """Pass the rules that a request of its own would meet.
@@ -148,7 +148,7 @@ class Chat:
         if len(self._following) >= TURNS_PER_SOCKET:
             raise InvalidInput("message", "too many messages wait; wait for an answer")
         case = RequestCase("MESSAGE", "/ws", self._socket.call.client, COST)
-        self._daemon.guards.check(Guard.REQUEST, case)
+        self._host.guards.check(Guard.REQUEST, case)
 
     def _follow(self, watcher: Watcher, message_id: str) -> None:
         self._following.add(watcher.turn.id)
@@ -192,7 +192,7 @@ class Chat:
     async def _tick(self) -> None:
         await asyncio.sleep(self._roster.phase())
         while True:
-            await self._socket.send(self._roster.frame(self._daemon))
+            await self._socket.send(self._roster.frame(self._host))
             try:
                 self._agent()
             except NotFound as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import asdict
 
-from agenthost import AgentHostError, Answer, Call, Daemon, RouteGroup
+from agenthost import AgentHostError, Answer, Call, Host, RouteGroup
 
 from .agents import summary
 from .shapes import (
@@ -24,20 +24,20 @@ routes = RouteGroup("http_api.system")
 STALL_REMEMBERED = 60.0
 
 
-def _health(daemon: Daemon) -> Health:
+def _health(host: Host) -> Health:
     """Tell the truth of flags that are kept up to date: this is asked all the time."""
-    plugins = daemon.plugins
+    plugins = host.plugins
     well = (
-        daemon.store.healthy
+        host.store.healthy
         and not plugins.failed
-        and not daemon.guards.closed
-        and daemon.clock.time() - plugins.charges.last_stall > STALL_REMEMBERED
-        and not any(listener.given_up for listener in daemon.events.states())
+        and not host.guards.closed
+        and host.clock.time() - plugins.charges.last_stall > STALL_REMEMBERED
+        and not any(listener.given_up for listener in host.events.states())
     )
     return {
         "status": "ok" if well else "degraded",
-        "uptime_seconds": daemon.uptime,
-        "panic_count": daemon.front.panics,
+        "uptime_seconds": host.uptime,
+        "panic_count": host.front.panics,
         "restart_count": 0,
     }
 
@@ -47,23 +47,23 @@ def _health(daemon: Daemon) -> Health:
 )
 async def health(call: Call) -> Answer:
     """Tell whether the daemon works; public, and says nothing else."""
-    return _health(call.daemon)
+    return _health(call.host)
 
 
 @routes.get("/api/health/detail", scope="system:read", cost=1, answer=HealthDetail)
 async def health_detail(call: Call) -> Answer:
     """Tell how the store, the configuration and each plugin stand."""
-    daemon = call.daemon
-    reachable = await daemon.store.probe()
-    accounts = daemon.plugins.charges.accounts
+    host = call.host
+    reachable = await host.store.probe()
+    accounts = host.plugins.charges.accounts
     return {
-        **_health(daemon),
-        "version": daemon.version,
-        "agent_count": len(daemon.agents),
+        **_health(host),
+        "version": host.version,
+        "agent_count": len(host.agents),
         "database": "connected" if reachable else "error",
-        "config_warnings": daemon.warnings,
-        "interrupted_turns": daemon.interrupted_turns,
-        "listeners": [asdict(listener) for listener in daemon.events.states()],
+        "config_warnings": host.warnings,
+        "interrupted_turns": host.interrupted_turns,
+        "listeners": [asdict(listener) for listener in host.events.states()],
         "plugin_time": {
             key: asdict(account) for key, account in sorted(accounts.items())
         },
@@ -75,10 +75,10 @@ async def health_detail(call: Call) -> Answer:
                 "status": state.status,
                 "reason": state.reason,
             }
-            for state in daemon.plugins.states()
+            for state in host.plugins.states()
         ],
         "closed_guards": {
-            str(point): reason for point, reason in daemon.guards.closed.items()
+            str(point): reason for point, reason in host.guards.closed.items()
         },
         "slow_writes": [
             {
@@ -86,35 +86,35 @@ async def health_detail(call: Call) -> Answer:
                 "count": slow.count,
                 "longest_ms": int(slow.longest * 1_000),
             }
-            for slow in daemon.store.slow
+            for slow in host.store.slow
         ],
     }
 
 
-def _default_model(daemon: Daemon) -> tuple[str, str]:
+def _default_model(host: Host) -> tuple[str, str]:
     """Name the default model; one whose provider was left out as it is configured."""
     try:
-        return daemon.models.names_of_default()
+        return host.models.names_of_default()
     except AgentHostError:
-        chosen = daemon.config.default_model
+        chosen = host.config.default_model
         return chosen.provider or "", chosen.model or ""
 
 
 @routes.get("/api/status", scope="system:read", cost=1, answer=DaemonStatus)
 async def status(call: Call) -> Answer:
     """Show the daemon and its agents."""
-    daemon = call.daemon
-    provider, model = _default_model(daemon)
+    host = call.host
+    provider, model = _default_model(host)
     return {
         "status": "running",
-        "version": daemon.version,
-        "agent_count": len(daemon.agents),
-        "data_dir": str(daemon.data_dir),
+        "version": host.version,
+        "agent_count": len(host.agents),
+        "data_dir": str(host.data_dir),
         "default_provider": provider,
         "default_model": model,
-        "uptime_seconds": daemon.uptime,
-        "listen_addr": daemon.address,
-        "agents": [summary(daemon, agent) for agent in daemon.agents.list()],
+        "uptime_seconds": host.uptime,
+        "listen_addr": host.address,
+        "agents": [summary(host, agent) for agent in host.agents.list()],
     }
 
 
@@ -123,7 +123,7 @@ async def version(call: Call) -> Answer:
     """Show the version and what it runs on."""
     return {
         "name": "agenthost",
-        "version": call.daemon.version,
+        "version": call.host.version,
         "build_date": "n/a",
         "git_sha": "n/a",
         "rust_version": "n/a",
@@ -138,30 +138,30 @@ async def version(call: Call) -> Answer:
 @routes.get("/api/config", scope="system:read", cost=2, answer=ConfigView)
 async def config(call: Call) -> Answer:
     """Show the configuration in force, without its secrets."""
-    daemon = call.daemon
-    provider, model = _default_model(daemon)
+    host = call.host
+    provider, model = _default_model(host)
     return {
-        "data_dir": str(daemon.data_dir),
+        "data_dir": str(host.data_dir),
         "default_provider": provider,
         "default_model": model,
-        "listen_addr": daemon.config.listen_addr,
-        "api_key_set": daemon.config.api_key is not None,
-        "channels_configured": len(daemon.config.channels),
-        "mcp_servers": len(daemon.config.mcp_servers),
+        "listen_addr": host.config.listen_addr,
+        "api_key_set": host.config.api_key is not None,
+        "channels_configured": len(host.config.channels),
+        "mcp_servers": len(host.config.mcp_servers),
     }
 
 
 @routes.get("/api/tools", scope="system:read", cost=1, answer=ToolList)
 async def list_tools(call: Call) -> Answer:
     """List every registered tool with its description and arguments."""
-    tools = dict(sorted(call.daemon.registry.tools.items()))
+    tools = dict(sorted(call.host.registry.tools.items()))
     return {
         "tools": list(tools),
         "total": len(tools),
         "definitions": [
             {
                 "name": name,
-                "description": tool.spec.description,
+                "description": tool.definition.description,
                 "input_schema": dict(tool.schema),
             }
             for name, tool in tools.items()
@@ -172,7 +172,7 @@ async def list_tools(call: Call) -> Answer:
 @routes.post("/api/ws-ticket", scope="agents:message", answer=Ticket)
 async def ws_ticket(call: Call) -> Answer:
     """Exchange the key for a short-lived ticket that opens one WebSocket."""
-    tickets = call.daemon.front.tickets
+    tickets = call.host.front.tickets
     return {
         "ticket": tickets.issue(call.principal),
         "expires_in": int(tickets.lifetime),
@@ -182,5 +182,5 @@ async def ws_ticket(call: Call) -> Answer:
 @routes.post("/api/shutdown", scope="system:admin", answer=ShuttingDown)
 async def shutdown(call: Call) -> Answer:
     """Shut the daemon down; running turns are ended or kept first."""
-    call.daemon.request_stop()
-    return {"status": "shutting_down", "running_turns": call.daemon.turns.running}
+    call.host.request_stop()
+    return {"status": "shutting_down", "running_turns": call.host.turns.running}

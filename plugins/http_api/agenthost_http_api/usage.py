@@ -20,8 +20,8 @@ MICROS = 1_000_000
 )
 async def report(call: Call, query: UsagePeriod) -> Answer:
     """Sum what all agents used in the period that ends now."""
-    since = call.daemon.clock.time() - PERIODS[query.period]
-    total = await call.daemon.usage.period(since)
+    since = call.host.clock.time() - PERIODS[query.period]
+    total = await call.host.usage.period(since)
     return {
         "period": query.period,
         "total_input_tokens": total.input_tokens,
@@ -35,12 +35,12 @@ async def report(call: Call, query: UsagePeriod) -> Answer:
 @routes.get("/api/usage/summary", scope="usage:read", cost=3, answer=UsageSummary)
 async def summary(call: Call) -> Answer:
     """Sum this day, in UTC, and show how the hourly tokens stand."""
-    now = call.daemon.clock.time()
+    now = call.host.clock.time()
     midnight = datetime.fromtimestamp(now, UTC).replace(
         hour=0, minute=0, second=0, microsecond=0
     )
-    today = await call.daemon.usage.period(midnight.timestamp())
-    hour = await call.daemon.usage.period(now - HOUR)
+    today = await call.host.usage.period(midnight.timestamp())
+    hour = await call.host.usage.period(now - HOUR)
     return {
         "today": {
             "input_tokens": today.input_tokens,
@@ -50,7 +50,7 @@ async def summary(call: Call) -> Answer:
         },
         "quota": {
             "hourly_token_limit": (
-                call.daemon.config.budget.default_max_llm_tokens_per_hour
+                call.host.config.budget.default_max_llm_tokens_per_hour
             ),
             "hourly_tokens_used": hour.input_tokens + hour.output_tokens,
             "hourly_reset_at": timestamp(
@@ -73,6 +73,6 @@ async def by_model(call: Call) -> Answer:
                 "cost_usd": total.cost_micro_usd / MICROS,
                 "request_count": total.requests,
             }
-            for total in await call.daemon.usage.by_model()
+            for total in await call.host.usage.by_model()
         ]
     }

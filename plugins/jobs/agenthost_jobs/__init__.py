@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agenthost import BackendSpec, Clock, Jobs, Port, SchemaSpec, Store, hookimpl
+from agenthost import Backend, Clock, Jobs, JobsBackend, SchemaSpec, Store, hookimpl
 
 
 def open_jobs(store: Store, clock: Clock) -> Jobs:
@@ -29,6 +29,6 @@ def register_schema() -> SchemaSpec:
 
 
 @hookimpl
-def register_backend() -> Iterable[BackendSpec]:
+def register_backend() -> Iterable[Backend]:
     """Offer the embedded queue."""
-    yield BackendSpec(Port.JOBS, "embedded", open_jobs)
+    yield JobsBackend("embedded", open_jobs)

@@ -24,7 +24,7 @@ from agenthost import (
     Denied,
     Finish,
     NotFound,
-    ToolSpec,
+    Tool,
     ToolUse,
     TurnResult,
     Usage,
@@ -112,11 +112,11 @@ def _beginning(activity: Activity) -> Iterator[Pair]:
 
 
 def _agent(activity: Activity, agent: AgentView | None) -> Iterator[Pair]:
-    daemon = activity.context.daemon
+    host = activity.host
     # An agent that was deleted meanwhile has no model any more.
     with suppress(NotFound):
-        known = daemon.agents.get(agent.id if agent else "")
-        slug, model = daemon.agents.model_of(known)
+        known = host.agents.get(agent.id if agent else "")
+        slug, model = host.agents.model_of(known)
         yield "gen_ai.provider.name", provider(slug)
         yield "gen_ai.request.model", model
     request_id = activity.context.log.get("request_id")
@@ -141,13 +141,13 @@ def _request(activity: Activity, request: ChatRequest) -> Iterator[Pair]:
 
 
 def _tool(activity: Activity, call: ToolUse) -> Iterator[Pair]:
-    spec = _spec(activity)
-    yield "gen_ai.tool.name", UNKNOWN if spec is None else spec.name
+    tool = _known(activity)
+    yield "gen_ai.tool.name", _tool_name(activity)
     yield "gen_ai.tool.call.id", call.id
     yield "gen_ai.tool.type", "function"
-    if spec is not None:
-        yield "gen_ai.tool.description", spec.description
-        yield "agenthost.tool.effect", spec.effect.value
+    if tool is not None:
+        yield "gen_ai.tool.description", tool.definition.description
+        yield "agenthost.tool.effect", tool.effect
 
 
 def _ending(activity: Activity) -> Iterator[Pair]:
@@ -187,15 +187,15 @@ def _model(activity: Activity) -> str:
     return UNKNOWN if activity.target is None else activity.target.model.id
 
 
-def _spec(activity: Activity) -> ToolSpec | None:
+def _known(activity: Activity) -> Tool | None:
     """The tool called; a name that a model made up is content."""
     called = activity.subject.name if isinstance(activity.subject, ToolUse) else ""
     try:
-        return activity.context.daemon.registry.tool(called).spec
+        return activity.host.registry.tool(called)
     except NotFound:
         return None
 
 
 def _tool_name(activity: Activity) -> str:
-    spec = _spec(activity)
-    return UNKNOWN if spec is None else spec.name
+    tool = _known(activity)
+    return UNKNOWN if tool is None else tool.definition.name

@@ -15,7 +15,7 @@ from agenthost import (
     ChatRequest,
     Completion,
     ConfigError,
-    Daemon,
+    Host,
     Image,
     Json,
     Message,
@@ -37,13 +37,13 @@ SHORTEST_SECRET = 6
 def of(activity: Activity) -> dict[str, str]:
     """Give what was asked and answered, the daemon's own secrets blotted out."""
     pairs = [*_asked(activity), *_answered(activity)]
-    secrets = _secrets(activity.context.daemon)
+    secrets = _secrets(activity.host)
     return {key: _blotted(_json(value), secrets) for key, value in pairs}
 
 
 def blotted(activity: Activity, text: str) -> str:
     """Blot the daemon's own secrets out of a text."""
-    return _blotted(text, _secrets(activity.context.daemon))
+    return _blotted(text, _secrets(activity.host))
 
 
 def _asked(activity: Activity) -> Iterator[tuple[str, Json]]:
@@ -98,14 +98,14 @@ def _json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _secrets(daemon: Daemon) -> list[str]:
+def _secrets(host: Host) -> list[str]:
     """Every secret that the daemon was given, longest first."""
-    key = daemon.config.api_key
-    values = [v for name, v in daemon.environ.items() if SECRET_NAME.search(name)]
+    key = host.config.api_key
+    values = [v for name, v in host.environ.items() if SECRET_NAME.search(name)]
     values += [key.reveal()] if key is not None else []
     # A vault that cannot be opened has given nothing away either.
     with suppress(ConfigError):
-        kept = [daemon.vault.get(name) for name in daemon.vault.names()]
+        kept = [host.vault.get(name) for name in host.vault.names()]
         values += [secret.reveal() for secret in kept if secret is not None]
     long = {v for v in map(str.strip, values) if len(v) >= SHORTEST_SECRET}
     return sorted(long, key=len, reverse=True)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from agenthost import Daemon
+from agenthost import Host
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import (
@@ -24,18 +24,18 @@ MICRO = 1e-6
 Counts = Iterable[tuple[tuple[str, ...], float]]
 
 
-def expose(daemon: Daemon, meters: Meters, accept: str) -> tuple[bytes, str]:
+def expose(host: Host, meters: Meters, accept: str) -> tuple[bytes, str]:
     """Write all metrics, and say in which content type."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Families(daemon, meters))
+    registry.register(_Families(host, meters))
     ProcessCollector(registry=registry)
     encode, content_type = choose_encoder(accept)
     return encode(registry), content_type
 
 
 class _Families(Collector):
-    def __init__(self, daemon: Daemon, meters: Meters) -> None:
-        self._daemon = daemon
+    def __init__(self, host: Host, meters: Meters) -> None:
+        self._host = host
         self._meters = meters
 
     def collect(self) -> Iterable[Metric]:
@@ -57,7 +57,7 @@ class _Families(Collector):
             buckets=list(zip(bounds, counts, strict=True)),
             sum_value=meters.turn_seconds,
         )
-        running = self._daemon.turns.running
+        running = self._host.turns.running
         yield _gauge("agenthost_running_turns", "Turns that run or wait.", running)
 
     def _calls(self) -> Iterator[Metric]:
@@ -89,13 +89,13 @@ class _Families(Collector):
         )
 
     def _daemon_itself(self) -> Iterator[Metric]:
-        daemon = self._daemon
+        host = self._host
         panics = CounterMetricFamily(
             "agenthost_http_panics", "Requests that ended in an unforeseen error."
         )
-        panics.add_metric((), daemon.front.panics)
+        panics.add_metric((), host.front.panics)
         yield panics
-        states = Counter(state.status.value for state in daemon.plugins.states())
+        states = Counter(state.status.value for state in host.plugins.states())
         plugins = GaugeMetricFamily(
             "agenthost_plugins", "Installed plugins by status.", labels=("status",)
         )
@@ -106,12 +106,12 @@ class _Families(Collector):
         yield _gauge(
             "agenthost_store_healthy",
             "1 while the database can be written and read.",
-            int(daemon.store.healthy),
+            int(host.store.healthy),
         )
 
     def _time_of_plugins(self) -> Iterator[Metric]:
         # Copied at once: other threads open accounts meanwhile.
-        accounts = tuple(self._daemon.plugins.charges.accounts.items())
+        accounts = tuple(self._host.plugins.charges.accounts.items())
         for name, text, field in (
             ("calls", "Calls of plugins' code by the kernel.", "calls"),
             ("seconds", "Seconds that those took, waits included.", "seconds"),

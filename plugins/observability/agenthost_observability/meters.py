@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from agenthost import (
     Activity,
     ChatRequest,
-    Context,
+    Host,
     NotFound,
     Observer,
     Spent,
@@ -46,7 +46,7 @@ class Meters(Observer):
             case ChatRequest():
                 self._model_call(activity)
             case ToolUse(name=name):
-                tool = _tool(activity.context, name)
+                tool = _tool(activity.host, name)
                 self.tool_calls[tool, word_of(activity)] += 1
             case _:
                 self.turns[word_of(activity)] += 1
@@ -78,10 +78,10 @@ class Meters(Observer):
         return named
 
 
-def _tool(context: Context, name: str) -> str:
+def _tool(host: Host, name: str) -> str:
     """The tool's own name; one that a model made up counts as other."""
     try:
-        return context.daemon.registry.tool(name).spec.name
+        return host.registry.tool(name).definition.name
     except NotFound:
         return OTHER
 

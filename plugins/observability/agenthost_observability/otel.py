@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from agenthost import Daemon, Observer, PluginError, ServiceSpec, hookimpl
+from agenthost import Host, Observer, PluginError, ServiceSpec, hookimpl
 
 if TYPE_CHECKING:
     from .tracing import Tracing
@@ -71,13 +71,13 @@ def register_service() -> Iterable[ServiceSpec]:
         yield ServiceSpec("opentelemetry", start=_start, stop=_stop)
 
 
-async def _start(daemon: Daemon) -> None:
+async def _start(host: Host) -> None:
     """Spans begin with the first turn; there is nothing to wait for."""
 
 
-async def _stop(daemon: Daemon) -> None:
+async def _stop(host: Host) -> None:
     from .tracing import Tracing
 
-    tracing: Tracing | None = daemon.observers.find(Tracing)
+    tracing: Tracing | None = host.observer(Tracing)
     if tracing is not None:
         await asyncio.to_thread(tracing.close)

@@ -16,14 +16,14 @@ routes = RouteGroup("prometheus")
 @routes.get("/metrics", scope="metrics:read", cost=1)
 async def metrics(call: Call) -> Answer:
     """Show the metrics: Prometheus text, or OpenMetrics when ``Accept`` asks for it."""
-    meters = call.daemon.observers.find(Meters)
+    meters = call.host.observer(Meters)
     if meters is None:
         raise NotFound("observer", "prometheus")
     await asyncio.to_thread(import_module, f"{__package__}.exposition")
     from .exposition import expose
 
     accept = call.headers.get("accept", "")
-    body, content_type = expose(call.daemon, meters, accept)
+    body, content_type = expose(call.host, meters, accept)
     return Reply(body, headers={"content-type": content_type})
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agenthost import (
-    BackendSpec,
+    Backend,
     Clock,
-    Port,
     Records,
+    RecordsBackend,
     SchemaSpec,
     ServiceSpec,
     Store,
@@ -52,6 +52,6 @@ def register_service() -> Iterable[ServiceSpec]:
 
 
 @hookimpl
-def register_backend() -> Iterable[BackendSpec]:
+def register_backend() -> Iterable[Backend]:
     """Offer the rows of a store."""
-    yield BackendSpec(Port.RECORDS, "store", open_records)
+    yield RecordsBackend("store", open_records)

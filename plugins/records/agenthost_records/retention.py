@@ -13,7 +13,7 @@ from .forgetting import REACHED, SPOKEN, forget_turns
 from .rollup import BATCH, DAY, roll_up
 
 if TYPE_CHECKING:
-    from agenthost import Daemon
+    from agenthost import Host
 
 KEPT = 90 * DAY
 FIRST = 300.0
@@ -83,12 +83,12 @@ class RetentionService:
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
 
-    async def start(self, daemon: Daemon) -> None:
+    async def start(self, host: Host) -> None:
         """Begin; nothing is read yet."""
-        retention = Retention(daemon.store, daemon.clock)
+        retention = Retention(host.store, host.clock)
         self._task = asyncio.create_task(retention.run(), name="retention")
 
-    async def stop(self, _: Daemon) -> None:
+    async def stop(self, _: Host) -> None:
         """End, also in the middle of a pass."""
         if self._task is not None:
             self._task.cancel()

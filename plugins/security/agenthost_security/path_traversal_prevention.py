@@ -16,10 +16,10 @@ from agenthost import (
     Blocked,
     Deny,
     Files,
+    FilesBackend,
     Guard,
     Guards,
     PathCase,
-    Port,
     SecuritySystem,
     Verdict,
     hookimpl,
@@ -64,5 +64,5 @@ def security_system() -> SecuritySystem:
         "path_traversal_prevention",
         {Guard.PATH: inside_workspace},
         self_test,
-        proves_on=Port.FILES,
+        proves_on=FilesBackend,
     )

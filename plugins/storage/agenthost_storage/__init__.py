@@ -7,14 +7,16 @@ from functools import partial
 from pathlib import Path
 
 from agenthost import (
-    BackendSpec,
+    Backend,
     ConfigError,
     Files,
+    FilesBackend,
     Guards,
-    Port,
     SchemaSpec,
     Store,
+    StoreBackend,
     Vault,
+    VaultBackend,
     hookimpl,
 )
 
@@ -55,8 +57,8 @@ def open_vault(home: Path, environ: Mapping[str, str]) -> Vault:
 
 
 @hookimpl
-def register_backend() -> Iterable[BackendSpec]:
+def register_backend() -> Iterable[Backend]:
     """Offer the database, the files and the vault."""
-    yield BackendSpec(Port.STORE, "sqlite", open_store)
-    yield BackendSpec(Port.FILES, "local", open_files)
-    yield BackendSpec(Port.VAULT, "file", open_vault)
+    yield StoreBackend("sqlite", open_store)
+    yield FilesBackend("local", open_files)
+    yield VaultBackend("file", open_vault)

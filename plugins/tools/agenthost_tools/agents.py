@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from agenthost import Context, Effect, ToolResult, ToolSpec, authorize, hookimpl
+from agenthost import Effect, ToolContext, ToolResult, ToolSpec, authorize, hookimpl
 from pydantic import BaseModel, Field
 
 CALL_TIMEOUT = 600.0
@@ -25,30 +25,30 @@ class AgentCall(BaseModel, extra="forbid"):
     )
 
 
-async def agent_list(context: Context, _: AgentList) -> ToolResult:
+async def agent_list(context: ToolContext, _: AgentList) -> ToolResult:
     """Return id, name, state and model of every agent, as JSON."""
     rows = [
         {
             "id": agent.id,
             "name": agent.name,
             "state": agent.state,
-            "model": "/".join(context.daemon.agents.model_of(agent)),
+            "model": "/".join(context.host.agents.model_of(agent)),
         }
-        for agent in context.daemon.agents.list()
+        for agent in context.host.agents.list()
     ]
     return ToolResult(json.dumps(rows, ensure_ascii=False))
 
 
-async def agent_call(context: Context, call: AgentCall) -> ToolResult:
+async def agent_call(context: ToolContext, call: AgentCall) -> ToolResult:
     """Ask another agent and return its answer.
 
     Raises:
         NotFound: There is no such agent.
         Denied: This agent may not send it messages.
     """
-    other = context.daemon.agents.find(call.agent_id)
+    other = context.host.agents.find(call.agent_id)
     authorize(context.principal, "agent_message", other.name)
-    answer = await context.daemon.turns.call_agent(context, other.id, call.message)
+    answer = await context.host.turns.call_agent(context, other.id, call.message)
     return ToolResult(answer)
 
 

@@ -8,7 +8,7 @@ import operator
 import warnings
 from collections.abc import Callable, Iterable
 
-from agenthost import Context, Effect, InvalidInput, ToolResult, ToolSpec, hookimpl
+from agenthost import Effect, InvalidInput, ToolContext, ToolResult, ToolSpec, hookimpl
 from pydantic import BaseModel, Field
 
 LONGEST = 500
@@ -31,7 +31,7 @@ class Calculate(BaseModel, extra="forbid"):
     )
 
 
-async def calculate(context: Context, call: Calculate) -> ToolResult:  # noqa: ARG001
+async def calculate(context: ToolContext, call: Calculate) -> ToolResult:  # noqa: ARG001
     """Return the value of an expression.
 
     Raises:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agenthost import (
-    Context,
     Effect,
     InvalidInput,
     TooLarge,
+    ToolContext,
     ToolResult,
     ToolSpec,
     Workspace,
@@ -40,7 +40,7 @@ class FileList(BaseModel, extra="forbid"):
     path: str = Field(".", description="Path of a folder inside the workspace")
 
 
-async def file_read(context: Context, call: FileRead) -> ToolResult:
+async def file_read(context: ToolContext, call: FileRead) -> ToolResult:
     """Return the text of a file.
 
     Raises:
@@ -48,7 +48,7 @@ async def file_read(context: Context, call: FileRead) -> ToolResult:
         TooLarge: It is over 1 MiB.
     """
     read = _workspace(context).read
-    data = await context.daemon.workers.in_thread(read, call.path, READ_LIMIT)
+    data = await context.host.workers.in_thread(read, call.path, READ_LIMIT)
     try:
         return ToolResult(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -57,7 +57,7 @@ async def file_read(context: Context, call: FileRead) -> ToolResult:
         ) from error
 
 
-async def file_write(context: Context, call: FileWrite) -> ToolResult:
+async def file_write(context: ToolContext, call: FileWrite) -> ToolResult:
     """Write a file whole.
 
     Raises:
@@ -71,23 +71,23 @@ async def file_write(context: Context, call: FileWrite) -> ToolResult:
     if len(data) > WRITE_LIMIT:
         raise TooLarge(f"content: {len(data)} bytes, over the limit of {WRITE_LIMIT}")
     write = _workspace(context).write
-    await context.daemon.workers.in_thread(write, call.path, data)
+    await context.host.workers.in_thread(write, call.path, data)
     return ToolResult(f"wrote {len(data)} bytes to {call.path}")
 
 
-async def file_list(context: Context, call: FileList) -> ToolResult:
+async def file_list(context: ToolContext, call: FileList) -> ToolResult:
     """Return the names in a folder, one a line, folders with ``/`` at the end."""
-    names = await context.daemon.workers.in_thread(_workspace(context).list, call.path)
+    names = await context.host.workers.in_thread(_workspace(context).list, call.path)
     lines = [_one_line(name) for name in names[:NAMES_SHOWN]]
     if len(names) > NAMES_SHOWN:
         lines.append(f"[{len(names) - NAMES_SHOWN} more]")
     return ToolResult("\n".join(lines) or "(empty)")
 
 
-def _workspace(context: Context) -> Workspace:
+def _workspace(context: ToolContext) -> Workspace:
     if context.agent is None:
         raise InvalidInput("", "only an agent has files; none is calling")
-    return context.daemon.files.workspace(context.agent.id, context)
+    return context.host.files.workspace(context.agent.id, context)
 
 
 def _one_line(name: str) -> str:

@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable
 
 from agenthost import (
-    Context,
     Effect,
     InvalidInput,
+    ToolContext,
     ToolResult,
     ToolSpec,
     authorize,
@@ -37,23 +37,23 @@ class KvSet(BaseModel, extra="forbid"):
     value: JsonValue = Field(description="Any JSON value")
 
 
-async def kv_get(context: Context, call: KvGet) -> ToolResult:
+async def kv_get(context: ToolContext, call: KvGet) -> ToolResult:
     """Return the value of a key as JSON; text as it is."""
     namespace = _allowed(context, "memory_read", call.key)
-    value = await context.daemon.kv.get(namespace, call.key)
+    value = await context.host.kv.get(namespace, call.key)
     if isinstance(value, str):
         return ToolResult(value)
     return ToolResult(json.dumps(value, ensure_ascii=False))
 
 
-async def kv_set(context: Context, call: KvSet) -> ToolResult:
+async def kv_set(context: ToolContext, call: KvSet) -> ToolResult:
     """Put a value under a key."""
     namespace = _allowed(context, "memory_write", call.key)
-    await context.daemon.kv.set(namespace, call.key, call.value)
+    await context.host.kv.set(namespace, call.key, call.value)
     return ToolResult(f"remembered {call.key}")
 
 
-def _allowed(context: Context, action: str, key: str) -> str:
+def _allowed(context: ToolContext, action: str, key: str) -> str:
     """Return the key's namespace if the agent may use the key so.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from zoneinfo import ZoneInfo
 
-from agenthost import Context, Effect, InvalidInput, ToolResult, ToolSpec, hookimpl
+from agenthost import Effect, InvalidInput, ToolContext, ToolResult, ToolSpec, hookimpl
 from pydantic import BaseModel, Field
 
 
@@ -15,7 +15,7 @@ class SystemTime(BaseModel, extra="forbid"):
     timezone: str = Field("UTC", description="IANA name, such as Europe/Lisbon")
 
 
-async def system_time(context: Context, call: SystemTime) -> ToolResult:
+async def system_time(context: ToolContext, call: SystemTime) -> ToolResult:
     """Return the current time in the zone asked for.
 
     Raises:
@@ -23,7 +23,7 @@ async def system_time(context: Context, call: SystemTime) -> ToolResult:
     """
     try:
         # It reads a file, or looks for one in every folder of zones.
-        zone = await context.daemon.workers.in_thread(ZoneInfo, call.timezone)
+        zone = await context.host.workers.in_thread(ZoneInfo, call.timezone)
     except (LookupError, ValueError, OSError) as error:
         raise InvalidInput(
             "timezone", f"unknown zone {call.timezone!r}; try Europe/Lisbon"

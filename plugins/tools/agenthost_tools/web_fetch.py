@@ -10,10 +10,10 @@ from agenthost import (
     CHECK_HOST,
     CONTEXT,
     FINAL_URL,
-    Context,
     Effect,
     EgressPolicy,
     InvalidInput,
+    ToolContext,
     ToolResult,
     ToolSpec,
     Unavailable,
@@ -55,7 +55,7 @@ class WebFetch(BaseModel, extra="forbid"):
     body: str | None = Field(None, description="Request body")
 
 
-async def web_fetch(context: Context, call: WebFetch) -> ToolResult:
+async def web_fetch(context: ToolContext, call: WebFetch) -> ToolResult:
     """Fetch a page and return it as text, marked as the work of others.
 
     Raises:
@@ -69,14 +69,14 @@ async def web_fetch(context: Context, call: WebFetch) -> ToolResult:
     return ToolResult(_wrapped(response, text), is_error=not response.is_success)
 
 
-async def _fetched(context: Context, call: WebFetch) -> httpx.Response:
+async def _fetched(context: ToolContext, call: WebFetch) -> httpx.Response:
     import httpx
 
     def may_reach(host: str) -> None:
         authorize(context.principal, "network", host)
 
     try:
-        return await context.daemon.egress.client(_policy(context)).request(
+        return await context.host.egress.client(_policy(context)).request(
             call.method,
             call.url,
             headers=call.headers,
@@ -93,8 +93,8 @@ async def _fetched(context: Context, call: WebFetch) -> httpx.Response:
         raise InvalidInput("url", "the URL or a header is not valid") from error
 
 
-def _policy(context: Context) -> EgressPolicy:
-    fetch = context.daemon.config.web.fetch
+def _policy(context: ToolContext) -> EgressPolicy:
+    fetch = context.host.config.web.fetch
     return EgressPolicy(
         "web_fetch",
         allowed_hosts=frozenset(fetch.allowed_hosts),
@@ -105,13 +105,13 @@ def _policy(context: Context) -> EgressPolicy:
     )
 
 
-async def _text_of(context: Context, response: httpx.Response) -> str:
+async def _text_of(context: ToolContext, response: httpx.Response) -> str:
     """Turn an answer into text; pages into Markdown, or into words if need be."""
-    workers, document = context.daemon.workers, response.content
+    workers, document = context.host.workers, response.content
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in PAGES and not _textual(kind, document):
         return f"[{len(document)} bytes of {kind or 'unknown type'}, not text]"
-    limit = min(context.daemon.config.web.fetch.max_chars, MOST_CHARACTERS)
+    limit = min(context.host.config.web.fetch.max_chars, MOST_CHARACTERS)
     charset = (response.charset_encoding or "").lower()
     swift = charset if charset in SWIFT else ""
     if kind not in PAGES and swift == charset:

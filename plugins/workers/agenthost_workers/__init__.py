@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agenthost import BackendSpec, Port, Workers, hookimpl
+from agenthost import Backend, Workers, WorkersBackend, hookimpl
 
 
 def open_workers() -> Workers:
@@ -15,6 +15,6 @@ def open_workers() -> Workers:
 
 
 @hookimpl
-def register_backend() -> Iterable[BackendSpec]:
+def register_backend() -> Iterable[Backend]:
     """Offer threads and processes of this machine."""
-    yield BackendSpec(Port.WORKERS, "local", open_workers)
+    yield WorkersBackend("local", open_workers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from agenthost import BackendSpec, Daemon, Port, SchemaSpec, ServiceSpec, Store
+from agenthost import Host, SchemaSpec, ServiceSpec, Store, StoreBackend
 from agenthost.testing import Daemons
 from agenthost_storage.sqlite import SqliteStore
 from sqlalchemy import Column, Integer, MetaData, Table, insert, select
@@ -25,7 +25,7 @@ async def test_register_backend_serves_the_scheme_of_the_storage_url(
         asked.append(url)
         return await SqliteStore.open(tmp_path / "elsewhere.db", schemas)
 
-    spec = BackendSpec(Port.STORE, "elsewhere", open_elsewhere)
+    spec = StoreBackend("elsewhere", open_elsewhere)
     running = await daemons.start(
         plugins=[module(register_backend=lambda: [spec])],
         config='[storage]\nurl = "elsewhere://there"\n',
@@ -54,10 +54,10 @@ async def test_register_service_runs_one_while_the_store_is_open(
 ) -> None:
     told: list[tuple[str, bool]] = []
 
-    async def start(daemon: Daemon) -> None:
+    async def start(daemon: Host) -> None:
         told.append(("start", await daemon.store.probe()))
 
-    async def stop(daemon: Daemon) -> None:
+    async def stop(daemon: Host) -> None:
         told.append(("stop", await daemon.store.probe()))
 
     service = ServiceSpec("watcher", start, stop)
@@ -70,10 +70,10 @@ async def test_register_service_runs_one_while_the_store_is_open(
 async def test_a_service_that_does_not_start_fails_its_plugin_alone(
     daemons: Daemons,
 ) -> None:
-    async def start(daemon: Daemon) -> None:
+    async def start(daemon: Host) -> None:
         raise RuntimeError("no battery")
 
-    async def stop(daemon: Daemon) -> None:
+    async def stop(daemon: Host) -> None:
         raise AssertionError("it never started")
 
     service = ServiceSpec("watcher", start, stop)

@@ -68,7 +68,7 @@ async def compiled(
 ) -> tuple[Plugins, Registry]:
     plugins = Plugins(entries, budget=budget)
     await plugins.load(config(enable=["*"]))
-    return plugins, await compile_registry(plugins, lambda _: cast("Any", None))
+    return plugins, await compile_registry(plugins, lambda _: cast("Any", None), {})
 
 
 def refused(guards: Guards, point: Guard) -> bool:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import httpx
 from agenthost import (
     ALLOW,
     Answer,
-    BackendSpec,
+    Backend,
     Call,
     Completion,
     Context,
     Delta,
     Deny,
     Effect,
+    EgressBackend,
     EgressPolicy,
     Event,
     Finish,
@@ -26,7 +27,6 @@ from agenthost import (
     Message,
     ModelCall,
     ModelFacts,
-    Port,
     ProviderFacts,
     ProviderSpec,
     RequestCase,
@@ -175,8 +175,8 @@ class Silence:
 async def test_register_backend_serves_a_port_until_the_daemon_stops(
     daemons: Daemons,
 ) -> None:
-    def register_backend() -> list[BackendSpec]:
-        return [BackendSpec(Port.EGRESS, "silence", Silence)]
+    def register_backend() -> list[Backend]:
+        return [EgressBackend("silence", cast("Any", Silence))]
 
     daemon = await daemons.start(
         plugins=[plugin(register_backend)],

@@ -10,16 +10,15 @@ import pytest
 from agenthost import (
     ALLOW,
     Answer,
-    BackendSpec,
     Blocked,
     Call,
     Deny,
     DialectSpec,
     Effect,
+    FilesBackend,
     Grants,
     Guard,
     NotFound,
-    Port,
     ProviderFacts,
     ProviderSpec,
     RouteGroup,
@@ -76,7 +75,7 @@ class Front:
 async def compiled(*entries: FakeEntry, front: Any = None) -> tuple[Plugins, Registry]:
     plugins = Plugins(entries)
     await plugins.load(config(enable=["*"]))
-    return plugins, await compile_registry(plugins, lambda _: front)
+    return plugins, await compile_registry(plugins, lambda _: front, {})
 
 
 def failures(plugins: Plugins) -> dict[str, str | None]:
@@ -280,13 +279,13 @@ async def test_a_self_test_is_run_again_and_off_the_loop_until_it_fails() -> Non
 async def test_a_self_test_that_proves_a_backend_is_given_its_opener() -> None:
     given: list[object] = []
     opener = cast("Any", object())
-    proves = SecuritySystem("s", {}, given.append, proves_on=Port.FILES)
+    proves = SecuritySystem("s", {}, given.append, proves_on=FilesBackend)
     hook = entry("security:s", lambda: module(security_system=lambda: proves))
     _, registry = await compiled(hook)
     (state,) = registry.security.states()
     assert (state.active, given) == (False, [])
     assert "no plugin serves the port files" in str(state.reason)
-    files = BackendSpec(Port.FILES, "mine", opener)
+    files = FilesBackend("mine", opener)
     offers = entry("plugin:f", lambda: module(register_backend=lambda: [files]))
     _, registry = await compiled(hook, offers)
     assert registry.security.states()[0].active

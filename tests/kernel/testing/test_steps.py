@@ -20,7 +20,6 @@ from typing import Any, cast
 import pytest
 from agenthost import (
     Completion,
-    Context,
     Delta,
     Effect,
     Finish,
@@ -30,6 +29,7 @@ from agenthost import (
     ProviderSpec,
     Role,
     Text,
+    ToolContext,
     ToolResult,
     ToolSpec,
     Usage,
@@ -40,7 +40,7 @@ from agenthost.testing.simulators import ProviderSimulator
 from agenthost.testing.steps import LONGEST_STEP, check_steps
 from pydantic import BaseModel
 
-NOBODY = cast("Context", SimpleNamespace())
+NOBODY = cast("ToolContext", SimpleNamespace())
 
 
 def calculating() -> None:
@@ -122,7 +122,7 @@ class Nothing(BaseModel, extra="forbid"):
 def tool(act: Callable[[], None]) -> ToolSpec:
     """A tool that does this after its first suspension."""
 
-    async def call(context: Context, arguments: Nothing) -> ToolResult:
+    async def call(context: ToolContext, arguments: Nothing) -> ToolResult:
         await asyncio.sleep(0)
         act()
         return ToolResult("done")

@@ -207,7 +207,7 @@ async def test_a_client_that_leaves_does_not_lose_anothers_message(
     for number in range(5):
         pause = Pause()
         daemon.model.says("half ", pause)
-        context = Context(daemon.daemon, OPERATOR)
+        context = Context(OPERATOR)
         leaver = daemon.daemon.turns.start(
             context, known, user_message("left"), watch=True
         )

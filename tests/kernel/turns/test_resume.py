@@ -89,7 +89,7 @@ def begin(
 ) -> Turn:
     host = agent.host.daemon
     options = TurnOptions(turn_id=turn_id, digest=digest)
-    context = Context(host, OPERATOR)
+    context = Context(OPERATOR)
     known = host.agents.get(agent.id)
     return host.turns.start(context, known, user_message(text), options)
 

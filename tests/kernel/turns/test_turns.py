@@ -161,7 +161,7 @@ async def test_stopping_a_caller_stops_whom_it_called(daemon: RunningDaemon) -> 
 async def test_the_same_turn_id_is_the_same_turn(daemon: RunningDaemon) -> None:
     agent = await daemon.agent()
     known = daemon.daemon.agents.get(agent.id)
-    context = Context(daemon.daemon, OPERATOR)
+    context = Context(OPERATOR)
     options = TurnOptions(turn_id="3f0c2f6e-9f0e-4f0e-8a58-0d9c3a1f7b11")
     turns = daemon.daemon.turns
     message = user_message("once")
@@ -181,7 +181,7 @@ async def test_a_turn_that_goes_on_does_not_read_its_own_broken_answer(
     agent = await daemon.agent()
     known = daemon.daemon.agents.get(agent.id)
     options = TurnOptions(turn_id="0b9d6b5a-7c1e-4a51-9d5c-2f6f0a2f9a11")
-    context, turns = Context(daemon.daemon, OPERATOR), daemon.daemon.turns
+    context, turns = Context(OPERATOR), daemon.daemon.turns
     message = user_message("go on")
     with pytest.raises(ProviderError):
         await turns.start(context, known, message, options).result()
@@ -222,7 +222,7 @@ async def test_no_answer_is_kept_behind_a_message_that_was_lost(
     journal = FullOnce(daemon.daemon.journal)
     daemon.daemon.journal = journal
     known = daemon.daemon.agents.get(agent.id)
-    context = Context(daemon.daemon, OPERATOR)
+    context = Context(OPERATOR)
     turn = daemon.daemon.turns.start(context, known, user_message("lost"))
     await journal.refused.wait()
     pause.go_on()
@@ -237,14 +237,12 @@ async def test_no_answer_is_kept_behind_a_message_that_was_lost(
 async def test_a_suspended_agent_takes_no_messages(daemon: RunningDaemon) -> None:
     from dataclasses import replace
 
-    from agenthost.agents import AgentState
+    from agenthost.agent import AgentState
 
     agent = await daemon.agent()
     known = replace(daemon.daemon.agents.get(agent.id), state=AgentState.SUSPENDED)
     with pytest.raises(Conflict):
-        daemon.daemon.turns.start(
-            Context(daemon.daemon, OPERATOR), known, user_message("hi")
-        )
+        daemon.daemon.turns.start(Context(OPERATOR), known, user_message("hi"))
 
 
 async def test_a_cut_answer_runs_no_tool(daemon: RunningDaemon) -> None:
@@ -314,7 +312,7 @@ async def test_an_hourly_token_quota_refuses_the_next_turn(
 
 
 async def test_a_slow_watcher_is_told_what_it_missed(daemon: RunningDaemon) -> None:
-    context = Context(daemon.daemon, OPERATOR)
+    context = Context(OPERATOR)
     turn = Turn("turn", context, user_message("hi"), TurnOptions())
     watcher = Watcher(turn)
     for _ in range(WATCHER_EVENTS + 5):
@@ -329,7 +327,7 @@ async def test_neighbouring_reads_run_together(daemon: RunningDaemon) -> None:
     from agenthost.turns.tools import Toolbox
 
     inside = daemon.daemon
-    toolbox = Toolbox(inside.registry, inside.guards, inside.observers)
+    toolbox = Toolbox(inside, inside.registry, inside.observers)
     names = ["kv_get", "file_list", "kv_set", "file_read", "calculate"]
     groups = toolbox._groups([ToolUse(name, name, {}) for name in names])
     assert [[use.name for use in group] for group in groups] == [

@@ -154,6 +154,6 @@ async def test_a_daemon_without_room_still_takes_known_turns(
     pause.go_on()
     first, second = await asyncio.gather(sending, again)
     assert first.json() == second.json()
-    context = Context(daemon.daemon, OPERATOR)
+    context = Context(OPERATOR)
     known = daemon.daemon.agents.get(agent.id)
     await daemon.daemon.turns.start(context, known, user_message("x")).result()

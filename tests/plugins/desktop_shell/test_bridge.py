@@ -190,7 +190,7 @@ async def test_a_remote_page_with_a_local_token_stays_remote(talk: Talk) -> None
 
 async def test_a_broken_folder_allows_nothing(talk: Talk) -> None:
     token = (await talk.issue(webview="view"))["token"]
-    folder = talk.call().daemon.home / "capabilities"
+    folder = talk.call().host.home / "capabilities"
     (folder / "broken.json").write_text("{")
     wire = await talk.say({"token": token}, invocation(TITLE))
     assert wire.said[1]["code"] == "conflict"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import agenthost_events
-from agenthost import Event, Port
+from agenthost import Event
 from agenthost.testing import Daemons
 
 
 def test_register_backend_offers_the_bus_of_one_process() -> None:
     [spec] = agenthost_events.register_backend()
-    assert (spec.port, spec.name) == (Port.EVENTS, "memory")
+    assert (spec.port, spec.name) == ("events", "memory")
 
 
 async def test_a_subscriber_of_a_daemon_hears_what_is_published(

@@ -6,13 +6,13 @@ import asyncio
 from pathlib import Path
 
 import agenthost_jobs
-from agenthost import JobState, Json, Port, RunningJob
+from agenthost import JobState, Json, RunningJob
 from agenthost.testing import Daemons
 
 
 def test_register_backend_offers_the_embedded_queue() -> None:
     [spec] = agenthost_jobs.register_backend()
-    assert (spec.port, spec.name) == (Port.JOBS, "embedded")
+    assert (spec.port, spec.name) == ("jobs", "embedded")
 
 
 def test_register_schema_offers_the_tables_of_jobs() -> None:

@@ -146,7 +146,9 @@ async def test_models_beyond_the_list_count_as_other(daemon: RunningDaemon) -> N
     for number in range(MOST_MODELS + 50):
         facts = replace(target.model, id=f"model-{number}")
         other = Target(target.provider, facts)
-        meters.ended(Activity("1", None, agent.context(), request, other))
+        meters.ended(
+            Activity("1", None, daemon.daemon, agent.context(), request, other)
+        )
     names = {model for _, model, _ in meters.model_calls}
     assert len(names) == MOST_MODELS + 1
     assert meters.model_calls["scripted", OTHER, "ok"] == 50

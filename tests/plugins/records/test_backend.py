@@ -14,7 +14,6 @@ from agenthost import (
     ConfigError,
     Context,
     ModelTotal,
-    Port,
     Total,
     TurnOptions,
     TurnState,
@@ -32,7 +31,7 @@ turn, a compacted session, a pinned model, thinking, memory of both kinds."""
 
 def test_register_backend_offers_the_rows_of_a_store() -> None:
     [spec] = register_backend()
-    assert (spec.port, spec.name) == (Port.RECORDS, "store")
+    assert (spec.port, spec.name) == ("records", "store")
 
 
 def test_register_schema_offers_the_kernels_rows_and_memory() -> None:
@@ -159,7 +158,7 @@ async def test_turns_of_an_earlier_release_are_not_run_again(
     daemon = earlier.daemon
     ada = daemon.agents.find("ada")
     turn = daemon.turns.start(
-        Context(daemon, OPERATOR),
+        Context(OPERATOR),
         ada,
         user_message("once"),
         TurnOptions(turn_id="turn-once"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import agenthost_storage
 import pytest
-from agenthost import BackendSpec, ConfigError, Port, hookimpl
+from agenthost import Backend, ConfigError, hookimpl
 from agenthost.testing import Daemons
 from agenthost_storage import open_store
 
@@ -20,9 +20,9 @@ from .sqlite.rows import SCHEMA
 def test_register_backend_offers_the_database_the_files_and_the_vault() -> None:
     offered = [(s.port, s.name) for s in agenthost_storage.register_backend()]
     assert offered == [
-        (Port.STORE, "sqlite"),
-        (Port.FILES, "local"),
-        (Port.VAULT, "file"),
+        ("store", "sqlite"),
+        ("files", "local"),
+        ("vault", "file"),
     ]
 
 
@@ -94,7 +94,7 @@ async def test_a_plugin_that_fails_is_missed_by_the_name_of_its_port(
     daemons: Daemons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @hookimpl
-    def register_backend() -> Iterable[BackendSpec]:
+    def register_backend() -> Iterable[Backend]:
         raise OSError("broken")
 
     monkeypatch.setattr(agenthost_storage, "register_backend", register_backend)

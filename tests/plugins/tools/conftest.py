@@ -10,7 +10,6 @@ import pytest
 from agenthost import (
     AgentView,
     Clock,
-    Context,
     Files,
     Grants,
     Guards,
@@ -18,6 +17,7 @@ from agenthost import (
     Principal,
     PrincipalKind,
     SystemClock,
+    ToolContext,
 )
 from agenthost.config_model import WebFetch
 from agenthost_egress.client import AiohttpEgress
@@ -68,7 +68,7 @@ class People:
     def model_of(self, agent: SimpleNamespace) -> tuple[str, str]:
         return "offline", f"model-of-{agent.name}"
 
-    async def call_agent(self, _: Context, agent_id: str, message: str) -> str:
+    async def call_agent(self, _: ToolContext, agent_id: str, message: str) -> str:
         self.said.append((agent_id, message))
         return f"bob heard: {message}"
 
@@ -110,7 +110,7 @@ async def daemon(tmp_path: Path) -> AsyncIterator[FakeDaemon]:
 
 
 @pytest.fixture
-def context(daemon: FakeDaemon) -> Context:
+def context(daemon: FakeDaemon) -> ToolContext:
     every = {
         "network": ("*",),
         "memory_read": ("*",),
@@ -119,10 +119,10 @@ def context(daemon: FakeDaemon) -> Context:
     }
     agent = AgentView(AGENT_ID, "ada", cast("Any", None), "session")
     principal = Principal(PrincipalKind.AGENT, "ada", Grants(every))
-    return Context(cast("Any", daemon), principal, agent)
+    return ToolContext(principal, agent, host=cast("Any", daemon))
 
 
-def limited(context: Context, **rights: tuple[str, ...]) -> Context:
+def limited(context: ToolContext, **rights: tuple[str, ...]) -> ToolContext:
     """The same context with these rights only."""
     return replace(
         context, principal=Principal(PrincipalKind.AGENT, "ada", Grants(rights))

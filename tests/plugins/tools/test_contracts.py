@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from agenthost import Context
+from agenthost import ToolContext
 from agenthost.testing.tools import ToolContract, offered_tools
 
 from ..egress.wire import Wire, always, answer
@@ -19,9 +19,9 @@ class TestFileRead(ToolContract):
     failing = ({"path": "none"}, {"path": "../x"}, {"path": "/etc/passwd"})
 
     @pytest.fixture(autouse=True)
-    def there(self, context: Context) -> None:
+    def there(self, context: ToolContext) -> None:
         assert context.agent is not None
-        context.daemon.files.workspace(context.agent.id).write("there", b"text")
+        context.host.files.workspace(context.agent.id).write("there", b"text")
 
 
 class TestFileWrite(ToolContract):
@@ -51,7 +51,7 @@ class TestKvGet(ToolContract):
     failing = ({"key": "none"},)
 
     @pytest.fixture(autouse=True)
-    def there(self, context: Context, daemon: FakeDaemon) -> None:
+    def there(self, context: ToolContext, daemon: FakeDaemon) -> None:
         assert context.agent is not None
         daemon.kv.values[context.agent.id, "there"] = {"a": 1}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from agenthost import Context
+from agenthost import ToolContext
 from agenthost.testing import Daemons
 from agenthost_tools import web_fetch
 from agenthost_tools.documents.html import markdown_of
@@ -32,7 +32,7 @@ def markdown(page: str, limit: int = MANY) -> str:
     return markdown_of(page.encode(), charset="", limit=limit)
 
 
-async def fetched(context: Context, page: bytes, content_type: str) -> str:
+async def fetched(context: ToolContext, page: bytes, content_type: str) -> str:
     async with Wire(always(answer(page, content_type=content_type))) as wire:
         call = web_fetch.WebFetch(url=wire.url)
         return (await web_fetch.web_fetch(context, call)).text
@@ -141,7 +141,7 @@ def test_any_page_has_words_that_can_be_sent(page: str) -> None:
     ids=["endless", "too large", "slow charset", "slow charset of text"],
 )
 async def test_a_page_that_cannot_be_read_in_time_comes_as_words(
-    context: Context, daemon: FakeDaemon, page: bytes, content_type: str, words: str
+    context: ToolContext, daemon: FakeDaemon, page: bytes, content_type: str, words: str
 ) -> None:
     seconds = 30.0 if page is TOO_LARGE else SOON
     await daemon.workers.close()
@@ -155,7 +155,7 @@ async def test_a_page_that_cannot_be_read_in_time_comes_as_words(
 
 
 async def test_a_page_comes_as_words_while_every_process_is_busy(
-    context: Context, daemon: FakeDaemon
+    context: ToolContext, daemon: FakeDaemon
 ) -> None:
     daemon.workers = LocalWorkers(Limits(processes=0, patience=0.01))
     text = await fetched(context, b"<h1>Hello</h1>", "text/html")
@@ -163,7 +163,7 @@ async def test_a_page_comes_as_words_while_every_process_is_busy(
     assert "# Hello" not in text
 
 
-async def test_plain_text_in_utf_8_needs_no_process(context: Context) -> None:
+async def test_plain_text_in_utf_8_needs_no_process(context: ToolContext) -> None:
     assert "grüß" in await fetched(context, "grüß".encode(), "text/plain")
     assert not children()
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from agenthost import (
-    Context,
     Denied,
     InvalidInput,
     SystemClock,
     TooLarge,
+    ToolContext,
     UpstreamUnreachable,
 )
 from agenthost.config_model import WebFetch as WebFetchSection
@@ -26,7 +26,7 @@ from ..egress.wire import Wire, always, answer, then_hang
 from .conftest import AGENT_ID, OTHER_ID, FakeDaemon, limited
 
 
-async def test_a_file_is_written_read_and_listed(context: Context) -> None:
+async def test_a_file_is_written_read_and_listed(context: ToolContext) -> None:
     await files.file_write(context, files.FileWrite(path="a/ü.txt", content="grüß\n"))
     read = await files.file_read(context, files.FileRead(path="a/ü.txt"))
     assert read.text == "grüß\n"
@@ -34,8 +34,8 @@ async def test_a_file_is_written_read_and_listed(context: Context) -> None:
     assert (await files.file_list(context, files.FileList(path="a"))).text == "ü.txt"
 
 
-async def test_a_binary_or_large_file_is_named_as_such(context: Context) -> None:
-    workspace = context.daemon.files.workspace(AGENT_ID)
+async def test_a_binary_or_large_file_is_named_as_such(context: ToolContext) -> None:
+    workspace = context.host.files.workspace(AGENT_ID)
     workspace.write("binary", b"\xff\xfe\x00")
     workspace.write("large", b"x" * (files.READ_LIMIT + 1))
     with pytest.raises(InvalidInput, match="binary"):
@@ -44,8 +44,8 @@ async def test_a_binary_or_large_file_is_named_as_such(context: Context) -> None
         await files.file_read(context, files.FileRead(path="large"))
 
 
-async def test_a_list_stays_one_name_a_line_and_encodable(context: Context) -> None:
-    workspace = context.daemon.files.workspace(AGENT_ID)
+async def test_a_list_stays_one_name_a_line_and_encodable(context: ToolContext) -> None:
+    workspace = context.host.files.workspace(AGENT_ID)
     assert (await files.file_list(context, files.FileList())).text == "(empty)"
     workspace.write("a\nb", b"")
     workspace.write("x\udc80", b"")
@@ -54,9 +54,9 @@ async def test_a_list_stays_one_name_a_line_and_encodable(context: Context) -> N
 
 
 async def test_a_long_list_says_how_much_is_missing(
-    context: Context, tmp_path: Path
+    context: ToolContext, tmp_path: Path
 ) -> None:
-    workspace = context.daemon.files.workspace(AGENT_ID)
+    workspace = context.host.files.workspace(AGENT_ID)
     workspace.write("f", b"")
     root = tmp_path / AGENT_ID
     for number in range(files.NAMES_SHOWN + 2):
@@ -65,18 +65,18 @@ async def test_a_long_list_says_how_much_is_missing(
     assert listed.splitlines()[-1] == "[3 more]"
 
 
-async def test_files_need_an_agent(context: Context) -> None:
+async def test_files_need_an_agent(context: ToolContext) -> None:
     with pytest.raises(InvalidInput, match="agent"):
         await files.file_list(replace(context, agent=None), files.FileList())
 
 
-async def test_memory_needs_an_agent(context: Context) -> None:
+async def test_memory_needs_an_agent(context: ToolContext) -> None:
     with pytest.raises(InvalidInput, match="agent"):
         await kv.kv_get(replace(context, agent=None), kv.KvGet(key="k"))
 
 
 async def test_keys_live_in_the_agents_own_namespace_or_the_shared_one(
-    context: Context, daemon: FakeDaemon
+    context: ToolContext, daemon: FakeDaemon
 ) -> None:
     await kv.kv_set(context, kv.KvSet(key="colour", value="blue"))
     await kv.kv_set(context, kv.KvSet(key="shared.colour", value=["red"]))
@@ -100,7 +100,7 @@ async def test_keys_live_in_the_agents_own_namespace_or_the_shared_one(
     ],
 )
 async def test_memory_rights_decide_by_pattern(
-    context: Context, daemon: FakeDaemon, pattern: str, key: str, allowed: bool
+    context: ToolContext, daemon: FakeDaemon, pattern: str, key: str, allowed: bool
 ) -> None:
     reader = limited(context, memory_read=(pattern,))
     writer = limited(context, memory_write=(pattern,))
@@ -115,7 +115,9 @@ async def test_memory_rights_decide_by_pattern(
         await kv.kv_set(writer, kv.KvSet(key=key, value=2))
 
 
-async def test_the_right_to_read_is_not_the_right_to_write(context: Context) -> None:
+async def test_the_right_to_read_is_not_the_right_to_write(
+    context: ToolContext,
+) -> None:
     with pytest.raises(Denied):
         await kv.kv_set(
             limited(context, memory_read=("*",)), kv.KvSet(key="k", value=1)
@@ -123,7 +125,7 @@ async def test_the_right_to_read_is_not_the_right_to_write(context: Context) -> 
 
 
 async def test_the_time_is_told_in_the_zone(
-    context: Context, daemon: FakeDaemon
+    context: ToolContext, daemon: FakeDaemon
 ) -> None:
     class Noon(SystemClock):
         def now(self, zone: tzinfo = UTC) -> datetime:
@@ -135,7 +137,7 @@ async def test_the_time_is_told_in_the_zone(
     assert told.text == "2026-07-01T21:00:00+09:00"
 
 
-async def test_agents_are_listed_with_their_model(context: Context) -> None:
+async def test_agents_are_listed_with_their_model(context: ToolContext) -> None:
     listed = json.loads((await agents.agent_list(context, agents.AgentList())).text)
     assert listed[1] == {
         "id": OTHER_ID,
@@ -147,7 +149,7 @@ async def test_agents_are_listed_with_their_model(context: Context) -> None:
 
 @pytest.mark.parametrize("reference", ["bob", OTHER_ID])
 async def test_an_agent_is_asked_by_id_or_name(
-    context: Context, daemon: FakeDaemon, reference: str
+    context: ToolContext, daemon: FakeDaemon, reference: str
 ) -> None:
     call = agents.AgentCall(agent_id=reference, message="hi")
     allowed = limited(context, agent_message=("bo*",))
@@ -162,12 +164,12 @@ def configured(**values: Any) -> WebFetchSection:
     return WebFetchSection(allowed_hosts=("127.0.0.1",), **values)
 
 
-async def fetch(context: Context, **arguments: Any) -> str:
+async def fetch(context: ToolContext, **arguments: Any) -> str:
     call = web_fetch.WebFetch.model_validate(arguments)
     return (await web_fetch.web_fetch(context, call)).text
 
 
-async def test_a_page_comes_as_markdown_between_markers(context: Context) -> None:
+async def test_a_page_comes_as_markdown_between_markers(context: ToolContext) -> None:
     page = (
         b"<html><head><title>T</title><style>x{}</style></head><body><h1>Hello</h1>"
         b"<script>evil()</script><p>See <a href='/a'>this</a></p></body></html>"
@@ -184,7 +186,7 @@ async def test_a_page_comes_as_markdown_between_markers(context: Context) -> Non
     assert nonces[0][1] not in second
 
 
-async def test_a_request_is_sent_as_the_model_asks(context: Context) -> None:
+async def test_a_request_is_sent_as_the_model_asks(context: ToolContext) -> None:
     async with Wire(always(answer(b'{"ok": 1}', content_type="application/json"))) as w:
         text = await fetch(
             context, url=w.url, method="POST", headers={"X-A": "b"}, body="grüß"
@@ -195,7 +197,7 @@ async def test_a_request_is_sent_as_the_model_asks(context: Context) -> None:
     assert w.heard[0].body.decode() == "grüß"
 
 
-async def test_long_text_is_cut_and_says_so(context: Context) -> None:
+async def test_long_text_is_cut_and_says_so(context: ToolContext) -> None:
     body = b"x" * 60_000
     async with Wire(always(answer(body, content_type="text/plain"))) as wire:
         text = await fetch(context, url=wire.url)
@@ -205,7 +207,7 @@ async def test_long_text_is_cut_and_says_so(context: Context) -> None:
 
 @pytest.mark.parametrize("kind", ["text/plain", "text/html"])
 async def test_text_is_cut_at_the_configured_length(
-    context: Context, daemon: FakeDaemon, kind: str
+    context: ToolContext, daemon: FakeDaemon, kind: str
 ) -> None:
     daemon.fetch = configured(max_chars=100)
     async with Wire(always(answer(b"x" * 150, content_type=kind))) as wire:
@@ -215,7 +217,7 @@ async def test_text_is_cut_at_the_configured_length(
 
 
 async def test_a_server_is_left_after_the_configured_seconds(
-    context: Context, daemon: FakeDaemon
+    context: ToolContext, daemon: FakeDaemon
 ) -> None:
     daemon.fetch = configured(timeout_secs=0.05)
     async with Wire(then_hang(b"")) as wire:
@@ -224,12 +226,12 @@ async def test_a_server_is_left_after_the_configured_seconds(
                 await fetch(context, url=wire.url)
 
 
-async def test_binary_content_is_named_not_shown(context: Context) -> None:
+async def test_binary_content_is_named_not_shown(context: ToolContext) -> None:
     async with Wire(always(answer(b"\x89PNG\x00", content_type="image/png"))) as wire:
         assert "[5 bytes of image/png, not text]" in await fetch(context, url=wire.url)
 
 
-async def test_an_error_page_is_an_error_with_its_text(context: Context) -> None:
+async def test_an_error_page_is_an_error_with_its_text(context: ToolContext) -> None:
     gone = answer(b"gone away", "410 Gone", content_type="text/plain")
     async with Wire(always(gone)) as wire:
         call = web_fetch.WebFetch(url=wire.url)
@@ -240,7 +242,7 @@ async def test_an_error_page_is_an_error_with_its_text(context: Context) -> None
 
 
 async def test_an_answer_over_the_configured_bytes_is_refused(
-    context: Context, daemon: FakeDaemon
+    context: ToolContext, daemon: FakeDaemon
 ) -> None:
     daemon.fetch = configured(max_response_bytes=100)
     async with Wire(always(answer(b"x" * 101))) as wire:
@@ -249,7 +251,7 @@ async def test_an_answer_over_the_configured_bytes_is_refused(
 
 
 async def test_network_rights_are_asked_at_every_hop(
-    context: Context, daemon: FakeDaemon
+    context: ToolContext, daemon: FakeDaemon
 ) -> None:
     daemon.fetch = WebFetchSection(allowed_hosts=("127.0.0.0/8",))
     only = limited(context, network=("127.0.0.1",))
@@ -264,7 +266,7 @@ async def test_network_rights_are_asked_at_every_hop(
     assert other.connections == 1
 
 
-async def test_no_network_right_sends_nothing(context: Context) -> None:
+async def test_no_network_right_sends_nothing(context: ToolContext) -> None:
     async with Wire(always(answer())) as wire:
         with pytest.raises(Denied):
             await fetch(limited(context), url=wire.url)

@@ -164,7 +164,7 @@ def _mount_page(app: Quart) -> None:
 def _view(route: Route) -> Callable[..., Any]:
     async def view(**parameters: str) -> Response:
         call = Call(
-            daemon=None,  # type: ignore[arg-type]  # the page's routes ask nothing of it
+            host=None,  # type: ignore[arg-type]  # the page's routes ask nothing of it
             principal=OPERATOR,
             client="127.0.0.1",
             request_id="",

@@ -21,7 +21,7 @@ def route(group: RouteGroup, path: str) -> Route:
 
 def call(**headers: str) -> Call:
     return Call(
-        daemon=None,  # type: ignore[arg-type]  # the page's routes ask nothing of it
+        host=None,  # type: ignore[arg-type]  # the page's routes ask nothing of it
         principal=OPERATOR,
         client="127.0.0.1",
         request_id="",

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from agenthost import Port, Unavailable, Unreadable
+from agenthost import Unavailable, Unreadable
 from agenthost.testing import Daemons
 from agenthost_workers import register_backend
 from agenthost_workers.limits import Limits
@@ -186,7 +186,7 @@ async def test_a_machine_out_of_processes_is_told_so(
 
 async def test_a_daemon_offers_them_and_ends_them(daemons: Daemons) -> None:
     (backend,) = register_backend()
-    assert backend.port is Port.WORKERS
+    assert backend.port == "workers"
     host = await daemons.start()
     await host.daemon.workers.in_process(f"{READERS}:shouted", b"")
     assert children()

@@ -90,7 +90,7 @@ async def test_a_runs_limit_holds_for_the_agents_it_calls(
     daemon.model.calls("agent_call", agent_id="callee", message="hi")
     host = daemon.daemon
     turn = host.turns.start(
-        Context(host, OPERATOR),
+        Context(OPERATOR),
         host.agents.get(caller.id),
         user_message("go"),
         TurnOptions(max_cost_micro_usd=2_500, max_tokens=1_000),
@@ -108,7 +108,7 @@ async def test_a_run_without_room_is_refused(daemon: RunningDaemon) -> None:
     agent = await daemon.agent()
     host = daemon.daemon
     turn = host.turns.start(
-        Context(host, OPERATOR),
+        Context(OPERATOR),
         host.agents.get(agent.id),
         user_message("go"),
         TurnOptions(max_cost_micro_usd=1),
@@ -214,7 +214,7 @@ async def test_a_resumed_turn_goes_on_with_what_it_had_spent(
 
     def start(limit: int) -> Turn:
         return host.turns.start(
-            Context(host, OPERATOR),
+            Context(OPERATOR),
             host.agents.get(agent.id),
             user_message("go"),
             TurnOptions(turn_id="once", max_cost_micro_usd=limit),

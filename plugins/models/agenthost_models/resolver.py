@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agenthost import (
     Choice,
-    Daemon,
+    Host,
     InvalidInput,
     ProviderSpec,
     Target,
@@ -30,8 +30,8 @@ class Resolver:
     on as it is. What should be known of the choice stands in its notices.
     """
 
-    def __init__(self, daemon: Daemon, keys: Keys, providers: Providers) -> None:
-        self._written = daemon.config.default_model
+    def __init__(self, host: Host, keys: Keys, providers: Providers) -> None:
+        self._written = host.config.default_model
         self._keys = keys
         self._providers = providers
         self._usual: Target | None = None

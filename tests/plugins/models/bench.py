@@ -14,7 +14,7 @@ from agenthost import AgentView, Answered, Event, Payer, Secret, Slot, Spent, Te
 from agenthost.config_model import Config
 from agenthost.manifest import parse_manifest
 from agenthost.testing import ManualClock, installed_exchange
-from agenthost_routing.models import RoutedModels
+from agenthost_models.models import RoutedModels
 
 from .upstream import ASKED, Upstream
 

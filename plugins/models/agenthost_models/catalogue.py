@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from agenthost import (
     Choice,
     ConfigError,
-    Daemon,
+    Host,
     InvalidInput,
     ProviderSpec,
     Secret,
@@ -33,13 +33,13 @@ class Catalogue:
     told what it has: every agent that is shown asks for its model.
     """
 
-    def __init__(self, daemon: Daemon, keys: Keys) -> None:
-        self._config = daemon.config
-        self._vault = daemon.vault
-        self._egress = daemon.egress
+    def __init__(self, host: Host, keys: Keys) -> None:
+        self._config = host.config
+        self._vault = host.vault
+        self._egress = host.egress
         self._keys = keys
-        self._providers = configured(daemon)
-        self._resolver = Resolver(daemon, keys, self._providers)
+        self._providers = configured(host)
+        self._resolver = Resolver(host, keys, self._providers)
         self._resolved: dict[tuple[str | None, str | None], Target] = {}
         self._as_of = -1
         self._noticed: set[str] = set()

@@ -9,7 +9,7 @@ from typing import Any
 
 from agenthost import (
     ConfigError,
-    Daemon,
+    Host,
     InvalidInput,
     ModelFacts,
     ProviderFacts,
@@ -24,7 +24,7 @@ REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-[0-9]{1,2}")
 Providers = dict[str, ProviderSpec]
 
 
-def configured(daemon: Daemon) -> Providers:
+def configured(host: Host) -> Providers:
     """Join the providers of the plugins and those of the configuration.
 
     An alias that somebody else has is dropped, with a warning of the daemon.
@@ -32,28 +32,28 @@ def configured(daemon: Daemon) -> Providers:
     Raises:
         ConfigError: A declared provider cannot be used.
     """
-    offered = daemon.registry.providers
-    providers = {slug: _placed(daemon, spec) for slug, spec in offered.items()}
-    sections = daemon.config.providers
+    offered = host.registry.providers
+    providers = {slug: _placed(host, spec) for slug, spec in offered.items()}
+    sections = host.config.providers
     for slug, section in sections.items():
         known = providers.get(slug)
         if known is None or section.dialect is not None:
-            known = _declared(daemon, slug, section)
+            known = _declared(host, slug, section)
         providers[slug] = _changed(known, section)
     for warning in _drop_taken_aliases(providers, sections):
-        daemon.warnings.append(warning)
+        host.warnings.append(warning)
     return providers
 
 
-def _placed(daemon: Daemon, spec: ProviderSpec) -> ProviderSpec:
+def _placed(host: Host, spec: ProviderSpec) -> ProviderSpec:
     """Move a provider to the region that the environment names."""
     facts = spec.facts
-    named = (daemon.environ.get(name, "").strip() for name in facts.region_vars)
+    named = (host.environ.get(name, "").strip() for name in facts.region_vars)
     region = next(filter(None, named), None)
     if region is None or facts.region is None:
         return spec
     if not REGION.fullmatch(region):
-        daemon.warnings.append(f"{facts.region_vars[0]}: {region!r} is no region")
+        host.warnings.append(f"{facts.region_vars[0]}: {region!r} is no region")
         return spec
     probe = facts.probe
     if probe is not None:
@@ -62,9 +62,9 @@ def _placed(daemon: Daemon, spec: ProviderSpec) -> ProviderSpec:
     return replace(spec, facts=replace(facts, base_url=url, probe=probe))
 
 
-def _declared(daemon: Daemon, slug: str, section: ProviderSection) -> ProviderSpec:
+def _declared(host: Host, slug: str, section: ProviderSection) -> ProviderSpec:
     """A provider that stands in the configuration alone."""
-    registry = daemon.registry
+    registry = host.registry
     name = section.dialect or DEFAULT_DIALECT
     offer = registry.dialects.get(name)
     if offer is None:

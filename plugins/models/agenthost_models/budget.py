@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from agenthost import (
     AgentView,
     ChatRequest,
-    Daemon,
     Event,
+    Host,
     ModelFacts,
     Payer,
     QuotaExceeded,
@@ -51,9 +51,9 @@ class Budgets:
     in memory from then on; without a limit nothing is read at all.
     """
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-        self._settings = daemon.config.budget
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._settings = host.config.budget
         self._loading = asyncio.Lock()
         self._of_daemon: list[Meter] | None = None
         self._agents: OrderedDict[str, list[Meter]] = OrderedDict()
@@ -78,7 +78,7 @@ class Budgets:
 
     def settle(self, hold: Hold, spent: Spent | None) -> None:
         """Give back what was held and count what the call has cost."""
-        now = self._daemon.clock.time()
+        now = self._host.clock.time()
         for room, held in hold.parts:
             room.settle(held, _amount(room, spent), now)
             if isinstance(room, Meter):
@@ -86,7 +86,7 @@ class Budgets:
 
     def _hold(self, rooms: list[Room], model: ModelFacts, request: ChatRequest) -> Hold:
         """Check and hold in one step: nothing else runs between the two."""
-        now = self._daemon.clock.time()
+        now = self._host.clock.time()
         prompt = input_estimate(request) * 4 // 3
         money = [room for room in rooms if not room.limit.tokens]
         asked = request.max_tokens or min(model.max_output, ANSWER)
@@ -120,13 +120,13 @@ class Budgets:
         meter.quiet_until = now + limit.span
         unit = "tokens" if limit.tokens else "micro_usd"
         data = {"limit": limit.name, "unit": unit, "used": used, "of": limit.amount}
-        self._daemon.events.publish(Event("budget_alert", meter.subject, now, data))
+        self._host.events.publish(Event("budget_alert", meter.subject, now, data))
 
     async def _daemon_meters(self) -> list[Meter]:
         if self._of_daemon is None:
             async with self._loading:
                 if self._of_daemon is None:
-                    limits = _daemon_limits(self._daemon)
+                    limits = _daemon_limits(self._host)
                     self._of_daemon = await self._loaded("daemon", "", limits)
         return self._of_daemon
 
@@ -163,8 +163,8 @@ class Budgets:
 
     async def _read(self, meter: Meter, agent_id: str) -> Meter:
         window = meter.window
-        since = self._daemon.clock.time() - window.span
-        for slot in await self._daemon.usage.since(since, window.width, agent_id):
+        since = self._host.clock.time() - window.span
+        for slot in await self._host.usage.since(since, window.width, agent_id):
             used = slot.tokens if meter.limit.tokens else slot.cost_micro_usd
             window.add_slot(slot.number, used)
         return meter
@@ -178,8 +178,8 @@ def _amount(room: Room, spent: Spent | None) -> int:
     return spent.cost_micro_usd
 
 
-def _daemon_limits(daemon: Daemon) -> Iterator[Limit]:
-    budget = daemon.config.budget
+def _daemon_limits(host: Host) -> Iterator[Limit]:
+    budget = host.config.budget
     for name, dollars, span in (
         ("budget.max_hourly_usd", budget.max_hourly_usd, HOUR),
         ("budget.max_daily_usd", budget.max_daily_usd, DAY),

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from agenthost_chat.chat import ChatRequest, Completion, Delta
 
-from .context import AgentView, Context
-from .providers import ModelFacts, ProviderSpec
+from ..context import AgentView, Context, Pool
+from ..providers import ModelFacts, ProviderSpec
 
 if TYPE_CHECKING:
-    from .record_port import Spent
-    from .secrets import Secret
+    from ..secrets import Secret
+    from .records import Spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,6 @@ class Choice:
 
     target: Target
     notices: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class Pool:
-    """What a tree of calls may spend together, in micro-USD."""
-
-    limit: int
-    used: int = 0
-    held: int = 0
 
 
 @dataclass(frozen=True, slots=True)

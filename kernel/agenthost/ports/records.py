@@ -16,9 +16,8 @@ from agenthost_chat.chat import Json, Message, ToolOutput, Usage
 from agenthost_chat.history import estimate_tokens
 
 if TYPE_CHECKING:
-    from .agents import Agent
-    from .errors import AgentHostError
-    from .turns.events import TurnResult
+    from ..agent import Agent
+    from ..errors import AgentHostError
 
 SHARED = "shared"
 
@@ -119,6 +118,21 @@ class Slot:
     number: int
     tokens: int
     cost_micro_usd: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """How a turn ended: the answer and what it took.
+
+    ``cost_micro_usd`` is in millionths of a US dollar, ``iterations`` the number of
+    model calls, ``model`` the last one that answered, as ``provider/model``.
+    """
+
+    text: str
+    usage: Usage
+    iterations: int
+    cost_micro_usd: int
+    model: str = ""
 
 
 class TurnState(StrEnum):

@@ -8,7 +8,7 @@ from math import ceil
 
 import pytest
 from agenthost import LongContext, ModelFacts, Usage
-from agenthost_routing.price import price
+from agenthost_models.price import price
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -58,8 +58,8 @@ def broken_words(wire: Wire) -> dict[str, Reply]:
 async def test_every_fault_is_a_retry_or_a_typed_error(
     daemons: Daemons, monkeypatch: pytest.MonkeyPatch, dialect: str
 ) -> None:
-    monkeypatch.setattr("agenthost_routing.attempts.FIRST_PAUSE", 0.01)
-    monkeypatch.setattr("agenthost_routing.models.SILENCE", 1.0)
+    monkeypatch.setattr("agenthost_models.attempts.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("agenthost_models.models.SILENCE", 1.0)
     wire = WIRES[dialect]
     async with ProviderSimulator(wire) as upstream:
         config = (

@@ -18,11 +18,11 @@ from agenthost import (
     ChatRequest,
     Clock,
     Completion,
-    Daemon,
     Delta,
     EgressPolicy,
     Endpoint,
     Finish,
+    Host,
     InvalidInput,
     ModelCall,
     ModelFacts,
@@ -111,12 +111,12 @@ class _Call:
 class RoutedModels(Catalogue):
     """The port: resolves names, and calls with retries, fallbacks and budgets."""
 
-    def __init__(self, daemon: Daemon, random: Random) -> None:
-        super().__init__(daemon, Keys(daemon.vault, daemon.environ))
-        self._daemon = daemon
+    def __init__(self, host: Host, random: Random) -> None:
+        super().__init__(host, Keys(host.vault, host.environ))
+        self._host = host
         self._random = random
         self._breakers = Breakers()
-        self._budgets = Budgets(daemon)
+        self._budgets = Budgets(host)
 
     def check(self, target: Target) -> None:
         """Refuse a target that cannot be called for want of a key.
@@ -138,7 +138,7 @@ class RoutedModels(Catalogue):
             QuotaExceeded: A budget has no room for the call.
         """
         candidates = self._candidates(target, payer)
-        clock = self._daemon.clock
+        clock = self._host.clock
         rounds = ROUNDS if payer else 1
         attempts = Attempts(candidates, self._breakers, clock, self._random, rounds)
         failures: dict[bool, ProviderError] = {}
@@ -167,12 +167,12 @@ class RoutedModels(Catalogue):
         if request.model != model.upstream_id or request.tools != tools:
             request = replace(request, model=model.upstream_id, tools=tools)
         hold = await self._budgets.reserve(payer, model, request)
-        clock = self._daemon.clock
+        clock = self._host.clock
         return _Call(candidate, hold, payer, clock, clock.monotonic())
 
     async def _deltas(self, call: _Call) -> AsyncGenerator[Delta | Answered, None]:
         """Yield one attempt's deltas and settle what it has cost, however it ends."""
-        clock, known = self._daemon.clock, call.candidate.id
+        clock, known = self._host.clock, call.candidate.id
         self._breakers.begin(known, clock.monotonic())
         try:
             async with aclosing(self._open(call)) as deltas:
@@ -219,7 +219,7 @@ class RoutedModels(Catalogue):
                 "the answer was blocked by the provider's content rules",
             )
         if call.payer is None:
-            self._daemon.usage.book(spent)
+            self._host.usage.book(spent)
         if usage is not completion.usage:
             completion = replace(completion, usage=usage)
         return Answered(completion, spent)
@@ -238,7 +238,7 @@ class RoutedModels(Catalogue):
     def _lost(self, call: _Call, spent: Spent | None) -> None:
         """Book an attempt that gave no answer, and tell who pays."""
         if spent is not None:
-            self._daemon.usage.book(spent)
+            self._host.usage.book(spent)
         if call.payer is not None:
             attempt = Attempt(call.candidate.target, call.outcome, spent)
             call.payer.failed.append(attempt)
@@ -250,7 +250,7 @@ class RoutedModels(Catalogue):
     def _spent(self, call: _Call, usage: Usage) -> Spent:
         target, payer = call.candidate.target, call.payer
         return Spent(
-            at=self._daemon.clock.time(),
+            at=self._host.clock.time(),
             agent_id=payer.agent.id if payer else "",
             session_id=payer.agent.session_id if payer else "",
             turn_id=payer.turn_id if payer else "",
@@ -265,7 +265,7 @@ class RoutedModels(Catalogue):
         facts = spec.facts
         endpoint = Endpoint(facts.slug, facts.base_url, call.candidate.key)
         policy = self._policy(facts, silence(call.candidate.target.model))
-        egress = self._daemon.egress
+        egress = self._host.egress
         told = {CONTEXT: call.payer.context} if call.payer else {}
         wanted = ModelCall(
             call.hold.request,

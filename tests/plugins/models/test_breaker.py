@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agenthost import ProviderError, ProviderFault
-from agenthost_routing.breaker import Breakers
+from agenthost_models.breaker import Breakers
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 

@@ -7,9 +7,9 @@ from collections import deque
 
 import pytest
 from agenthost import ProviderError, ProviderFault
-from agenthost_routing.attempts import OF_THE_KEY, PASSING
-from agenthost_routing.breaker import Breakers
-from agenthost_routing.models import FINAL
+from agenthost_models.attempts import OF_THE_KEY, PASSING
+from agenthost_models.breaker import Breakers
+from agenthost_models.models import FINAL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agenthost import BackendSpec, Daemon, Models, Port, hookimpl
+from agenthost import Backend, Host, Models, ModelsBackend, hookimpl
 
 
-def open_models(daemon: Daemon) -> Models:
+def open_models(host: Host) -> Models:
     """Find the providers of a daemon's plugins and configuration.
 
     Raises:
@@ -17,10 +17,10 @@ def open_models(daemon: Daemon) -> Models:
 
     from .models import RoutedModels
 
-    return RoutedModels(daemon, SystemRandom())
+    return RoutedModels(host, SystemRandom())
 
 
 @hookimpl
-def register_backend() -> Iterable[BackendSpec]:
+def register_backend() -> Iterable[Backend]:
     """Offer routing for the port ``models``."""
-    yield BackendSpec(Port.MODELS, "default", open_models)
+    yield ModelsBackend("default", open_models)

@@ -1,0 +1,50 @@
+"""An agent: what it is, and where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from .errors import Conflict
+from .manifest_model import Manifest
+
+
+class AgentState(StrEnum):
+    """Where an agent stands."""
+
+    CREATED = "Created"
+    RUNNING = "Running"
+    SUSPENDED = "Suspended"
+    CRASHED = "Crashed"
+    TERMINATED = "Terminated"
+
+
+class AgentMode(StrEnum):
+    """STABLE pins the model the agent has at that moment."""
+
+    NORMAL = "Normal"
+    STABLE = "Stable"
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent as it stands; a change makes a new one."""
+
+    id: str
+    name: str
+    state: AgentState
+    mode: AgentMode
+    session_id: str
+    manifest: Manifest
+    pinned_model: tuple[str, str] | None
+    created_at: float
+    updated_at: float
+
+    def check_accepts_messages(self) -> None:
+        """Refuse a message to an agent that is not there to answer.
+
+        Raises:
+            Conflict: It is suspended or terminated.
+        """
+        if self.state in {AgentState.SUSPENDED, AgentState.TERMINATED}:
+            raise Conflict(f"agent {self.name!r} is {self.state}; it takes no messages")

@@ -1,0 +1,308 @@
+"""The host: what a plugin may use of the running daemon.
+
+Services are started with it; calls of routes, tools and observers carry it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
+
+from .context import Context
+
+if TYPE_CHECKING:
+    from agenthost_chat.chat import JsonObject, Message, ToolDefinition
+
+    from .agent import Agent
+    from .agents import Agents
+    from .clock import Clock
+    from .config_model import Config
+    from .plugins.charges import Charges
+    from .plugins.discovery import PluginState
+    from .plugins.guards import Guards
+    from .plugins.security import SystemState
+    from .ports.compaction import Compaction
+    from .ports.egress import Egress
+    from .ports.events import Events
+    from .ports.files import Files
+    from .ports.front import Front
+    from .ports.jobs import Jobs
+    from .ports.models import Models
+    from .ports.records import Journal, Ledger, Memory, Sessions
+    from .ports.store import Store
+    from .ports.vault import Vault
+    from .ports.workers import Workers
+    from .providers import DialectSpec, ProviderSpec
+    from .turns.turn import Turn, TurnOptions, Watcher
+
+
+T = TypeVar("T")
+
+
+class Turns(Protocol):
+    """Starts turns, knows the running ones, stops them.
+
+    One a session runs at a time; what else is asked of the session waits its turn.
+    """
+
+    @property
+    def running(self) -> int:
+        """How many turns, compactions and resets run or wait."""
+
+    @overload
+    def start(
+        self,
+        context: Context,
+        agent: Agent,
+        message: Message,
+        options: TurnOptions = ...,
+    ) -> Turn: ...
+
+    @overload
+    def start(
+        self,
+        context: Context,
+        agent: Agent,
+        message: Message,
+        options: TurnOptions = ...,
+        *,
+        watch: Literal[True],
+    ) -> Watcher: ...
+
+    def start(
+        self,
+        context: Context,
+        agent: Agent,
+        message: Message,
+        options: TurnOptions = ...,
+        *,
+        watch: bool = False,
+    ) -> Turn | Watcher:
+        """Start a turn; watch it, wait for it or stop it through what is returned.
+
+        Args:
+            context: Who starts it, and the chain of calls that led here.
+            agent: Who answers.
+            message: What the user says.
+            options: What this turn sets differently.
+            watch: Subscribe to its events before the first: the subscription is
+                returned, its ``turn`` is the turn. Of a turn whose id is known it
+                begins with what was said before.
+
+        Raises:
+            Conflict: The agent is suspended or terminated, or the call would wait for
+                itself.
+            Mismatch: The turn's id was given for something else.
+            Unavailable: The daemon is draining, or too many turns wait.
+        """
+
+    async def resume(self, context: Context, agent: Agent, turn_id: str) -> Watcher:
+        """Go on with a turn that was interrupted or failed, in its own place.
+
+        Raises:
+            NotFound: The agent has no such turn.
+            Conflict: Its question is no longer in the session.
+        """
+
+    async def attach(self, agent: Agent, turn_id: str, offset: int = 0) -> Watcher:
+        """Watch a turn that somebody else started, or one that has ended.
+
+        Args:
+            agent: Who answers in it.
+            turn_id: The turn.
+            offset: How many of its characters the watcher has: what was said and done
+                behind them is told first.
+
+        Raises:
+            NotFound: The agent has no such turn.
+        """
+
+    def listen(self, listener: Callable[[Turn], None]) -> Callable[[], None]:
+        """Call a function with each turn that begins to run.
+
+        Returns:
+            A function that ends it.
+        """
+
+    async def call_agent(self, context: Context, reference: str, message: str) -> str:
+        """Ask another agent on behalf of a turn and wait for its answer.
+
+        Raises:
+            NotFound: No agent has this id or name.
+            Conflict: The call would wait for itself, or is nested too deeply.
+        """
+
+    async def stop(self, agent: Agent, reason: str, session_id: str = "") -> int:
+        """End what runs in a session, the agent's own by default; what waits goes on.
+
+        Returns:
+            How many turns or compactions were stopped: 0 or 1. It is closed on disk.
+        """
+
+    async def stop_all(self, agent_id: str, reason: str) -> int:
+        """End all that runs or waits for an agent, and wait until it is closed."""
+
+    async def reset(self, agent: Agent) -> Agent:
+        """Give the agent an empty session; what runs or waits in its old is stopped.
+
+        Of several resets at once one changes the session, and all tell of that one.
+        """
+
+    async def apart(
+        self, agent: Agent, do: Callable[[str], Awaitable[T]], *, sealed: bool = False
+    ) -> T:
+        """Do something else than a turn inside the agent's mailbox.
+
+        It is drained, and unless it is sealed stopped, as a turn is; who asked for it
+        may leave.
+
+        Args:
+            agent: Whose mailbox it is.
+            do: Called with the id of the session, which the next turn reads anew.
+            sealed: Nothing stops it.
+
+        Raises:
+            Cancelled: It was stopped.
+        """
+
+
+class Tool(Protocol):
+    """A tool that is on offer now."""
+
+    @property
+    def plugin(self) -> str:
+        """The key of the plugin that offers it."""
+
+    @property
+    def effect(self) -> str:
+        """What it does to the world: read, write or external."""
+
+    @property
+    def schema(self) -> JsonObject:
+        """The JSON Schema of its arguments."""
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """The tool as a model sees it."""
+
+
+class Offered(Protocol):
+    """What the healthy plugins offer, by name."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools."""
+
+    @property
+    def providers(self) -> Mapping[str, ProviderSpec]:
+        """The model providers, as plugins offer them."""
+
+    @property
+    def dialects(self) -> Mapping[str, DialectSpec]:
+        """The wire dialects."""
+
+    def tool(self, name: str) -> Tool:
+        """Find a tool by its name or an alias; NotFound when nobody offers it."""
+
+    def systems(self) -> Sequence[SystemState]:
+        """Every security system, and whether it is active."""
+
+
+class Installed(Protocol):
+    """The installed plugins; ``failed`` says whether one has failed."""
+
+    failed: bool
+    charges: Charges
+
+    def states(self) -> list[PluginState]:
+        """Every plugin that is installed, by key."""
+
+    def implementations(self, hook: str) -> Sequence[tuple[str, Callable[..., Any]]]:
+        """The healthy plugins' functions for a hook, each with its plugin's key."""
+
+    def healthy(self, key: str) -> bool:
+        """Tell whether the plugin is enabled and has not failed."""
+
+    def fail(self, key: str, reason: str) -> None:
+        """Mark a plugin failed: none of its hooks is called again."""
+
+
+class Host(Protocol):
+    """The running daemon. Two can live in one process, so it is never a global.
+
+    ``warnings`` are told to the operator; ``address`` is where it listens, empty until
+    it does. Backends that are opened with a host may use what was opened before them:
+    configuration, plugins and guards; then store, vault, egress, workers, files,
+    events, records and agents, models, compaction, turns, jobs in this order.
+    """
+
+    version: str
+    home: Path
+    environ: Mapping[str, str]
+    clock: Clock
+    config: Config
+    warnings: list[str]
+    address: str
+    guards: Guards
+    store: Store
+    vault: Vault
+    egress: Egress
+    workers: Workers
+    files: Files
+    events: Events
+    agents: Agents
+    sessions: Sessions
+    journal: Journal
+    usage: Ledger
+    kv: Memory
+    models: Models
+    compaction: Compaction
+    jobs: Jobs
+    front: Front
+    interrupted_turns: int
+
+    @property
+    def plugins(self) -> Installed:
+        """The installed plugins."""
+
+    @property
+    def registry(self) -> Offered:
+        """What they offer."""
+
+    @property
+    def turns(self) -> Turns:
+        """The turn engine."""
+
+    @property
+    def data_dir(self) -> Path:
+        """Where the database and the workspaces are."""
+
+    @property
+    def uptime(self) -> int:
+        """Whole seconds since the start."""
+
+    def observer(self, kind: type[T]) -> T | None:
+        """Find a plugin's own observer by its class; None when it was dropped."""
+
+    def request_stop(self) -> None:
+        """Ask whoever runs the daemon to stop it; returns at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext(Context):
+    """What a tool is called with: whose turn it is, and the daemon it runs in."""
+
+    host: Host = field(kw_only=True)
+
+    @property
+    def clock(self) -> Clock:
+        """The daemon's clock."""
+        return self.host.clock
+
+    @classmethod
+    def of(cls, context: Context, host: Host) -> ToolContext:
+        """The same context, for a tool."""
+        said = {each.name: getattr(context, each.name) for each in fields(Context)}
+        return cls(**said, host=host)

@@ -1,0 +1,119 @@
+"""What plugins offer to serve the ports with: a typed class for each port."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from .backend import Backend
+
+if TYPE_CHECKING:
+    from ..clock import Clock
+    from ..host import Host
+    from ..observe import Observer, Observers
+    from ..plugins.guards import Guards
+    from ..plugins.specs import SchemaSpec
+    from .compaction import Compaction
+    from .egress import Egress
+    from .events import Bus
+    from .files import Files
+    from .front import Front
+    from .jobs import Jobs
+    from .models import Models
+    from .records import Records
+    from .store import Store
+    from .vault import Vault
+    from .workers import Workers
+
+
+@dataclass(frozen=True, slots=True)
+class StoreBackend(Backend):
+    """The database: ``await open(url, schemas)`` makes it or brings it up to date."""
+
+    port: ClassVar[str] = "store"
+    open: Callable[[str, Sequence[SchemaSpec]], Awaitable[Store]]
+
+
+@dataclass(frozen=True, slots=True)
+class FilesBackend(Backend):
+    """The agents' workspaces below a folder: ``open(root, guards)``."""
+
+    port: ClassVar[str] = "files"
+    open: Callable[[Path, Guards], Files]
+
+
+@dataclass(frozen=True, slots=True)
+class VaultBackend(Backend):
+    """Secrets at rest: ``open(home, environ)``."""
+
+    port: ClassVar[str] = "vault"
+    open: Callable[[Path, Mapping[str, str]], Vault]
+
+
+@dataclass(frozen=True, slots=True)
+class EgressBackend(Backend):
+    """The one HTTP client: ``open(guards)``."""
+
+    port: ClassVar[str] = "egress"
+    open: Callable[[Guards], Egress]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsBackend(Backend):
+    """What is kept of agents and turns: ``open(store, clock)``."""
+
+    port: ClassVar[str] = "records"
+    open: Callable[[Store, Clock], Records]
+
+
+@dataclass(frozen=True, slots=True)
+class JobsBackend(Backend):
+    """Durable work that happens once: ``open(store, clock)``."""
+
+    port: ClassVar[str] = "jobs"
+    open: Callable[[Store, Clock], Jobs]
+
+
+@dataclass(frozen=True, slots=True)
+class EventsBackend(Backend):
+    """Who is told of what happens: ``open(host, observers)``.
+
+    Observers are paired with their plugin's key.
+    """
+
+    port: ClassVar[str] = "events"
+    open: Callable[[Host, Sequence[tuple[str, Observer]]], Bus]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionBackend(Backend):
+    """What condenses long conversations: ``open(host, observers)``."""
+
+    port: ClassVar[str] = "compaction"
+    open: Callable[[Host, Observers], Compaction]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsBackend(Backend):
+    """Which model a call goes to: ``open(host)``."""
+
+    port: ClassVar[str] = "models"
+    open: Callable[[Host], Models]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersBackend(Backend):
+    """Where work runs that must not hold the event loop: ``open()``."""
+
+    port: ClassVar[str] = "workers"
+    open: Callable[[], Workers]
+
+
+@dataclass(frozen=True, slots=True)
+class FrontBackend(Backend):
+    """What listens and serves the routes: ``open(host)``, before anything else is."""
+
+    port: ClassVar[str] = "front"
+    open: Callable[[Host], Front]

@@ -1,0 +1,36 @@
+"""The port COMPACTION: what condenses long conversations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from ..context import Context
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+    from .models import Target
+    from .records import Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed:
+    """What a compaction did: how many messages it summarised and kept."""
+
+    summarised: int
+    kept: int
+
+
+class Compaction(Protocol):
+    """What keeps a conversation within its model's window, inside its mailbox."""
+
+    async def before_turn(
+        self, conversation: Conversation, target: Target, context: Context
+    ) -> bool:
+        """Condense what is too long; tell whether the session is to be read anew."""
+
+    async def of_agent(self, agent: Agent) -> Condensed:
+        """Condense an agent's own session, when it has more messages than configured.
+
+        It takes its turn in the session's mailbox; Cancelled when it was stopped.
+        """

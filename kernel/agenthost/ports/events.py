@@ -1,0 +1,50 @@
+"""The port EVENTS: who is told of what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..events import Event
+from ..observe import Observers
+
+
+@dataclass(slots=True)
+class ListenerState:
+    """What became of the events for one plugin."""
+
+    plugin: str
+    delivered: int = 0
+    dropped: int = 0
+    failures: int = 0
+    overruns: int = 0
+    given_up: bool = False
+
+
+class Events(Protocol):
+    """Tells this process and plugins' ``on_event`` what happened."""
+
+    def publish(self, event: Event) -> None:
+        """Tell everyone; call it after the cause was committed. Never raises."""
+
+    def subscribe(self, subscriber: Callable[[Event], None]) -> Callable[[], None]:
+        """Call the function, in the publisher's thread, for each event from now on.
+
+        Returns:
+            A function that ends it; calling it twice is fine.
+        """
+
+    def states(self) -> Sequence[ListenerState]:
+        """Tell how each plugin that listens is doing."""
+
+    async def stop(self) -> None:
+        """Take no more events and wait, within limits, until plugins heard all."""
+
+
+class Bus(Events, Protocol):
+    """What a backend opens: the events, and the observers of turns."""
+
+    @property
+    def observers(self) -> Observers:
+        """The plugins' observers, told of turns, model calls and tool calls."""

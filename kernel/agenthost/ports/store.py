@@ -1,0 +1,93 @@
+"""The port STORE: the database of one home."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Select
+
+T = TypeVar("T")
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Row(Protocol):
+    """One row of an answer: by column name or by position."""
+
+    def __getitem__(self, key: str | int, /) -> Any: ...
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def keys(self) -> Sequence[str]:
+        """Name the columns in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowWrite:
+    """A write function that held up all others: how often, and longest in seconds."""
+
+    name: str
+    count: int
+    longest: float
+
+
+class Store(Protocol):
+    """The database of one home: ``write`` functions, ``read`` statements."""
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last write and the last probe reached the disk."""
+
+    @property
+    def slow(self) -> Sequence[SlowWrite]:
+        """Write functions that held up all others, the slowest first.
+
+        A name is that of the module, which begins with its plugin's package, and that
+        of the function in it.
+        """
+
+    def write(self, fn: Callable[[Connection], T]) -> asyncio.Future[T]:
+        """Run a function in a transaction; it starts at once, awaited or not.
+
+        Args:
+            fn: Short and synchronous, touches only its connection, may run twice.
+                What it raises rolls back its own work and reaches the caller.
+
+        Returns:
+            Its result, once the commit is on disk. It fails with StorageFull or
+            Unavailable when the storage does. A cancelled write may still happen.
+
+        Raises:
+            Unavailable: The store is closed, or thousands of writes wait.
+        """
+
+    async def read(
+        self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
+    ) -> list[Row]:
+        """Give the rows of a statement, as of the last commit.
+
+        Args:
+            statement: Built once, at module level, with ``bindparam`` where values
+                go: it is compiled at its first use and remembered by identity.
+            parameters: The values, by name.
+
+        Raises:
+            Unavailable: The database cannot be read now.
+        """
+
+    async def first(
+        self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
+    ) -> Row | None:
+        """Give the first row of a statement, or None."""
+
+    async def probe(self) -> bool:
+        """Read one row and tell whether that worked, from the file that is meant."""
+
+    async def close(self) -> None:
+        """Finish what was written and close."""
