@@ -107,7 +107,7 @@ async def stream_message(
     """
     agent = call.host.agents.get(str(agent_id))
     options, message = _options(call, agent.id, body), user_message(body.message)
-    watcher = call.host.turns.start(call.context, agent, message, options, watch=True)
+    watcher = call.host.turns.watch(call.context, agent, message, options)
     stays = query.detach or options.turn_id is not None
     return EventStream(_frames(watcher, stays=stays))
 

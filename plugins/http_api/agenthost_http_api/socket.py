@@ -121,8 +121,8 @@ class Chat:
                 await command
             return
         self._admit()
-        watcher = self._host.turns.start(
-            self._socket.call.context, agent, user_message(content), watch=True
+        watcher = self._host.turns.watch(
+            self._socket.call.context, agent, user_message(content)
         )
         self._follow(watcher, message_id)
 
