@@ -79,6 +79,7 @@ from .host import Turns as Turns
 from .manifest import parse_manifest as parse_manifest
 from .manifest_model import Manifest as Manifest
 from .observe import Activity as Activity
+from .observe import Bus as Bus
 from .observe import Observer as Observer
 from .observe import Observers as Observers
 from .observe import Subject as Subject
@@ -133,7 +134,6 @@ from .ports.egress import CONTEXT as CONTEXT
 from .ports.egress import FINAL_URL as FINAL_URL
 from .ports.egress import Egress as Egress
 from .ports.egress import EgressPolicy as EgressPolicy
-from .ports.events import Bus as Bus
 from .ports.events import Events as Events
 from .ports.events import ListenerState as ListenerState
 from .ports.files import Files as Files

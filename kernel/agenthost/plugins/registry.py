@@ -18,10 +18,10 @@ from ..ports.backend import Backends
 from ..ports.front import Front
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import RouteGroup
-from .discovery import Status
+from .discovery import Status, SystemState
 from .guards import SecuritySystem, stand_in
 from .loader import Plugins
-from .security import SecuritySystems, SystemState
+from .security import SecuritySystems
 from .specs import SchemaSpec, ServiceSpec, ToolSpec
 from .validation import OFFERS
 

@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
-from ..context import Principal
+from .tickets import Tickets
 
 if TYPE_CHECKING:
     from quart import Quart
 
     from ..routes import RouteGroup
-
-
-class Tickets(Protocol):
-    """Single-use, short-lived stand-ins for the key, for WebSockets of browsers."""
-
-    lifetime: float
-
-    def issue(self, principal: Principal) -> str:
-        """Make a ticket that lets its bearer act as the principal, once."""
 
 
 class Front(Protocol):
