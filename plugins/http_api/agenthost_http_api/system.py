@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import asdict
 
-from agenthost import AgentHostError, Answer, Call, Host, RouteGroup
+from agenthost import AgentHostError, Answer, Call, Host, RouteGroup, ToolSpec
 
 from .agents import summary
 from .shapes import (
@@ -154,17 +154,18 @@ async def config(call: Call) -> Answer:
 @routes.get("/api/tools", scope="system:read", cost=1, answer=ToolList)
 async def list_tools(call: Call) -> Answer:
     """List every registered tool with its description and arguments."""
-    tools = dict(sorted(call.host.registry.tools.items()))
+    offered = call.host.registry.offered(ToolSpec)
+    tools = sorted((tool for _, tool in offered), key=lambda tool: tool.name)
     return {
-        "tools": list(tools),
+        "tools": [tool.name for tool in tools],
         "total": len(tools),
         "definitions": [
             {
-                "name": name,
-                "description": tool.definition.description,
+                "name": tool.name,
+                "description": tool.description,
                 "input_schema": dict(tool.schema),
             }
-            for name, tool in tools.items()
+            for tool in tools
         ],
     }
 
