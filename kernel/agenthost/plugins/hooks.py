@@ -290,7 +290,7 @@ class Hooks(Protocol):
 
                 @hookimpl
                 def register_chat_command() -> Iterable[ChatCommand]:
-                    yield ChatCommand("dice", "Throw a die: /dice 20", dice)
+                    yield ChatCommand("dice", "Throw a die", dice, "<sides>")
         """
 
     @hookspec

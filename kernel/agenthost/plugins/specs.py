@@ -140,12 +140,14 @@ class ChatCommand:
         run: ``async (call, agent, argument) -> str``: who gives the command and the
             daemon, the agent it is given to, what stands behind the name. It returns
             the answer's text; an AgentHostError is told as it is.
-        timeout: Seconds it may take.
+        argument: What may stand behind the name, for ``/help``: ``<name>``.
+        timeout: Seconds it may take; what follows in the same chat waits for it.
     """
 
     name: str
     help: str
     run: Callable[[ToolContext, Agent, str], Awaitable[str]]
+    argument: str = ""
     timeout: float = 30.0
 
 

@@ -11,6 +11,7 @@ def register_routes() -> Iterable[RouteGroup]:
     from . import (
         agents,
         catalogue,
+        commands,
         memory,
         messages,
         providers,
@@ -21,6 +22,7 @@ def register_routes() -> Iterable[RouteGroup]:
     )
 
     yield from (agents.routes, messages.routes, sessions.routes, memory.routes)
+    yield commands.routes
     yield from (catalogue.routes, providers.routes, usage.routes)
     yield from (system.routes, socket.socket_routes())
 

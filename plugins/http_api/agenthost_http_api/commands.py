@@ -11,13 +11,21 @@ from collections.abc import Iterable
 from agenthost import (
     Agent,
     AgentHostError,
+    Answer,
+    Call,
     ChatCommand,
+    Host,
     InvalidInput,
     PluginError,
+    RouteGroup,
     ToolContext,
     did_you_mean,
     within,
 )
+
+from .shapes import CommandList
+
+routes = RouteGroup("http_api.commands")
 
 _log = logging.getLogger(__name__)
 
@@ -83,8 +91,10 @@ async def _providers(call: ToolContext, _agent: Agent, _: str) -> str:
 
 
 async def _help(call: ToolContext, _agent: Agent, _: str) -> str:
-    commands = sorted(_offered(call).items())
-    rows = [f"- /{name}: {command.help}" for name, (_, command) in commands]
+    rows = [
+        f"- {f'/{each.name} {each.argument}'.strip()}: {each.help}"
+        for _, each in sorted(_offered(call.host).values(), key=lambda e: e[1].name)
+    ]
     return "Commands:\n" + "\n".join(rows)
 
 
@@ -92,9 +102,9 @@ def built_in() -> Iterable[ChatCommand]:
     """The commands of this plugin."""
     yield ChatCommand("new", "Begin anew; this conversation is deleted", _new)
     yield ChatCommand(
-        "compact", "Summarise older messages", _compact, COMPACTION_SECONDS
+        "compact", "Summarise older messages", _compact, timeout=COMPACTION_SECONDS
     )
-    yield ChatCommand("model", "Show the model, or switch it: /model <name>", _model)
+    yield ChatCommand("model", "Show or switch the model", _model, "<name>")
     yield ChatCommand("stop", "Stop the running turn", _stop)
     yield ChatCommand("usage", "Show tokens and cost", _usage)
     yield ChatCommand("think", "Extended thinking on or off", _think)
@@ -111,7 +121,7 @@ async def run_command(call: ToolContext, agent: Agent, line: str) -> str:
         AgentHostError: What the command says, or that it took too long or failed.
     """
     name, _, rest = line[1:].strip().partition(" ")
-    commands = _offered(call)
+    commands = _offered(call.host)
     if name.lower() not in commands:
         hint = did_you_mean(name, commands)
         known = ", ".join(f"/{known}" for known in commands)
@@ -129,8 +139,19 @@ async def run_command(call: ToolContext, agent: Agent, line: str) -> str:
         raise PluginError(failed) from error
 
 
-def _offered(call: ToolContext) -> dict[str, tuple[str, ChatCommand]]:
+@routes.get("/api/commands", scope="system:read", cost=1, answer=CommandList)
+async def list_commands(call: Call) -> Answer:
+    """List the commands of a chat."""
+    commands = [command for _, command in _offered(call.host).values()]
+    return {
+        "commands": [
+            {"name": each.name, "argument": each.argument, "help": each.help}
+            for each in sorted(commands, key=lambda each: each.name)
+        ]
+    }
+
+
+def _offered(host: Host) -> dict[str, tuple[str, ChatCommand]]:
     """The commands by name, each after the key of its plugin."""
-    host = call.host
     offers = host.registry.offered(ChatCommand)
     return {each.name: (key, each) for key, each in offers if host.plugins.healthy(key)}

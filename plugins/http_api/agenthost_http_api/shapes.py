@@ -357,6 +357,20 @@ class ToolList(TypedDict):
     definitions: list[dict[str, Any]]
 
 
+class CommandItem(TypedDict):
+    """A command of a chat; ``argument`` is what may stand behind its name."""
+
+    name: str
+    argument: str
+    help: str
+
+
+class CommandList(TypedDict):
+    """``GET /api/commands``."""
+
+    commands: list[CommandItem]
+
+
 class Ticket(TypedDict):
     """A single-use ticket for a browser's WebSocket."""
 
