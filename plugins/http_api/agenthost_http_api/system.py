@@ -19,7 +19,7 @@ from .shapes import (
     Version,
 )
 
-routes = RouteGroup("http_api.system")
+routes = RouteGroup("system")
 
 STALL_REMEMBERED = 60.0
 
