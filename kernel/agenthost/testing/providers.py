@@ -29,7 +29,7 @@ from agenthost_chat.chat import (
 from importlib_metadata import entry_points
 
 from ..errors import ProviderError, ProviderFault
-from ..providers import Endpoint, ModelCall, ProviderSpec
+from ..providers import DialectSpec, Endpoint, ModelCall, ProviderSpec
 from ..secrets import Secret
 from .exchanges import installed_exchange
 from .simulators import (
@@ -88,7 +88,15 @@ def provider_of(slug: str) -> ProviderSpec:
     """Load the provider that an installed distribution offers under this slug."""
     (entry,) = entry_points(group="agenthost.providers", name=slug)
     specs: list[ProviderSpec] = list(entry.load().register_provider())
-    return next(spec for spec in specs if spec.facts.slug == slug)
+    return next(s for s in specs if s.facts.slug == slug).made(installed_dialects())
+
+
+@cache
+def installed_dialects() -> Mapping[str, DialectSpec]:
+    """Load the dialects that installed distributions offer, by name."""
+    plugins = [entry.load() for entry in entry_points(group="agenthost.plugins")]
+    hooks = [p.register_dialect for p in plugins if hasattr(p, "register_dialect")]
+    return {spec.name: spec for hook in hooks for spec in hook()}
 
 
 WIRES: Mapping[str, Wire] = {
