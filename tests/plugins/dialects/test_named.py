@@ -11,7 +11,7 @@ from agenthost import (
     ProviderSpec,
 )
 from agenthost.testing import Daemons
-from agenthost.testing.providers import installed_dialects
+from agenthost.testing.installed import installed_dialects
 from agenthost_dialects.openai_chat import OpenAIChat
 
 from tests.kernel.plugins.entries import module

@@ -11,7 +11,7 @@ from typing import Any
 import agenthost_providers
 import pytest
 from agenthost import InvalidInput
-from agenthost.testing.providers import provider_of
+from agenthost.testing.installed import provider_of
 from agenthost_dialects import register_dialect
 from agenthost_providers.catalogue import load_facts
 
