@@ -41,7 +41,7 @@ from .ports.events import Events
 from .ports.front import Front
 from .ports.store import NOTHING, Store
 from .ports.tickets import Tickets
-from .routes import RouteGroup
+from .routes import Mountable
 from .turns.engine import Turns
 from .version import __version__
 
@@ -259,7 +259,7 @@ class Daemon:
             await service.stop(self)
 
     async def _serve(self) -> None:
-        for key, group in self.registry.offered(RouteGroup):
+        for key, group in self.registry.offered(Mountable):  # type: ignore[type-abstract]  # reason: two unlike classes are mounted
             try:
                 self.front.mount(group)
             except PluginError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from ..ports.backend import Backends
@@ -62,6 +63,9 @@ async def compile_registry(
     offered = {"security_system": systems}
     for hook in (each for each, row in OFFERS.items() if not row.asked):
         offered[hook] = await plugins.collect(hook)
+    known = {spec.name: spec for _, spec in offered["register_dialect"]}
+    naming = [(key, partial(s.made, known)) for key, s in offered["register_provider"]]
+    offered["register_provider"] = await plugins.run_each("dialect", naming)
     front = open_front(_backends(_settled(plugins, offered), chosen))
     routing = plugins.implementations("register_routes")
     wanted = any("app" in implementation.takes for _, implementation in routing)

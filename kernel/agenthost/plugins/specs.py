@@ -80,9 +80,7 @@ class ToolSpec:
     def __post_init__(self) -> None:
         for name in self.names:
             if not _TOOL_NAME.fullmatch(name):
-                raise PluginError(
-                    f"tool name {name!r} must be 1 to 64 letters, digits, _ and -"
-                )
+                raise PluginError(f"tool {name!r} must be 1 to 64 of A-Z a-z 0-9 _ -")
         object.__setattr__(self, "schema", tool_schema(self.input))
 
     @property

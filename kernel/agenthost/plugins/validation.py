@@ -15,7 +15,7 @@ from ..errors import PluginError
 from ..observe import Observer
 from ..ports.backend import Backend
 from ..providers import DialectSpec, ProviderSpec
-from ..routes import RouteGroup
+from ..routes import Mountable, RouteGroup
 from .calls import Implementation
 from .discovery import Entry
 from .guards import SecuritySystem
@@ -32,7 +32,9 @@ def _by(kind: str) -> Callable[[Any], Iterable[str]]:
     return lambda offer: [f"{kind} {offer.name}"]
 
 
-def _served(group: RouteGroup) -> list[str]:
+def _served(group: Mountable) -> list[str]:
+    if not isinstance(group, RouteGroup):
+        return [f"blueprint {group.name}"]
     paths = [f"route {route.method} {route.path}" for route in group.routes]
     paths += [f"socket {socket.path}" for socket in group.sockets]
     # A path is the same whatever its parameters are called.
@@ -64,7 +66,7 @@ OFFERS: Mapping[str, Offers] = {
     "register_tool": Offers(ToolSpec, lambda o: [f"tool {name}" for name in o.names]),
     "register_service": Offers(ServiceSpec, _by("service")),
     "register_observer": Offers(Observer),
-    "register_routes": Offers(RouteGroup, _served, "last"),
+    "register_routes": Offers(Mountable, _served, "last"),
     "register_command": Offers(CommandSpec, asked="command line"),
     "register_chat_command": Offers(ChatCommand, _by("chat command")),
     "register_card": Offers(Card, _by("card")),
@@ -85,9 +87,7 @@ def hooks_of(entry: Entry) -> dict[str, Implementation]:
         raise PluginError("is a class; offer a module or an instance")
     wanted = str(getattr(plugin, "agenthost_api", API_VERSION))
     if wanted.partition(".")[0] != API_VERSION:
-        raise PluginError(
-            f"is made for hooks {wanted}, here are {API_VERSION}; {REMEDY}"
-        )
+        raise PluginError(f"is made for hooks {wanted}, not {API_VERSION}; {REMEDY}")
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(Hooks)
     manager.register(plugin)
@@ -105,9 +105,7 @@ def _checked(caller: pluggy.HookCaller) -> dict[str, Implementation]:
     if implementation.hookwrapper or implementation.wrapper:
         raise PluginError(f"{caller.name} is a wrapper; hooks cannot be wrapped")
     if implementation.tryfirst or implementation.trylast:
-        raise PluginError(
-            f"{caller.name}: tryfirst and trylast do nothing; leave them out"
-        )
+        raise PluginError(f"{caller.name}: tryfirst, trylast do nothing; remove them")
     if caller.spec is None:
         if implementation.optionalhook:
             return {}

@@ -6,7 +6,7 @@ import asyncio
 
 from agenthost import HealthChanged, Host
 
-from .shapes import Health
+from .system_shapes import Health
 
 STALL_REMEMBERED = 60.0
 LOOKED_AT_EVERY = 5.0

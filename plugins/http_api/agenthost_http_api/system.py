@@ -9,7 +9,7 @@ from agenthost import AgentHostError, Answer, Call, Host, RouteGroup, ToolSpec
 
 from .agents import summary
 from .health import health_of
-from .shapes import (
+from .system_shapes import (
     ConfigView,
     DaemonStatus,
     Health,
@@ -20,7 +20,7 @@ from .shapes import (
     Version,
 )
 
-routes = RouteGroup("http_api.system")
+routes = RouteGroup("system")
 
 
 @routes.get(

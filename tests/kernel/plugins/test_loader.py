@@ -278,11 +278,11 @@ def unmarked() -> ModuleType:
     return made
 
 
-def ordered(**options: bool) -> Callable[[], ModuleType]:
+def ordered(*, first: bool) -> Callable[[], ModuleType]:
     def make() -> ModuleType:
         made = ModuleType("ordered")
 
-        @hookimpl(**options)
+        @hookimpl(tryfirst=first, trylast=not first)
         def register_tool() -> list[ToolSpec]:
             return [tool()]
 
@@ -311,17 +311,17 @@ def a_class() -> type:
         (misspelt, "register_tools is not a hook; did you mean 'register_tool'?"),
         (wrapper, "register_tool is a wrapper; hooks cannot be wrapped"),
         (old_wrapper, "register_tool is a wrapper; hooks cannot be wrapped"),
-        (ordered(tryfirst=True), "tryfirst and trylast do nothing; leave them out"),
-        (ordered(trylast=True), "tryfirst and trylast do nothing; leave them out"),
+        (ordered(first=True), "tryfirst, trylast do nothing; remove them"),
+        (ordered(first=False), "tryfirst, trylast do nothing; remove them"),
         (
             written_for("2"),
             (
-                "is made for hooks 2, here are 1; install the version of it, or of "
+                "is made for hooks 2, not 1; install the version of it, or of "
                 "agenthost, that fits"
             ),
         ),
-        (written_for("1x"), "is made for hooks 1x, here are 1"),
-        (written_for(None), "is made for hooks None, here are 1"),
+        (written_for("1x"), "is made for hooks 1x, not 1"),
+        (written_for(None), "is made for hooks None, not 1"),
         (unmarked, "register_tool is not marked; put @hookimpl above it"),
         (a_class, "is a class; offer a module or an instance"),
         (
