@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TypedDict
 
 from agenthost import Answer, Call, Card, Host, RouteGroup
+from typing_extensions import TypedDict
 
 routes = RouteGroup("web_ui.cards")
 

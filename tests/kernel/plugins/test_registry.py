@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -18,6 +19,7 @@ from agenthost import (
     Effect,
     FilesBackend,
     Guard,
+    Mountable,
     ProviderFacts,
     ProviderSpec,
     RouteGroup,
@@ -59,7 +61,7 @@ def provider(slug: str) -> ProviderSpec:
     return ProviderSpec(ProviderFacts(slug, slug, "https://x.example"), dialect=ANY)
 
 
-ANY: Any = object()
+ANY: Any = SimpleNamespace(name="any")
 
 
 class Front:
@@ -81,6 +83,11 @@ async def compiled(*entries: FakeEntry, front: Any = None) -> tuple[Plugins, Reg
 
 def failures(plugins: Plugins) -> dict[str, str | None]:
     return {s.key: s.reason for s in plugins.states() if s.status == "failed"}
+
+
+def mounted(registry: Registry) -> list[Any]:
+    offers = registry.offered(Mountable)  # type: ignore[type-abstract]  # reason: two unlike classes are mounted
+    return [group for _, group in offers]
 
 
 def names_of(registry: Registry) -> list[str]:
@@ -207,7 +214,7 @@ async def test_a_path_taken_twice_fails_the_second_whatever_its_parameter() -> N
         front=Front(),
     )
     assert list(failures(plugins)) == ["plugin:b"]
-    assert len(registry.offered(RouteGroup)) == 2
+    assert len(mounted(registry)) == 2
 
 
 async def test_the_application_is_asked_for_only_where_a_plugin_takes_it() -> None:
@@ -220,10 +227,10 @@ async def test_the_application_is_asked_for_only_where_a_plugin_takes_it() -> No
 
     front = Front()
     _, registry = await compiled(without, front=front)
-    assert (len(registry.offered(RouteGroup)), front.asked) == (1, 0)
+    assert (len(mounted(registry)), front.asked) == (1, 0)
     taking = entry("plugin:b", module(register_routes=takes_it))
     _, registry = await compiled(without, taking, front=front)
-    assert (len(registry.offered(RouteGroup)), front.asked) == (2, 1)
+    assert (len(mounted(registry)), front.asked) == (2, 1)
     assert given == [front]
 
 
