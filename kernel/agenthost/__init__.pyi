@@ -70,6 +70,7 @@ from .errors import Unavailable as Unavailable
 from .errors import Unreadable as Unreadable
 from .errors import UpstreamUnreachable as UpstreamUnreachable
 from .events import Event as Event
+from .host import Authenticator as Authenticator
 from .host import Host as Host
 from .host import Installed as Installed
 from .host import Offered as Offered
@@ -82,6 +83,7 @@ from .observe import Observer as Observer
 from .observe import Observers as Observers
 from .observe import Subject as Subject
 from .plugins.calls import describe as describe
+from .plugins.calls import within as within
 from .plugins.discovery import find_plugins as find_plugins
 from .plugins.guards import ALLOW as ALLOW
 from .plugins.guards import AddressCase as AddressCase
@@ -132,6 +134,7 @@ from .ports.events import Events as Events
 from .ports.events import ListenerState as ListenerState
 from .ports.files import Files as Files
 from .ports.files import Workspace as Workspace
+from .ports.front import Credentials as Credentials
 from .ports.front import Front as Front
 from .ports.jobs import Job as Job
 from .ports.jobs import JobHandler as JobHandler
@@ -154,6 +157,8 @@ from .ports.records import Memory as Memory
 from .ports.records import ModelTotal as ModelTotal
 from .ports.records import Outcome as Outcome
 from .ports.records import PeriodTotal as PeriodTotal
+from .ports.records import Person as Person
+from .ports.records import Persons as Persons
 from .ports.records import Records as Records
 from .ports.records import Session as Session
 from .ports.records import SessionItem as SessionItem

@@ -208,6 +208,7 @@ class Daemon:
         self.agents = Agents(self, records.agents, names, self._end_turns_of)
         self.sessions, self.journal = records.sessions, records.journal
         self.usage, self.kv = records.usage, records.memory
+        self.persons = records.persons
         self._on_stop("journal", self.journal.stop)
         self.models = backend(ModelsBackend).open(self)
         try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
-from .context import Context
+from .context import Context, Principal
 
 if TYPE_CHECKING:
     from agenthost_chat.chat import JsonObject, Message, ToolDefinition
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from .ports.egress import Egress
     from .ports.events import Events
     from .ports.files import Files
-    from .ports.front import Front
+    from .ports.front import Credentials, Front
     from .ports.jobs import Jobs
     from .ports.models import Models
-    from .ports.records import Journal, Ledger, Memory, Sessions
+    from .ports.records import Journal, Ledger, Memory, Persons, Sessions
     from .ports.store import Store
     from .ports.vault import Vault
     from .ports.workers import Workers
@@ -188,6 +188,19 @@ class Tool(Protocol):
         """The tool as a model sees it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Authenticator:
+    """Tells whose credentials these are: ``await authenticate(host, credentials)``.
+
+    It answers None when they are not of its kind, and raises Unauthenticated when they
+    are but are no good. Whatever else it raises, or taking longer than 5 s, refuses the
+    request as unavailable. ``name`` is for the log.
+    """
+
+    name: str
+    authenticate: Callable[[Host, Credentials], Awaitable[Principal | None]]
+
+
 class Offered(Protocol):
     """What the healthy plugins offer, by name."""
 
@@ -202,6 +215,10 @@ class Offered(Protocol):
     @property
     def dialects(self) -> Mapping[str, DialectSpec]:
         """The wire dialects."""
+
+    @property
+    def authenticators(self) -> Sequence[tuple[str, Authenticator]]:
+        """What tells who asks, in order, each with its plugin's key."""
 
     def tool(self, name: str) -> Tool:
         """Find a tool by its name or an alias; NotFound when nobody offers it."""
@@ -257,6 +274,7 @@ class Host(Protocol):
     journal: Journal
     usage: Ledger
     kv: Memory
+    persons: Persons
     models: Models
     compaction: Compaction
     jobs: Jobs

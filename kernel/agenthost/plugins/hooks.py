@@ -18,6 +18,7 @@ from .specs import CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
 if TYPE_CHECKING:
     from quart import Quart
 
+    from ..host import Authenticator
     from ..observe import Observer
     from ..ports.backend import Backend
     from ..providers import DialectSpec, ProviderSpec
@@ -246,6 +247,36 @@ class Hooks(Protocol):
                 @hookimpl
                 def register_observer() -> Iterable[Observer]:
                     yield Slowest()
+        """
+
+    @hookspec
+    def register_authenticator(self) -> Iterable[Authenticator]:
+        """Offer ways to tell who asks.
+
+        Called once at boot, off the event loop. The front looks for the configured
+        key first, then asks the authenticators of all plugins in order until one
+        answers with a principal; when none does, the request is refused as one
+        without a key is. An authenticator is asked at every request that shows a key
+        other than the configured one, with a time limit; while this plugin has
+        failed, its authenticators are not asked. An exception here marks this plugin
+        failed; everything else goes on.
+
+        Returns:
+            The authenticators.
+
+        Example:
+            ::
+
+                GUEST = Principal("badge", "guest", Grants({"route": ("*:read",)}))
+
+                async def badge(host: Host, shown: Credentials) -> Principal | None:
+                    if not hmac.compare_digest(shown.token.reveal().encode(), b"guest"):
+                        return None
+                    return GUEST
+
+                @hookimpl
+                def register_authenticator() -> Iterable[Authenticator]:
+                    yield Authenticator("badges", badge)
         """
 
     @hookspec

@@ -13,6 +13,7 @@ from agenthost_chat.schema import tool_schema
 
 from ..context import Grants
 from ..errors import NotFound, PluginError
+from ..host import Authenticator
 from ..observe import Observer
 from ..ports.backend import Backends
 from ..ports.front import Front
@@ -56,8 +57,8 @@ class Tool:
 class Registry:
     """Everything on offer; what a failed plugin offered is not in it.
 
-    ``schemas``, ``services``, ``routes`` and ``observers`` are paired with their
-    plugin's key.
+    ``schemas``, ``services``, ``routes``, ``observers`` and ``authenticators`` are
+    paired with their plugin's key.
     """
 
     security: SecuritySystems
@@ -69,6 +70,7 @@ class Registry:
     services: tuple[tuple[str, ServiceSpec], ...]
     routes: tuple[tuple[str, RouteGroup], ...]
     observers: tuple[tuple[str, Observer], ...]
+    authenticators: tuple[tuple[str, Authenticator], ...]
     _by_any_name: Mapping[str, Tool] = field(repr=False)
 
     def tool(self, name: str) -> Tool:
@@ -209,5 +211,6 @@ def _compiled(
         services=tuple(standing["register_service"]),
         routes=tuple(standing["register_routes"]),
         observers=tuple(standing["register_observer"]),
+        authenticators=tuple(standing["register_authenticator"]),
         _by_any_name={name: tool for tool in tools for name in tool.spec.names},
     )

@@ -13,6 +13,7 @@ import pluggy
 from agenthost_toml.suggest import did_you_mean
 
 from ..errors import PluginError
+from ..host import Authenticator
 from ..observe import Observer
 from ..ports.backend import Backend
 from ..providers import DialectSpec, ProviderSpec
@@ -61,6 +62,7 @@ OFFERS: Mapping[str, Offers] = {
     "register_tool": Offers(ToolSpec, lambda o: [f"tool {name}" for name in o.names]),
     "register_service": Offers(ServiceSpec, lambda o: [f"service {o.name}"]),
     "register_observer": Offers(Observer),
+    "register_authenticator": Offers(Authenticator),
     "register_routes": Offers(RouteGroup, _served),
     "register_command": Offers(CommandSpec),
 }

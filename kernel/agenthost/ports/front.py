@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from ..context import Principal
+from ..secrets import Secret
 
 if TYPE_CHECKING:
     from quart import Quart
 
     from ..routes import RouteGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a request shows to say who asks.
+
+    ``scheme`` is that of its ``Authorization``, in lower case; ``client`` the address
+    it comes from, ``local`` whether that is this machine.
+    """
+
+    scheme: str
+    token: Secret
+    client: str
+    local: bool
 
 
 class Tickets(Protocol):
@@ -48,6 +64,20 @@ class Front(Protocol):
         Raises:
             Conflict: The port is taken.
             ConfigError: The address cannot be listened on.
+        """
+
+    def dismiss(self, principal: Principal) -> None:
+        """End what is open for a principal that is one no more.
+
+        Its WebSockets, its event streams and its tickets; turns it has started go on
+        where they outlive a client that leaves.
+        """
+
+    def charge(self, principal: Principal, units: int) -> None:
+        """Take units from the principal's own allowance, when it has one.
+
+        Raises:
+            RateLimited: There are not so many left in this minute.
         """
 
     async def warm_up(self) -> None:
