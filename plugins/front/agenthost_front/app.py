@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
-from agenthost import NotFound
+from agenthost import NotFound, authorize
 from quart import Blueprint, Quart, Response, request
 from quart.sessions import SecureCookieSessionInterface
 from quart.wrappers import BaseRequestWebsocket
@@ -45,6 +45,13 @@ def create_app(errors: ErrorMap) -> Quart:
     async def on_error(error: Exception) -> Response:
         return respond(errors.answer(error, current_exchange().request_id))
 
+    async def only_with_every_right() -> None:
+        # A plugin's own Quart route names no scope that could be granted.
+        exchange = current_exchange()
+        if request.url_rule is not None and exchange.found is None:
+            authorize(exchange.principal, "route", "quart")
+
+    app.before_request(only_with_every_right)
     app.register_error_handler(HTTPException, on_http_error)
     app.register_error_handler(Exception, on_error)
     return app

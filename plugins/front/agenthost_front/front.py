@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agenthost import RouteGroup
+from agenthost import Principal, RouteGroup
 
 from .access import Tickets
 from .answers import ErrorMap
@@ -37,9 +37,9 @@ class QuartFront:
         dispatcher = Dispatcher(host, errors)
         self._mounted = Mounted(errors, dispatcher)
         self._gate = Gate(host, settings, self.tickets)
-        sockets = Sockets(host, self._gate, self._mounted, errors)
-        self.asgi = Layer(self._gate, self._mounted, dispatcher, sockets, errors)
-        self._shutdown = Shutdown(self._gate, self.asgi, sockets)
+        self._sockets = Sockets(host, self._gate, self._mounted, errors)
+        self.asgi = Layer(self._gate, self._mounted, dispatcher, self._sockets, errors)
+        self._shutdown = Shutdown(self._gate, self.asgi, self._sockets)
         self._server = Server(self.asgi, settings)
         self.mount(description(self._mounted.bound))
 
@@ -64,10 +64,26 @@ class QuartFront:
             ConfigError: The address cannot be listened on.
         """
         self._gate.listen_on(host)
+        self._gate.others.take()
         # The application waits until it is needed, unless a plugin has asked for it.
         if self._mounted.made:
             await self._mounted.ready()
         return await self._server.start(host, port)
+
+    def dismiss(self, principal: Principal) -> None:
+        """End what is open for a principal that is one no more."""
+        self._gate.dismissals.add(principal)
+        self.tickets.forget(principal)
+        self.asgi.streams.end_dismissed()
+        self._sockets.dismiss(principal)
+
+    def charge(self, principal: Principal, units: int) -> None:
+        """Take units from the principal's own allowance, when it has one.
+
+        Raises:
+            RateLimited: There are not so many left in this minute.
+        """
+        self._gate.allowances.charge(principal, units)
 
     async def warm_up(self) -> None:
         """Make the Quart application."""

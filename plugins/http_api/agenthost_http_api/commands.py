@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from agenthost import Agent, Call, InvalidInput, did_you_mean
+from agenthost import Agent, Call, InvalidInput, authorize, did_you_mean
 
 Command = Callable[[Call, Agent, str], Awaitable[str]]
 
@@ -25,6 +25,8 @@ async def _model(call: Call, agent: Agent, name: str) -> str:
     if not name:
         provider, model = call.host.agents.model_of(agent)
         return f"The model is {model} at {provider}. Change it with /model <name>."
+    # Who may speak to an agent may not for that change it.
+    authorize(call.principal, "route", "agents:write")
     choice = await call.host.agents.set_model(call.principal, agent, None, name)
     provider, model = choice.target.names
     return "\n".join([f"The model is now {model} at {provider}.", *choice.notices])
