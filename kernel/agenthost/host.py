@@ -188,17 +188,25 @@ class Tool(Protocol):
         """The tool as a model sees it."""
 
 
-@dataclass(frozen=True, slots=True)
 class Authenticator:
-    """Tells whose credentials these are: ``await authenticate(host, credentials)``.
+    """Tells who asks: a plugin offers one of a class of its own.
 
-    It answers None when they are not of its kind, and raises Unauthenticated when they
-    are but are no good. Whatever else it raises, or taking longer than 5 s, refuses the
-    request as unavailable. ``name`` is for the log.
+    ``name`` is for the log.
     """
 
     name: str
-    authenticate: Callable[[Host, Credentials], Awaitable[Principal | None]]
+
+    async def authenticate(
+        self, host: Host, credentials: Credentials
+    ) -> Principal | None:
+        """Tell whose credentials these are, None when they are not of its kind.
+
+        What takes longer than 5 s, or raises anything but Unauthenticated, refuses the
+        request as unavailable.
+
+        Raises:
+            Unauthenticated: They are of its kind and no good.
+        """
 
 
 class Offered(Protocol):

@@ -269,14 +269,18 @@ class Hooks(Protocol):
 
                 GUEST = Principal("badge", "guest", Grants({"route": ("*:read",)}))
 
-                async def badge(host: Host, shown: Credentials) -> Principal | None:
-                    if not hmac.compare_digest(shown.token.reveal().encode(), b"guest"):
-                        return None
-                    return GUEST
+                class Badges(Authenticator):
+                    name = "badges"
+
+                    async def authenticate(
+                        self, host: Host, credentials: Credentials
+                    ) -> Principal | None:
+                        shown = credentials.token.reveal().encode()
+                        return GUEST if hmac.compare_digest(shown, BADGE) else None
 
                 @hookimpl
                 def register_authenticator() -> Iterable[Authenticator]:
-                    yield Authenticator("badges", badge)
+                    yield Badges()
         """
 
     @hookspec
