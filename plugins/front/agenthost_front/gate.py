@@ -48,8 +48,7 @@ class Gate:
             Draining: The daemon is ending.
             AgentHostError: What a guard of the point ``request`` said.
             Denied: Host or origin is not allowed.
-            InvalidInput: The target is not a path, the query is too long, or two
-                keys are shown.
+            InvalidInput: The target is not a path, or the query is too long.
         """
         if self.draining:
             raise Draining("the daemon is shutting down and takes no new work")
@@ -57,8 +56,6 @@ class Gate:
         if guards.filled(Guard.REQUEST):
             case = RequestCase(exchange.method, exchange.path, exchange.client, cost)
             guards.check(Guard.REQUEST, case)
-        if len(exchange.headers) != len(scope["headers"]):
-            _check_one_key(scope)
         local = scope.get("server") or ("", 0)
         self.origins.check_host(exchange.headers.get("host", ""), str(local[0]))
         if exchange.method not in SAFE or scope["type"] == "websocket":
@@ -83,13 +80,6 @@ class Gate:
         exchange.admission = Admission(self.dismissals, principal, count)
         exchange.admission.check()
         self.allowances.charge(principal, cost)
-
-
-def _check_one_key(scope: Scope) -> None:
-    """Refuse two keys: which one holds, a proxy before us may see otherwise."""
-    names = [name for name, _ in scope["headers"]]
-    if names.count(b"authorization") > 1:
-        raise InvalidInput("authorization", "was sent twice; send one key")
 
 
 def open_exchange(scope: Scope, request_id: str) -> Exchange:

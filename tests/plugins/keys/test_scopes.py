@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -32,12 +32,12 @@ class Asked(NamedTuple):
 
 
 @pytest.fixture
-async def asked(daemons: Daemons) -> AsyncIterator[Asked]:
+async def asked(daemons: Daemons) -> Asked:
     running = await daemons.start(config=f'api_key = "{MASTER}"\n')
     running.http.headers.update(bearer(MASTER))
     keys = {scope: (await made(running, scope, scope)).key for scope in SCOPES}
     del running.http.headers["authorization"]
-    yield Asked(running, keys)
+    return Asked(running, keys)
 
 
 def routes_of(daemon: RunningDaemon) -> list[Route]:
@@ -132,7 +132,7 @@ def test_a_right_nobody_has_thought_of_is_the_admins() -> None:
 
 
 def test_each_scope_has_what_those_before_it_have() -> None:
-    for less, more in zip(SCOPES[:-2], SCOPES[1:-1], strict=True):
+    for less, more in pairwise(SCOPES[:-1]):
         assert set(ROUTES[less]) < set(ROUTES[more])
 
 
