@@ -150,7 +150,8 @@ async def test_a_revoked_key_is_refused_at_once_and_its_name_is_free(
     assert (await again.get("/api/agents")).status_code == 200
     assert (await ci.get("/api/agents")).status_code == 401
     rows = (await locked.http.get("/api/keys")).json()["keys"]
-    assert [row["status"] for row in rows] == ["revoked", "active"]
+    statuses = {row["id"]: row["status"] for row in rows}
+    assert statuses == {ci.id: "revoked", again.id: "active"}
 
 
 async def test_revocation_outlives_the_daemon(
