@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from agenthost import (
     Authenticator,
+    CommandSpec,
     Host,
     RouteGroup,
     SchemaSpec,
@@ -51,3 +52,11 @@ def register_routes() -> Iterable[RouteGroup]:
 
     yield routes.routes
     yield persons.routes
+
+
+@hookimpl
+def register_command() -> Iterable[CommandSpec]:
+    """Offer ``agenthost keys``."""
+    from .commands import keys
+
+    yield CommandSpec(keys)

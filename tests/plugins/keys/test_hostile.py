@@ -121,7 +121,7 @@ async def test_an_unknown_id_is_compared_like_a_wrong_secret(
         compared.append((one, other))
         return one == other
 
-    monkeypatch.setattr(keyring.hmac, "compare_digest", compare)
+    monkeypatch.setattr("agenthost_keys.keyring.hmac.compare_digest", compare)
     wrong = (make_token(uuid4()), ci.key[:36] + make_token(uuid4())[36:], "ah_x")
     answers = [await locked.http.get("/api/agents", headers=bearer(t)) for t in wrong]
     assert len({answer.text for answer in answers}) == 1
@@ -162,7 +162,8 @@ async def test_a_key_shows_nowhere_but_in_the_answer_that_made_it(
     handler.setStream(log)
     root = logging.getLogger()
     root.addHandler(handler)
-    before, _ = root.level, root.setLevel(logging.DEBUG)
+    before = root.level
+    root.setLevel(logging.DEBUG)
     try:
         boss = await make("boss", "admin")
         secret, digest = boss.key[36:], digest_of(boss.key)

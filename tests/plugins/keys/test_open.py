@@ -149,7 +149,7 @@ async def test_an_allowance_counts_requests_and_messages_alike(
     uri = chat_uri(locked, agent.id)
     async with websockets.connect(uri, additional_headers=poor.headers) as socket:
         await socket.recv()
-        said = []
+        said: list[str] = []
         for _ in range(2):
             await socket.send(json.dumps({"type": "message", "content": "hi"}))
         while not {"response", "error"} <= set(said):
