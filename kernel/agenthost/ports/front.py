@@ -3,39 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from ..context import Principal
-from ..secrets import Secret
+from .access import Access
 
 if TYPE_CHECKING:
     from quart import Quart
 
-    from ..routes import RouteGroup
-
-
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """What a request shows to say who asks.
-
-    ``scheme`` is that of its ``Authorization``, in lower case; ``client`` the address
-    it comes from, ``local`` whether that is this machine.
-    """
-
-    scheme: str
-    token: Secret
-    client: str
-    local: bool
-
-
-class Tickets(Protocol):
-    """Single-use, short-lived stand-ins for the key, for WebSockets of browsers."""
-
-    lifetime: float
-
-    def issue(self, principal: Principal) -> str:
-        """Make a ticket that lets its bearer act as the principal, once."""
+    from ..routes import Mountable
 
 
 class Front(Protocol):
@@ -48,11 +23,11 @@ class Front(Protocol):
         """The Quart application that plugins may ask for."""
 
     @property
-    def tickets(self) -> Tickets:
-        """What stands for the key in a browser's WebSocket."""
+    def access(self) -> Access:
+        """Whoever was let in: tickets, allowances, and who is here no more."""
 
-    def mount(self, group: RouteGroup) -> None:
-        """Serve the routes of a group, all or none; only before :meth:`start`.
+    def mount(self, group: Mountable) -> None:
+        """Serve a group or a Blueprint, wholly or not; only before :meth:`start`.
 
         Raises:
             PluginError: A path is taken, or a handler does not fit its route.
@@ -64,20 +39,6 @@ class Front(Protocol):
         Raises:
             Conflict: The port is taken.
             ConfigError: The address cannot be listened on.
-        """
-
-    def dismiss(self, principal: Principal) -> None:
-        """End what is open for a principal that is one no more.
-
-        Its WebSockets, its event streams and its tickets; turns it has started go on
-        where they outlive a client that leaves.
-        """
-
-    def charge(self, principal: Principal, units: int) -> None:
-        """Take units from the principal's own allowance, when it has one.
-
-        Raises:
-            RateLimited: There are not so many left in this minute.
         """
 
     async def warm_up(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
-from agenthost import NotFound, authorize
+from agenthost import NotFound
 from quart import Blueprint, Quart, Response, request
 from quart.sessions import SecureCookieSessionInterface
 from quart.wrappers import BaseRequestWebsocket
@@ -28,8 +28,13 @@ class NoSessions(SecureCookieSessionInterface):
         return
 
 
-def create_app(errors: ErrorMap) -> Quart:
-    """Make the application: no files, no cookies, errors as JSON."""
+def create_app(errors: ErrorMap, ours: set[str]) -> Quart:
+    """Make the application: no files, no cookies, errors as JSON.
+
+    Args:
+        errors: The error map.
+        ours: The names of the blueprints that are made of route groups.
+    """
     app = Quart("agenthost", static_folder=None, template_folder=None)
     app.session_interface = NoSessions()
     app.config.update(BODY_TIMEOUT=15, RESPONSE_TIMEOUT=None)
@@ -45,13 +50,18 @@ def create_app(errors: ErrorMap) -> Quart:
     async def on_error(error: Exception) -> Response:
         return respond(errors.answer(error, current_exchange().request_id))
 
-    async def only_with_every_right() -> None:
-        # A plugin's own Quart route names no scope that could be granted.
+    async def as_it_was_found() -> None:
+        # Cost, limits and access were asked for the route that the layer found.
+        if request.blueprint in ours or request.endpoint is None:
+            return
         exchange = current_exchange()
-        if request.url_rule is not None and exchange.found is None:
-            authorize(exchange.principal, "route", "quart")
+        found = exchange.found
+        if not isinstance(found, Bound) or found.endpoint != request.endpoint:
+            raise NotFound("path", exchange.path)
+        if exchange.admission is not None:
+            exchange.admission.check()
 
-    app.before_request(only_with_every_right)
+    app.before_request(as_it_was_found)
     app.register_error_handler(HTTPException, on_http_error)
     app.register_error_handler(Exception, on_error)
     return app

@@ -86,7 +86,7 @@ class Authenticators:
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    async def ask(self, credentials: Credentials) -> Principal | None:
+    async def ask(self, shown: Credentials) -> Principal | None:
         """Tell whose credentials these are, None when nobody knows them.
 
         Raises:
@@ -99,17 +99,17 @@ class Authenticators:
             if not plugins.healthy(key):
                 continue
             with plugins.charges.timed(key):
-                principal = await self._one(key, authenticator, credentials)
+                principal = await self._one(key, authenticator, shown)
             if principal is not None:
                 return principal
         return None
 
     async def _one(
-        self, key: str, authenticator: Authenticator, credentials: Credentials
+        self, key: str, authenticator: Authenticator, shown: Credentials
     ) -> Principal | None:
         name = f"authenticator {authenticator.name} of {key}"
         try:
-            asked = _answer(authenticator, self._host, credentials)
+            asked = _answer(authenticator, self._host, shown)
             answer = await within(SECONDS, name, asked)
         except Unauthenticated:
             raise
@@ -129,7 +129,7 @@ class Authenticators:
 
 
 async def _answer(
-    authenticator: Authenticator, host: Host, credentials: Credentials
+    authenticator: Authenticator, host: Host, shown: Credentials
 ) -> object:
     """Call it inside what bounds it: it may raise before it gives a coroutine."""
-    return await authenticator.authenticate(host, credentials)
+    return await authenticator.authenticate(host, shown)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agenthost import Principal, RouteGroup
+from agenthost import Mountable
 
 from .access import Tickets
 from .answers import ErrorMap
 from .dispatch import Dispatcher
+from .entrance import Entrance
 from .gate import Gate
 from .layer import Layer
 from .mounting import Mounted
-from .openapi import description
+from .openapi import Described, description
 from .serve import Server
 from .settings import FrontSettings
 from .shutdown import EndTurns, Shutdown
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 class QuartFront:
     """Everything between a TCP port and the handlers of route groups.
 
-    ``asgi`` is the layer in front of the routes, ``tickets`` stand for the key in a
-    browser's WebSocket, ``panics`` counts the exceptions nobody expected.
+    ``asgi`` is the layer in front of the routes, ``access`` whoever was let in,
+    ``tickets`` stand for the key in a browser's WebSocket, ``panics`` counts the
+    exceptions nobody expected.
     """
 
     def __init__(self, host: Host, settings: FrontSettings) -> None:
@@ -37,19 +39,22 @@ class QuartFront:
         dispatcher = Dispatcher(host, errors)
         self._mounted = Mounted(errors, dispatcher)
         self._gate = Gate(host, settings, self.tickets)
-        self._sockets = Sockets(host, self._gate, self._mounted, errors)
-        self.asgi = Layer(self._gate, self._mounted, dispatcher, self._sockets, errors)
-        self._shutdown = Shutdown(self._gate, self.asgi, self._sockets)
+        sockets = Sockets(host, self._gate, self._mounted, errors)
+        self.asgi = Layer(self._gate, self._mounted, dispatcher, sockets, errors)
+        self.access = Entrance(self._gate, self.tickets, self.asgi.streams, sockets)
+        self._shutdown = Shutdown(self._gate, self.asgi, sockets)
         self._server = Server(self.asgi, settings)
-        self.mount(description(self._mounted.bound))
+        keyless = settings.api_key is None
+        mounted = self._mounted
+        self.mount(description(Described(mounted.bound, mounted.sockets, keyless)))
 
     @property
     def app(self) -> Quart:
         """The Quart application that plugins see; it is made when first asked for."""
         return self._mounted.app
 
-    def mount(self, group: RouteGroup) -> None:
-        """Serve the routes of a group, all or none; only before :meth:`start`.
+    def mount(self, group: Mountable) -> None:
+        """Serve a group or a Blueprint, wholly or not; only before :meth:`start`.
 
         Raises:
             PluginError: A path is taken, or a handler does not fit its route.
@@ -69,21 +74,6 @@ class QuartFront:
         if self._mounted.made:
             await self._mounted.ready()
         return await self._server.start(host, port)
-
-    def dismiss(self, principal: Principal) -> None:
-        """End what is open for a principal that is one no more."""
-        self._gate.dismissals.add(principal)
-        self.tickets.forget(principal)
-        self.asgi.streams.end_dismissed()
-        self._sockets.dismiss(principal)
-
-    def charge(self, principal: Principal, units: int) -> None:
-        """Take units from the principal's own allowance, when it has one.
-
-        Raises:
-            RateLimited: There are not so many left in this minute.
-        """
-        self._gate.allowances.charge(principal, units)
 
     async def warm_up(self) -> None:
         """Make the Quart application."""

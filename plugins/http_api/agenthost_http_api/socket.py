@@ -38,7 +38,7 @@ Frame = dict[str, Any]
 
 def socket_routes() -> RouteGroup:
     """Offer the WebSocket; its sockets share one list of agents."""
-    routes = RouteGroup("http_api.socket")
+    routes = RouteGroup("socket")
     roster = Roster()
 
     @routes.socket("/api/agents/<agent_id>/ws", scope="agents:message")
@@ -121,8 +121,8 @@ class Chat:
                 await command
             return
         self._admit()
-        watcher = self._host.turns.start(
-            self._socket.call.context, agent, user_message(content), watch=True
+        watcher = self._host.turns.watch(
+            self._socket.call.context, agent, user_message(content)
         )
         self._follow(watcher, message_id)
 
@@ -150,7 +150,7 @@ class Chat:
             raise InvalidInput("message", "too many messages wait; wait for an answer")
         case = RequestCase("MESSAGE", "/ws", self._socket.call.client, COST)
         self._host.guards.check(Guard.REQUEST, case)
-        self._host.front.charge(self._socket.call.principal, COST)
+        self._host.access.charge(self._socket.call.principal, COST)
 
     def _follow(self, watcher: Watcher, message_id: str) -> None:
         self._following.add(watcher.turn.id)

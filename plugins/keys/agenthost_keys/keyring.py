@@ -77,16 +77,14 @@ class Keyring(Authenticator):
             self._expiry.cancel()
             await asyncio.gather(self._expiry, return_exceptions=True)
 
-    async def authenticate(
-        self, host: Host, credentials: Credentials
-    ) -> Principal | None:
+    async def authenticate(self, host: Host, shown: Credentials) -> Principal | None:
         """Tell whose key it is.
 
         Raises:
             Unauthenticated: It looks like a key of ours, and is none that holds.
         """
-        token = credentials.token.reveal()
-        if credentials.scheme != "bearer" or not token.startswith(PREFIX):
+        token = shown.token.reveal()
+        if shown.scheme != "bearer" or not token.startswith(PREFIX):
             return None
         await self._look(host)
         holder = self._holders.get(id_in(token))
@@ -153,7 +151,7 @@ class Keyring(Authenticator):
             # First of all: while it is written, the key is refused already.
             holder = self._holders.pop(key_id, None)
             if holder is not None:
-                host.front.dismiss(holder.principal)
+                host.access.dismiss(holder.principal)
             # What is in memory is no revision that was ever written.
             self._revision = -1
             writing = partial(revoke, key_id=key_id, now=host.clock.time())
@@ -184,7 +182,7 @@ class Keyring(Authenticator):
             key.id: before[key.id] if key.id in before else _holder(key) for key in keys
         }
         for gone in before.keys() - self._holders.keys():
-            host.front.dismiss(before[gone].principal)
+            host.access.dismiss(before[gone].principal)
         self._revision = -1 if newest is None else newest["revision"]
         self._watch(host)
 
@@ -205,7 +203,7 @@ class Keyring(Authenticator):
                 end = holder.key.expires_at
                 if end is not None and end <= now and not holder.ended:
                     holder.ended = True
-                    host.front.dismiss(holder.principal)
+                    host.access.dismiss(holder.principal)
 
     def _next_end(self) -> float | None:
         ends = [

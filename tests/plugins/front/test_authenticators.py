@@ -36,11 +36,9 @@ class Badges(Authenticator):
         self.known = known
         self.asked: list[Credentials] = []
 
-    async def authenticate(
-        self, host: Host, credentials: Credentials
-    ) -> Principal | None:
-        self.asked.append(credentials)
-        found = self.known.get(credentials.token.reveal())
+    async def authenticate(self, host: Host, shown: Credentials) -> Principal | None:
+        self.asked.append(shown)
+        found = self.known.get(shown.token.reveal())
         if found is None or isinstance(found, Principal):
             return found
         answer = found()
@@ -277,7 +275,7 @@ async def test_who_is_dismissed_loses_sockets_streams_and_tickets(
         assert await gone.recv() == await stays.recv() == "hello badge"
         await until(lambda: len(front.front.asgi.streams._open) == 2)
         badges.known = {"o": other}
-        front.front.dismiss(Principal("badge", "reader"))
+        front.front.access.dismiss(Principal("badge", "reader"))
         with pytest.raises(websockets.ConnectionClosed):
             await gone.recv()
         assert gone.close_code == 1008
@@ -312,12 +310,12 @@ async def test_frames_that_wait_are_dropped_with_who_sent_them(start: Start) -> 
     ) as socket:
         for number in range(10):
             await socket.send(str(number))
-        [opened] = front.front._sockets.open
+        [opened] = front.front.access._sockets.open
         await until(lambda: opened._inbox.qsize() == 9)
-        front.front.dismiss(READER)
+        front.front.access.dismiss(READER)
         await socket.wait_closed()
         go_on.set()
-        await until(lambda: not front.front._sockets.open)
+        await until(lambda: not front.front.access._sockets.open)
     assert taken == ["0"]
 
 
@@ -332,7 +330,7 @@ async def test_who_is_dismissed_while_sending_a_body_is_out(
         yield b'{"message":'
         await until(lambda: len(badges.asked) == 1)
         await asyncio.sleep(0.05)
-        front.front.dismiss(Principal("badge", "writer"))
+        front.front.access.dismiss(Principal("badge", "writer"))
         yield b'"hi"}'
 
     answer = await front.client.post(
@@ -351,7 +349,7 @@ async def test_who_is_dismissed_while_being_asked_about_is_out(start: Start) -> 
     front: Running
 
     async def late() -> Principal:
-        front.front.dismiss(READER)
+        front.front.access.dismiss(READER)
         return READER
 
     front = await start(api_key=KEY, authenticators=[Badges(b=late)])

@@ -3,60 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
 from uuid import UUID, uuid4
 
-from .agent import Agent, AgentMode, AgentState
-from .clock import Clock
-from .errors import AgentHostError, NotFound
-from .events import Event
-from .manifest import parse_manifest
-from .manifest_model import Manifest
-from .plugins.guards import Guard, Guards, ManifestCase, SpawnCase
-from .ports.events import Events
-from .ports.files import Files
-from .ports.models import Choice, Models, Target
-
-if TYPE_CHECKING:
-    from .context import Principal
-    from .ports.records import AgentRows
-
-
-class Around(Protocol):
-    """What agents are made with."""
-
-    clock: Clock
-    guards: Guards
-    events: Events
-    files: Files
-    models: Models
+from agenthost import (
+    Agent,
+    AgentHostError,
+    AgentMode,
+    AgentRows,
+    AgentState,
+    Choice,
+    Event,
+    Guard,
+    Host,
+    Manifest,
+    ManifestCase,
+    NotFound,
+    Principal,
+    SpawnCase,
+    Target,
+    parse_manifest,
+)
 
 
-class Agents:
+class KeptAgents:
     """The agents of one daemon, on every path: checks first, writes once, tells after.
 
     ``exist`` is set from the first agent on. The rows are the truth.
 
     Args:
-        around: What they are made with; the models are there when one is made.
+        host: The daemon they live in.
         rows: Where they are kept.
-        tools: Gives the names of the tools there are.
-        end_turns: Stops all that runs or waits for an agent.
+        end_turns: Stops all that runs or waits for an agent; told why.
     """
 
     def __init__(
         self,
-        around: Around,
+        host: Host,
         rows: AgentRows,
-        tools: Callable[[], Collection[str]],
         end_turns: Callable[[str, str], Awaitable[object]],
     ) -> None:
-        self._around = around
+        self._host = host
         self._rows = rows
-        self._tools = tools
         self._end_turns = end_turns
         self.exist = asyncio.Event()
         self._by_id: dict[str, Agent] = {}
@@ -112,22 +102,22 @@ class Agents:
             Conflict: The name is taken.
             Denied: A guard refuses it, or it asks for more than its creator has.
         """
-        around = self._around
+        host = self._host
         parsed = parse_manifest(manifest_toml)
         manifest = parsed.manifest
         warnings = [*parsed.warnings, *self._unknown_tools(manifest)]
         named = manifest.model
-        choice = await around.models.choose(named.provider, named.model)
+        choice = await host.models.choose(named.provider, named.model)
         warnings += [f"model: {notice}" for notice in choice.notices]
         try:
-            around.models.check(choice.target)
+            host.models.check(choice.target)
         except AgentHostError as error:
             warnings.append(f"model: {error.message}")
-        if around.guards.filled(Guard.MANIFEST):
+        if host.guards.filled(Guard.MANIFEST):
             case = ManifestCase(principal, manifest_toml, manifest.name)
-            await asyncio.to_thread(around.guards.check, Guard.MANIFEST, case)
+            await asyncio.to_thread(host.guards.check, Guard.MANIFEST, case)
         self._check(principal, manifest)
-        now = around.clock.time()
+        now = host.clock.time()
         agent = Agent(
             id=str(uuid4()),
             name=manifest.name,
@@ -167,7 +157,7 @@ class Agents:
             InvalidInput: The provider is unknown.
         """
         own, _ = self.model_of(agent)
-        choice = await self._around.models.choose(provider, model, own)
+        choice = await self._host.models.choose(provider, model, own)
         # Somebody may have changed or deleted the agent while local servers were asked.
         agent = self.get(agent.id)
         named = choice.target.names
@@ -189,7 +179,7 @@ class Agents:
         Raises:
             NotFound: It has another session by now, or has been deleted.
         """
-        now = self._around.clock.time()
+        now = self._host.clock.time()
         fresh = replace(agent, session_id=str(uuid4()), updated_at=now)
         await self._rows.switch_session(fresh, agent.session_id)
         # What else was changed meanwhile stays changed.
@@ -202,7 +192,7 @@ class Agents:
 
         Its usage stays.
         """
-        around = self._around
+        host = self._host
         # It takes no messages from now on.
         self._keep(replace(self.get(agent.id), state=AgentState.TERMINATED))
         try:
@@ -215,14 +205,14 @@ class Agents:
             raise
         self._by_id.pop(agent.id, None)
         self._by_name.pop(agent.name, None)
-        await asyncio.to_thread(around.files.workspace(agent.id).remove)
+        await asyncio.to_thread(host.files.workspace(agent.id).remove)
         self._tell("agent_terminated", agent)
 
     def target_of(self, agent: Agent) -> Target:
         """The model an agent uses now: pinned, its manifest's, or the default."""
         choice = agent.manifest.model
         named = agent.pinned_model or (choice.provider, choice.model)
-        return self._around.models.resolve(*named)
+        return self._host.models.resolve(*named)
 
     def model_of(self, agent: Agent) -> tuple[str, str]:
         """The provider's slug and model id an agent uses now.
@@ -237,10 +227,10 @@ class Agents:
 
     def _check(self, principal: Principal, manifest: Manifest) -> None:
         case = SpawnCase(principal, manifest.name, manifest.grants())
-        self._around.guards.check(Guard.SPAWN, case)
+        self._host.guards.check(Guard.SPAWN, case)
 
     def _unknown_tools(self, manifest: Manifest) -> Sequence[str]:
-        known = self._tools()
+        known = self._host.registry.names()
         return [
             f"capabilities.tools: there is no tool {name!r} now"
             for name in manifest.capabilities.tools
@@ -248,7 +238,7 @@ class Agents:
         ]
 
     async def _save(self, agent: Agent) -> Agent:
-        agent = replace(agent, updated_at=self._around.clock.time())
+        agent = replace(agent, updated_at=self._host.clock.time())
         await self._rows.save(agent)
         self._keep(agent)
         return agent
@@ -259,5 +249,5 @@ class Agents:
         self._by_name[agent.name] = agent
 
     def _tell(self, kind: str, agent: Agent) -> None:
-        now = self._around.clock.time()
-        self._around.events.publish(Event(kind, agent.id, now, {"name": agent.name}))
+        now = self._host.clock.time()
+        self._host.events.publish(Event(kind, agent.id, now, {"name": agent.name}))

@@ -4,35 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
-from agenthost_chat.chat import ToolDefinition, ToolOutput, ToolUse
+from agenthost import (
+    Activity,
+    AgentHostError,
+    BeforeEffect,
+    Context,
+    Effect,
+    Grants,
+    Guard,
+    Host,
+    InvalidInput,
+    Manifest,
+    NotFound,
+    Observers,
+    Outcome,
+    OutcomeUnknown,
+    RateLimited,
+    Registry,
+    Rights,
+    ToolCallCase,
+    ToolContext,
+    ToolResultCase,
+    ToolSpec,
+    authorize,
+)
+from agenthost_chat.chat import ToolOutput, ToolUse
 from agenthost_chat.history import UNKNOWN
 from agenthost_toml.suggest import did_you_mean
 from pydantic import BaseModel, ValidationError
 
-from ..authorization import authorize
-from ..context import Context, Grants
-from ..errors import (
-    AgentHostError,
-    InvalidInput,
-    NotFound,
-    OutcomeUnknown,
-    RateLimited,
-)
-from ..host import Host, ToolContext
-from ..observe import Activity, Observers
-from ..plugins.guards import Guard, ToolCallCase, ToolResultCase
-from ..plugins.specs import Effect, ToolSpec
-from ..ports.records import Outcome
-from .calls import Pace
-
-if TYPE_CHECKING:
-    from ..manifest_model import Manifest
-    from ..plugins.registry import Registry
+from .pace import Pace
 
 log = logging.getLogger(__name__)
 
@@ -41,19 +46,16 @@ STEP_BYTES = 400_000
 CALLS_PER_ANSWER = 64
 CALLS_TOGETHER = 8
 AGAIN_IS_FINE = "Calling it again is safe."
-BeforeEffect = Callable[[ToolUse], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Rights:
-    """An agent's grants, and the tools they let its model see."""
+class GuardedToolbox:
+    """Runs the calls of one step.
 
-    grants: Grants
-    tools: tuple[ToolDefinition, ...]
-
-
-class Toolbox:
-    """Runs the calls of one step."""
+    Args:
+        host: The daemon that tools get.
+        registry: The tools.
+        observers: Told of each call.
+    """
 
     def __init__(self, host: Host, registry: Registry, observers: Observers) -> None:
         self._host = host
