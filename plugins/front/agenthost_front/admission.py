@@ -11,7 +11,7 @@ MINUTE = 60.0
 REMEMBERED = 4096
 
 _GONE = "this key holds no more; ask for another"
-_NONE = 1e-6
+_ROUNDING = 1e-6
 """Seconds that sums of fractions may be off."""
 
 
@@ -110,8 +110,8 @@ class Allowances:
         before = max(self._paid_off.get(who(principal), now), now)
         after = before + min(units, limit) * one
         wait = after - now - MINUTE
-        if wait > _NONE:
-            left = int((MINUTE - (before - now)) / one + _NONE)
+        if wait > _ROUNDING:
+            left = int((MINUTE - (before - now)) / one + _ROUNDING)
             raise AllowanceSpent(limit, left, math.ceil(wait))
         if len(self._paid_off) >= self._limit:
             self._forget(now)
