@@ -29,7 +29,8 @@ LOOK_AGAIN = 5.0
 """Seconds for which what is known of the keys counts, were they changed elsewhere."""
 USED_EVERY = 600.0
 """Seconds that ``last_used_at`` may be behind: few writes, however busy a key is."""
-_LONGEST_SLEEP = 3600.0
+_LONGEST_SLEEP = 30.0
+"""Keys expire by the wall clock, which may jump while a wait does not."""
 _WRONG = "the key is unknown or was revoked; ask for another"
 _EXPIRED = "the key has expired; ask for another"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 import websockets
-from agenthost.testing import Daemons, ManualClock
+from agenthost.testing import DaemonProcess, Daemons, ManualClock
 from agenthost.testing.daemons import RunningDaemon
 from agenthost_keys import keyring
 from agenthost_keys.tokens import digest_of, id_in, make_token
@@ -237,3 +238,27 @@ async def test_a_key_that_cannot_be_looked_up_now_is_unavailable(
     assert (await locked.http.get("/api/version")).status_code == 200
     monkeypatch.undo()
     assert (await ci.get("/api/version")).status_code == 200
+
+
+def test_what_was_answered_outlives_a_kill_and_the_log_has_no_key(
+    tmp_path: Path,
+) -> None:
+    home, environ = tmp_path / "home", {"AGENTHOST_API_KEY": MASTER}
+    keys = {}
+    with DaemonProcess(home, environ) as first:
+        for name in ("gone", "kept"):
+            body = {"name": name, "scopes": ["read"]}
+            answer = first.http.post("/api/keys", json=body, headers=bearer(MASTER))
+            keys[name] = answer.json()
+        path = f"/api/keys/{keys['gone']['id']}"
+        assert first.http.delete(path, headers=bearer(MASTER)).status_code == 200
+        first.kill()
+    with DaemonProcess(home, environ) as second:
+        for name, status in (("gone", 401), ("kept", 200)):
+            headers = bearer(keys[name]["key"])
+            answer = second.http.get("/api/agents", headers=headers)
+            assert answer.status_code == status
+        log = second.log
+    assert "failed logins" in log
+    for secret in (MASTER, keys["gone"]["key"][36:], keys["kept"]["key"][36:]):
+        assert secret not in log
