@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, get_args
 
 import pytest
 import websockets
-from agenthost import Grants, Route, RouteGroup, SocketRoute, hookimpl
+from agenthost import Grants, Mountable, Route, RouteGroup, SocketRoute, hookimpl
 from agenthost.testing import Daemons
 from agenthost.testing.daemons import RunningDaemon
 from agenthost_keys.scopes import ROUTES, Scope, grants_of, may_hand_out
