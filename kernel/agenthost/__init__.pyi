@@ -78,6 +78,7 @@ from .host import ToolContext as ToolContext
 from .host import Turns as Turns
 from .manifest import parse_manifest as parse_manifest
 from .manifest_model import Manifest as Manifest
+from .manifest_table import ManifestTable as ManifestTable
 from .observe import Activity as Activity
 from .observe import Observer as Observer
 from .observe import Observers as Observers

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .agent import Agent
     from .clock import Clock
     from .config_model import Config
+    from .manifest_table import ManifestTable
     from .plugins.charges import Charges
     from .plugins.discovery import PluginState
     from .plugins.guards import Guards
@@ -190,6 +191,13 @@ class Offered(Protocol):
     @property
     def dialects(self) -> Mapping[str, DialectSpec]:
         """The wire dialects."""
+
+    @property
+    def manifest_tables(self) -> Sequence[tuple[str, ManifestTable[Any]]]:
+        """What is read of agents' manifests, each after its plugin's key."""
+
+    def offers(self, plugin: str) -> Mapping[str, Sequence[str]]:
+        """What a plugin offers: names, each after its kind, by hook."""
 
     def tool(self, name: str) -> Tool:
         """Find a tool by its name or an alias; NotFound when nobody offers it."""

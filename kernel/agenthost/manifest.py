@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from itertools import islice
+from operator import getitem
+from typing import Any, cast
 
 from agenthost_toml.parse import TomlSyntax, parse_toml
-from agenthost_toml.problems import problems, unknown_keys
-from pydantic import ValidationError
+from agenthost_toml.problems import Problem, fields_of, problems, unknown_keys
+from agenthost_toml.suggest import did_you_mean
+from pydantic import BaseModel, ValidationError
 
 from .errors import InvalidInput, TooLarge
 from .facts import FACTS
-from .manifest_model import Manifest
+from .manifest_model import OWN, Manifest
+from .manifest_table import ManifestTable
 
-__all__ = ["NOT_YET", "Manifest", "ParsedManifest", "parse_manifest"]
+__all__ = ["Manifest", "ParsedManifest", "parse_manifest"]
 
 LARGEST = 1024 * 1024
-
-NOT_YET: tuple[str, ...] = tuple(FACTS["manifest"]["not_yet"])
-"""Keys that are read and kept, but change nothing in this version."""
+MOST_WARNINGS = 100
+UNSERVED: Mapping[str, Mapping[str, Any]] = FACTS["manifest"]["unserved"]
+Tables = Collection[ManifestTable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +35,12 @@ class ParsedManifest:
     warnings: tuple[str, ...] = ()
 
 
-def parse_manifest(text: str) -> ParsedManifest:
+def parse_manifest(text: str, tables: Tables) -> ParsedManifest:
     """Read a manifest that may come from a stranger.
+
+    Args:
+        text: TOML.
+        tables: What plugins read of it, which is checked as well.
 
     Raises:
         InvalidInput: Naming ``manifest_toml`` with line and column when it is no TOML,
@@ -40,32 +50,66 @@ def parse_manifest(text: str) -> ParsedManifest:
     if len(text) > LARGEST or len(text.encode(errors="replace")) > LARGEST:
         raise TooLarge("manifest_toml: larger than 1 MiB; make it smaller")
     try:
-        table = parse_toml(text.replace("\r\n", "\n"))
+        document = parse_toml(text.replace("\r\n", "\n"))
     except TomlSyntax as error:
         raise InvalidInput("manifest_toml", str(error)) from error
     try:
-        manifest = Manifest.model_validate(table)
+        # What runs now is what a restart reads: JSON has no dates, for one.
+        manifest = Manifest.from_json(Manifest.model_validate(document).model_json())
     except ValidationError as error:
-        first = problems(error, table)[0]
+        first = problems(error, document)[0]
         raise InvalidInput(first.key, first.text) from None
-    unknown = [f"{p.key}: {p.text}" for p in unknown_keys(Manifest, table)]
-    return ParsedManifest(manifest, (*unknown, *_not_yet(manifest)))
+    for table in tables:
+        table.of(manifest)
+    warnings = list(islice(_unread(document, tables), MOST_WARNINGS + 1))
+    if len(warnings) > MOST_WARNINGS:
+        warnings[MOST_WARNINGS:] = ["and more of this kind"]
+    return ParsedManifest(manifest, tuple(warnings))
 
 
-def _not_yet(manifest: Manifest) -> list[str]:
-    default = Manifest(name=manifest.name)
-    unused = [key for key in NOT_YET if _at(manifest, key) != _at(default, key)]
-    unused += [
-        f"fallback_models.{number}.{key}"
-        for number, fallback in enumerate(manifest.fallback_models)
-        for key in ("api_key_env", "base_url")
-        if getattr(fallback, key) is not None
+def _unread(document: Mapping[str, Any], tables: Tables) -> Iterator[str]:
+    """Say of each written key that nobody reads why that is."""
+    for problem in _unknown(document, tables):
+        kind = ".".join("*" if isinstance(part, int) else part for part in problem.path)
+        if kind not in UNSERVED:
+            yield f"{problem.key}: {problem.text}"
+            continue
+        said = reduce(getitem, problem.path, cast("Any", document))
+        if said != UNSERVED[kind].get("default"):
+            yield f"{problem.key}: no plugin serves it yet"
+
+
+def _unknown(document: Mapping[str, Any], tables: Tables) -> Iterator[Problem]:
+    """Find what neither agenthost nor a plugin knows, at any depth."""
+    levels = _levels(tables)
+    for name, models in levels.items():
+        at, found = ((name,), document.get(name)) if name else ((), document)
+        if not isinstance(found, Mapping):
+            continue
+        models_of = {key: model for model in models for key in fields_of(model)}
+        names = {*models_of, *(levels if not name else ()), *_unserved(name)}
+        for key, value in found.items():
+            if not name and key in levels:
+                continue
+            if key in models_of:
+                yield from unknown_keys(models_of[key], {key: value}, at)
+            else:
+                hint = did_you_mean(key, names)
+                yield Problem((*at, key), f"unknown key, ignored{hint}")
+
+
+def _levels(tables: Tables) -> dict[str, list[type[BaseModel]]]:
+    """The tables of which several may know keys, each with what they know."""
+    levels: dict[str, list[type[BaseModel]]] = {own: [OWN[own]] for own in OWN}
+    for table in tables:
+        levels.setdefault(table.name, []).append(table.model)
+    for key in UNSERVED:
+        if "." in key and "*" not in key:
+            levels.setdefault(key.partition(".")[0], [])
+    return levels
+
+
+def _unserved(table: str) -> list[str]:
+    return [
+        key.rpartition(".")[2] for key in UNSERVED if key.rpartition(".")[0] == table
     ]
-    return [f"{key}: read but not used in this version" for key in unused]
-
-
-def _at(manifest: Manifest, key: str) -> Any:
-    value: Any = manifest
-    for part in key.split("."):
-        value = getattr(value, part)
-    return value

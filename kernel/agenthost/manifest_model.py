@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, Self
+from functools import cached_property
+from typing import Annotated, Any, Self
 
 from agenthost_chat.tool_patterns import narrowed, without
-from agenthost_toml.types import Count, Money, Names, Table, shorthand, unwritten
+from agenthost_toml.types import Count, Names, Table, unwritten
 from pydantic import (
     AfterValidator,
     AliasChoices,
@@ -56,166 +57,87 @@ OrDefault = Annotated[str | None, BeforeValidator(_daemon_default)]
 class FallbackModel(Table):
     """One of ``[[fallback_models]]``, tried in order; None is the daemon's default."""
 
+    model_config = ConfigDict(extra="allow")
+
     provider: OrDefault = None
+    """Whose model it is; ``default`` or nothing is the daemon's choice."""
     model: OrDefault = Field(None, validation_alias=AliasChoices("model", "name"))
-    api_key_env: OrDefault = None
-    base_url: OrDefault = None
+    """The model, by its id or an alias; ``default`` or nothing is the daemon's."""
 
 
 class Model(FallbackModel):
     """``[model]``: what is asked first, and how."""
 
     max_tokens: Annotated[int, Field(ge=1, le=2**31)] | None = None
+    """The longest answer, in tokens; nothing is the model's own limit."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    """How freely it answers; nothing is the provider's default."""
     system_prompt: str = ""
-
-
-class Periodic(Table):
-    """``schedule.periodic``."""
-
-    cron: str
-
-
-class Proactive(Table):
-    """``schedule.proactive``."""
-
-    conditions: Names = ()
-
-
-class Continuous(Table):
-    """``schedule.continuous``."""
-
-    check_interval_secs: Annotated[int, Field(ge=1, le=2**31)] = 60
-
-
-class Schedule(Table):
-    """``schedule``: all None is ``"reactive"``."""
-
-    periodic: Periodic | None = None
-    proactive: Proactive | None = None
-    continuous: Continuous | None = None
-
-
-def _schedule(value: object) -> object:
-    if isinstance(value, str):
-        if value.lower() != "reactive":
-            raise ValueError(
-                'must be "reactive" or a table with periodic, proactive or continuous'
-            )
-        return {}
-    return value
-
-
-class Resources(Table):
-    """``[resources]``: 0 is unlimited."""
-
-    max_memory_bytes: Count = 268_435_456
-    max_cpu_time_ms: Count = 30_000
-    max_tool_calls_per_minute: Count = 60
-    max_llm_tokens_per_hour: Count = 0
-    max_network_bytes_per_hour: Count = 104_857_600
-    max_cost_per_hour_usd: Money = 0.0
-    max_cost_per_day_usd: Money = 0.0
-    max_cost_per_month_usd: Money = 0.0
+    """What the agent is told before every conversation."""
 
 
 class Capabilities(Table):
     """``[capabilities]``: glob patterns; what is empty is not allowed."""
 
+    model_config = ConfigDict(extra="allow")
+
     network: Names = ()
+    """Hosts it may reach."""
     tools: Names = ()
+    """Tools it may call."""
     memory_read: Names = ()
+    """Keys of memory it may read: ``self.*``, ``shared.*``, ``<agent>.*``."""
     memory_write: Names = ()
+    """Keys of memory it may write."""
     agent_spawn: bool = False
+    """Whether it may make agents."""
     agent_message: Names = ()
-    shell: Names = ()
-    ofp_discover: bool = False
-    ofp_connect: Names = ()
-
-
-class ExecPolicy(Table):
-    """``exec_policy``: a mode alone, or a table."""
-
-    mode: Literal["deny", "allowlist", "full"] = "allowlist"
-    safe_bins: Names | None = None
-    allowed_commands: Names = ()
-    timeout_secs: Annotated[int, Field(ge=1, le=86_400)] = 30
-    max_output_bytes: Count = 102_400
-    no_output_timeout_secs: Annotated[int, Field(ge=1, le=86_400)] = 30
-    shell_env_passthrough: Names = Field(
-        (),
-        validation_alias=AliasChoices(
-            "shell_env_passthrough", "env_passthrough", "env_allowlist"
-        ),
-    )
-
-
-class Routing(Table):
-    """``[routing]``: models by the complexity of a request."""
-
-    simple_model: OrDefault = None
-    medium_model: OrDefault = None
-    complex_model: OrDefault = None
-    simple_threshold: Count = 100
-    complex_threshold: Count = 500
-
-
-class Autonomous(Table):
-    """``[autonomous]``."""
-
-    quiet_hours: str | None = None
-    max_iterations: Annotated[int, Field(ge=1, le=1_000)] = 50
-    max_restarts: Count = 10
-    heartbeat_interval_secs: Annotated[int, Field(ge=1, le=2**31)] = 30
-    heartbeat_channel: str | None = None
+    """Agents it may speak to, by name."""
 
 
 class Thinking(Table):
     """``[thinking]``: None is the model's default, 0 is off."""
 
+    model_config = ConfigDict(extra="allow")
+
     budget_tokens: Count | None = None
-    stream_thinking: bool = False
-
-
-class ToolSettings(Table):
-    """``[tools.<name>]``."""
-
-    params: dict[str, JsonValue] = Field(default_factory=dict)
+    """Tokens a model may think with; 0 is off, nothing is the model's default."""
 
 
 class Manifest(Table):
-    """What an agent is, as its author wrote it."""
+    """What an agent is, as its author wrote it.
 
-    model_config = ConfigDict(extra="ignore")
+    Keys that agenthost does not know itself are kept as they stand, for the plugins
+    that read them (:class:`ManifestTable`) now or later.
+    """
+
+    # Text for what JSON has not: nan survives the database, for a plugin to refuse.
+    model_config = ConfigDict(extra="allow", ser_json_inf_nan="strings")
 
     name: Annotated[str, AfterValidator(_name)]
+    """Who it is; no other agent has the name."""
     version: str = "0.1.0"
+    """The author's own count of changes."""
     description: Annotated[str, Field(max_length=4_096)] = ""
+    """What it is for; told to its model."""
     author: str = ""
+    """Who wrote it."""
     module: Annotated[str, AfterValidator(_module)] = MODULE
+    """What runs it."""
     tags: Names = ()
-    skills: Names = ()
-    mcp_servers: Names = ()
-    priority: Literal["Low", "Normal", "High", "Critical"] = "Normal"
+    """Words to find it by."""
     profile: ProfileName | None = None
-    pinned_model: OrDefault = None
-    workspace: str | None = None
-    state_dir: str | None = None
-    generate_identity_files: bool = True
-    cache_context: bool = False
-    max_history_messages: Count = 0
+    """A preset of tools and of the rights that they need."""
     tool_allowlist: Names = ()
+    """Of the allowed tools only these; nothing is all of them."""
     tool_blocklist: Names = ()
-    exec_policy: Annotated[ExecPolicy, shorthand("mode")] | None = None
+    """Of the allowed tools none of these."""
     model: Model = unwritten(Model)
     fallback_models: Annotated[tuple[FallbackModel, ...], Field(strict=False)] = ()
-    schedule: Annotated[Schedule, BeforeValidator(_schedule)] = unwritten(Schedule)
-    resources: Resources = unwritten(Resources)
+    """Models that are asked in this order when the first cannot answer."""
     capabilities: Capabilities = unwritten(Capabilities)
-    tools: dict[str, ToolSettings] = Field(default_factory=dict)
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
-    routing: Routing | None = None
-    autonomous: Autonomous | None = None
+    """Whatever its author wants to keep with it."""
     thinking: Thinking = unwritten(Thinking)
 
     def model_json(self) -> str:
@@ -230,6 +152,17 @@ class Manifest(Table):
             ValueError: The text is not a manifest.
         """
         return cls.model_validate_json(text)
+
+    @cached_property
+    def tables(self) -> dict[object, tuple[object, Any]]:
+        """What plugins have read, by their table: what stood there, what it meant."""
+        return {}
+
+    def beside(self, table: str) -> Any:
+        """What stands in a table beside agenthost's own keys; ``""`` is the top."""
+        if table in OWN:
+            return (getattr(self, table) if table else self).model_extra
+        return (self.model_extra or {}).get(table)
 
     def grants(
         self, tools: Iterable[str] | None = None
@@ -267,3 +200,12 @@ class Manifest(Table):
 
 def _present(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(map(current_name, names))
+
+
+OWN: Mapping[str, type[Table]] = {
+    "": Manifest,
+    "model": Model,
+    "capabilities": Capabilities,
+    "thinking": Thinking,
+}
+"""Agenthost's own tables, to which plugins may add keys."""

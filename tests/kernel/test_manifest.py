@@ -8,9 +8,13 @@ from contextlib import suppress
 import pytest
 import tomlkit
 from agenthost.errors import InvalidInput, TooLarge
-from agenthost.manifest import NOT_YET, Manifest, parse_manifest
+from agenthost.manifest import UNSERVED, Manifest, parse_manifest
+from agenthost_models.manifest import SPENDING
+from agenthost_toolbox.manifest import PACE
 from hypothesis import given
 from hypothesis import strategies as st
+
+READ = (SPENDING, PACE)
 
 EVERYTHING = """
 name = "worker"
@@ -92,31 +96,29 @@ stream_thinking = true
 """
 
 
-def test_every_key_is_known_and_what_has_no_effect_is_said() -> None:
-    parsed = parse_manifest(EVERYTHING)
-    assert parsed.warnings == tuple(
-        f"{key}: read but not used in this version" for key in NOT_YET
-    )
+def test_every_key_is_known_and_what_no_plugin_serves_is_said() -> None:
+    parsed = parse_manifest(EVERYTHING, READ)
+    assert set(parsed.warnings) == {
+        f"{key}: no plugin serves it yet" for key in UNSERVED if "*" not in key
+    }
     manifest = parsed.manifest
     assert manifest.model.model == "fast"
-    assert manifest.resources.max_cost_per_day_usd == 2.5
-    assert manifest.exec_policy is not None
-    assert manifest.exec_policy.shell_env_passthrough == ("LANG",)
+    assert SPENDING.of(manifest).max_cost_per_day_usd == 2.5
+    assert PACE.of(manifest).max_tool_calls_per_minute == 2
     assert manifest.thinking.budget_tokens == 0
 
 
 def test_an_endpoint_of_a_fallback_is_named_as_unused() -> None:
     parsed = parse_manifest(
         'name = "a"\n[[fallback_models]]\nmodel = "m"\n'
-        '[[fallback_models]]\nmodel = "n"\nbase_url = "https://x.example"'
+        '[[fallback_models]]\nmodel = "n"\nbase_url = "https://x.example"',
+        READ,
     )
-    assert parsed.warnings == (
-        "fallback_models.1.base_url: read but not used in this version",
-    )
+    assert parsed.warnings == ("fallback_models[1].base_url: no plugin serves it yet",)
 
 
 def test_a_name_is_enough() -> None:
-    parsed = parse_manifest('name = "a"')
+    parsed = parse_manifest('name = "a"', READ)
     assert parsed.warnings == ()
     assert parsed.manifest.module == "builtin:chat"
     assert parsed.manifest.model.provider is None
@@ -125,7 +127,7 @@ def test_a_name_is_enough() -> None:
 @pytest.mark.parametrize("word", ["", "default", "Default"])
 def test_default_leaves_the_model_to_the_daemon(word: str) -> None:
     model = parse_manifest(
-        f'name = "a"\n[model]\nprovider = "{word}"\nmodel = "{word}"'
+        f'name = "a"\n[model]\nprovider = "{word}"\nmodel = "{word}"', READ
     ).manifest.model
     assert (model.provider, model.model) == (None, None)
 
@@ -171,25 +173,23 @@ def test_default_leaves_the_model_to_the_daemon(word: str) -> None:
             "less than or equal",
         ),
         (
-            'name = "a"\n[resources]\nmax_cpu_time_ms = -1',
-            "resources.max_cpu_time_ms",
+            'name = "a"\n[resources]\nmax_tool_calls_per_minute = -1',
+            "resources.max_tool_calls_per_minute",
             "greater",
         ),
-        ('name = "a"\nschedule = "sometimes"', "schedule", "reactive"),
         (
-            'name = "a"\n[schedule.periodic]',
-            "schedule.periodic.cron",
-            "is missing",
+            'name = "a"\n[resources]\nmax_cost_per_day_usd = "2"',
+            "resources.max_cost_per_day_usd",
+            "must be a number",
         ),
-        ('name = "a"\nexec_policy = "ful"', "exec_policy", "did you mean 'full'"),
-        ('name = "a"\nrouting = true', "routing", "must be a table"),
+        ('name = "a"\nresources = 0', "resources", "must be a table"),
         ('name = "a"\n[[model]]', "model", "must be a table"),
         ('name = "a"\n[metadata]\nat = 1979-01-01', "metadata.at", "JSON"),
     ],
 )
 def test_a_wrong_manifest_names_the_key(text: str, field: str, said: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        parse_manifest(text)
+        parse_manifest(text, READ)
     assert caught.value.field == field
     assert said in caught.value.message
 
@@ -210,21 +210,74 @@ def test_a_wrong_manifest_names_the_key(text: str, field: str, said: str) -> Non
             "fallback_models[0].q: unknown key, ignored",
         ),
         (
-            "[autonomous]\nmax_iteration = 50",
+            "[resources]\nmax_memory_byte = 1",
             (
-                "autonomous.max_iteration: unknown key, ignored; "
-                "did you mean 'max_iterations'?"
+                "resources.max_memory_byte: unknown key, ignored; "
+                "did you mean 'max_memory_bytes'?"
             ),
+        ),
+        (
+            "[resources]\nmax_tool_calls_per_minutes = 1",
+            (
+                "resources.max_tool_calls_per_minutes: unknown key, ignored; "
+                "did you mean 'max_tool_calls_per_minute'?"
+            ),
+        ),
+        ("skils = []", "skils: unknown key, ignored; did you mean 'skills'?"),
+        ("resource = 1", "resource: unknown key, ignored; did you mean 'resources'?"),
+        (
+            "[model]\nmax_token = 1",
+            "model.max_token: unknown key, ignored; did you mean 'max_tokens'?",
         ),
     ],
 )
 def test_an_unknown_key_is_a_warning(text: str, warning: str) -> None:
-    assert warning in parse_manifest(f'name = "a"\n{text}').warnings
+    assert warning in parse_manifest(f'name = "a"\n{text}', READ).warnings
+
+
+@pytest.mark.parametrize(
+    ("default", "other"),
+    [
+        ('schedule = "reactive"', 'schedule = "sometimes"'),
+        ("skills = []", 'skills = "none"'),
+        ("[resources]\nmax_cpu_time_ms = 30_000", "[resources]\nmax_cpu_time_ms = -1"),
+        ("[thinking]\nstream_thinking = false", "[thinking]\nstream_thinking = 2"),
+    ],
+)
+def test_what_no_plugin_serves_is_told_of_unless_it_is_the_default(
+    default: str, other: str
+) -> None:
+    assert parse_manifest(f'name = "a"\n{default}', READ).warnings == ()
+    (warning,) = parse_manifest(f'name = "a"\n{other}', READ).warnings
+    assert warning.endswith(": no plugin serves it yet")
+
+
+def test_what_nobody_reads_is_kept_as_it_was_written() -> None:
+    manifest = parse_manifest(
+        'name = "a"\nskils = ["x"]\nsince = 2020-01-01\nmost = nan\n'
+        "[acme]\nodd.way = [{ a = 1 }]\n[model]\nbase_url = 3",
+        READ,
+    ).manifest
+    assert manifest.model_extra == {
+        "skils": ["x"],
+        "since": "2020-01-01",
+        "most": "NaN",
+        "acme": {"odd": {"way": [{"a": 1}]}},
+    }
+    assert manifest.model.model_extra == {"base_url": 3}
+    assert Manifest.from_json(manifest.model_json()) == manifest
+
+
+def test_very_many_unknown_keys_are_not_all_told_of() -> None:
+    keys = "".join(f"key{number} = 1\n" for number in range(50_000))
+    warnings = parse_manifest(f'name = "a"\n{keys}', READ).warnings
+    assert len(warnings) == 101
+    assert warnings[-1] == "and more of this kind"
 
 
 def test_over_one_mebibyte_is_too_large() -> None:
     with pytest.raises(TooLarge):
-        parse_manifest('name = "a"\n#' + "é" * 2**19)
+        parse_manifest('name = "a"\n#' + "é" * 2**19, READ)
 
 
 @pytest.mark.parametrize(
@@ -240,12 +293,12 @@ def test_over_one_mebibyte_is_too_large() -> None:
 def test_a_hostile_manifest_is_refused_quickly(bomb: str) -> None:
     began = time.monotonic()
     with pytest.raises(InvalidInput):
-        parse_manifest(bomb)
+        parse_manifest(bomb, READ)
     assert time.monotonic() - began < 5
 
 
 def grants(text: str, *tools: str) -> dict[str, tuple[str, ...]]:
-    manifest = parse_manifest(f'name = "a"\n{text}').manifest
+    manifest = parse_manifest(f'name = "a"\n{text}', READ).manifest
     return dict(manifest.grants(tools or None))
 
 
@@ -262,7 +315,7 @@ def test_nothing_written_allows_nothing() -> None:
 
 
 def test_what_is_written_is_granted() -> None:
-    rights = parse_manifest(EVERYTHING).manifest.grants(
+    rights = parse_manifest(EVERYTHING, READ).manifest.grants(
         ["web_fetch", "web_search", "file_read"]
     )
     assert rights == {
@@ -380,6 +433,7 @@ MANIFESTS = st.fixed_dictionaries(
         "exec_policy": st.sampled_from(["deny", "full"]),
         "schedule": st.just("reactive")
         | st.fixed_dictionaries({"continuous": st.just({"check_interval_secs": 5})}),
+        "acme": st.dictionaries(st.text(max_size=4), PLAIN, max_size=3),
         "model": st.fixed_dictionaries(
             {},
             optional={
@@ -410,7 +464,7 @@ def test_a_manifest_survives_toml_and_the_database(
     content: dict[str, object],
 ) -> None:
     direct = Manifest.model_validate(content)
-    parsed = parse_manifest(tomlkit.dumps(content)).manifest
+    parsed = parse_manifest(tomlkit.dumps(content), READ).manifest
     assert parsed == direct
     stored = Manifest.from_json(parsed.model_json())
     assert stored == parsed
@@ -421,4 +475,4 @@ def test_a_manifest_survives_toml_and_the_database(
 @given(st.text(st.characters(codec="utf-8"), max_size=60))
 def test_any_text_is_a_manifest_or_an_invalid_input(text: str) -> None:
     with suppress(InvalidInput):
-        assert parse_manifest(text).manifest.name
+        assert parse_manifest(text, READ).manifest.name

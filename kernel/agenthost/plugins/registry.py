@@ -13,6 +13,7 @@ from agenthost_chat.schema import tool_schema
 
 from ..context import Grants
 from ..errors import NotFound, PluginError
+from ..manifest_table import ManifestTable
 from ..observe import Observer
 from ..ports.backend import Backends
 from ..ports.front import Front
@@ -56,8 +57,8 @@ class Tool:
 class Registry:
     """Everything on offer; what a failed plugin offered is not in it.
 
-    ``schemas``, ``services``, ``routes`` and ``observers`` are paired with their
-    plugin's key.
+    ``schemas``, ``services``, ``routes``, ``observers`` and ``manifest_tables`` are
+    paired with their plugin's key.
     """
 
     security: SecuritySystems
@@ -69,6 +70,8 @@ class Registry:
     services: tuple[tuple[str, ServiceSpec], ...]
     routes: tuple[tuple[str, RouteGroup], ...]
     observers: tuple[tuple[str, Observer], ...]
+    manifest_tables: tuple[tuple[str, ManifestTable[Any]], ...]
+    _standing: Offered = field(repr=False)
     _by_any_name: Mapping[str, Tool] = field(repr=False)
 
     def tool(self, name: str) -> Tool:
@@ -85,6 +88,15 @@ class Registry:
     def names(self) -> Collection[str]:
         """Every name that a tool goes by."""
         return self._by_any_name.keys()
+
+    def offers(self, plugin: str) -> Mapping[str, list[str]]:
+        """What a plugin offers: names, each after its kind, by hook."""
+        found: dict[str, list[str]] = {}
+        for hook, offers in self._standing.items():
+            for offer in (offer for key, offer in offers if key == plugin):
+                names = list(OFFERS[hook].names(offer)) or [type(offer).__name__]
+                found.setdefault(hook, []).extend(names)
+        return found
 
     def systems(self) -> Sequence[SystemState]:
         """Every security system, and whether it is active."""
@@ -209,5 +221,7 @@ def _compiled(
         services=tuple(standing["register_service"]),
         routes=tuple(standing["register_routes"]),
         observers=tuple(standing["register_observer"]),
+        manifest_tables=tuple(standing["register_manifest"]),
+        _standing=standing,
         _by_any_name={name: tool for tool in tools for name in tool.spec.names},
     )

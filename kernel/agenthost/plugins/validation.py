@@ -13,6 +13,7 @@ import pluggy
 from agenthost_toml.suggest import did_you_mean
 
 from ..errors import PluginError
+from ..manifest_table import ManifestTable
 from ..observe import Observer
 from ..ports.backend import Backend
 from ..providers import DialectSpec, ProviderSpec
@@ -62,6 +63,9 @@ OFFERS: Mapping[str, Offers] = {
     "register_service": Offers(ServiceSpec, lambda o: [f"service {o.name}"]),
     "register_observer": Offers(Observer),
     "register_routes": Offers(RouteGroup, _served),
+    "register_manifest": Offers(
+        ManifestTable, lambda o: [f"manifest {path}" for path in o.paths]
+    ),
     "register_command": Offers(CommandSpec),
 }
 

@@ -103,7 +103,8 @@ class KeptAgents:
             Denied: A guard refuses it, or it asks for more than its creator has.
         """
         host = self._host
-        parsed = parse_manifest(manifest_toml)
+        tables = [table for _, table in host.registry.manifest_tables]
+        parsed = parse_manifest(manifest_toml, tables)
         manifest = parsed.manifest
         warnings = [*parsed.warnings, *self._unknown_tools(manifest)]
         named = manifest.model

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from agenthost import (
     Backend,
     Host,
+    ManifestTable,
     Observers,
     Registry,
     Toolbox,
@@ -26,3 +28,11 @@ def open_toolbox(host: Host, registry: Registry, observers: Observers) -> Toolbo
 def register_backend() -> Iterable[Backend]:
     """Offer what runs tool calls."""
     yield ToolsBackend("guarded", open_toolbox)
+
+
+@hookimpl
+def register_manifest() -> Iterable[ManifestTable[Any]]:
+    """Read how often an agent may call tools."""
+    from .manifest import PACE
+
+    yield PACE

@@ -37,6 +37,7 @@ from agenthost_chat.history import UNKNOWN
 from agenthost_toml.suggest import did_you_mean
 from pydantic import BaseModel, ValidationError
 
+from .manifest import PACE
 from .pace import Pace
 
 log = logging.getLogger(__name__)
@@ -238,7 +239,7 @@ class GuardedToolbox:
         agent = context.agent
         if agent is None:
             return
-        limit = agent.manifest.resources.max_tool_calls_per_minute
+        limit = PACE.of(agent.manifest).max_tool_calls_per_minute
         wait = self._pace.wait(agent.id, limit, self._host.clock.monotonic())
         if wait:
             raise RateLimited(

@@ -18,7 +18,9 @@ from agenthost import (
     FilesBackend,
     Grants,
     Guard,
+    ManifestTable,
     NotFound,
+    Observer,
     ProviderFacts,
     ProviderSpec,
     RouteGroup,
@@ -40,6 +42,12 @@ class Arguments(BaseModel):
     """What the tool takes."""
 
     path: str = Field(description="a path")
+
+
+class Keys(BaseModel):
+    """What is read of manifests."""
+
+    depth: int = 1
 
 
 async def call_it(context: object, call: object) -> ToolResult:
@@ -114,6 +122,11 @@ async def test_granted_tools_come_sorted_and_by_any_name() -> None:
             module(register_dialect=lambda: [DialectSpec("d", lambda _: ANY)]),
             module(register_dialect=lambda: [DialectSpec("d", lambda _: ANY)]),
             "dialect d",
+        ),
+        (
+            module(register_manifest=lambda: [ManifestTable("t", Keys)]),
+            module(register_manifest=lambda: [ManifestTable("t", Keys)]),
+            "manifest t.depth",
         ),
     ],
 )
@@ -345,3 +358,18 @@ async def test_a_model_without_a_schema_fails_its_plugin() -> None:
 
     plugins, _ = await compiled(entry("tool:a", tools(tool("a", model=Odd))))
     assert "tool:a" in failures(plugins)
+
+
+async def test_what_a_plugin_offers_is_told_by_hook() -> None:
+    offering = module(
+        register_tool=lambda: [tool("x", "y")],
+        register_manifest=lambda: [ManifestTable("", Keys)],
+        register_observer=lambda: [Observer()],
+    )
+    _, registry = await compiled(entry("tool:a", offering), entry("tool:b"))
+    assert registry.offers("tool:a") == {
+        "register_tool": ["tool x", "tool y"],
+        "register_manifest": ["manifest depth"],
+        "register_observer": ["Observer"],
+    }
+    assert registry.offers("tool:b") == {}
