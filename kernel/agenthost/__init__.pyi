@@ -80,6 +80,7 @@ from .manifest import parse_manifest as parse_manifest
 from .manifest_model import Manifest as Manifest
 from .manifest_table import ManifestTable as ManifestTable
 from .observe import Activity as Activity
+from .observe import Bus as Bus
 from .observe import Observer as Observer
 from .observe import Observers as Observers
 from .observe import Subject as Subject
@@ -134,7 +135,6 @@ from .ports.egress import CONTEXT as CONTEXT
 from .ports.egress import FINAL_URL as FINAL_URL
 from .ports.egress import Egress as Egress
 from .ports.egress import EgressPolicy as EgressPolicy
-from .ports.events import Bus as Bus
 from .ports.events import Events as Events
 from .ports.events import ListenerState as ListenerState
 from .ports.files import Files as Files
@@ -197,6 +197,7 @@ from .providers import ProviderSpec as ProviderSpec
 from .routes import Answer as Answer
 from .routes import Call as Call
 from .routes import EventStream as EventStream
+from .routes import Mountable as Mountable
 from .routes import Reply as Reply
 from .routes import Route as Route
 from .routes import RouteGroup as RouteGroup

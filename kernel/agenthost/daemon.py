@@ -37,6 +37,7 @@ from .ports.backends import (
 from .ports.events import Events
 from .ports.front import Front
 from .ports.store import NOTHING, Store
+from .ports.tickets import Tickets
 from .turns.engine import Turns
 from .version import __version__
 
@@ -104,6 +105,16 @@ class Daemon:
     def observer(self, kind: type[T]) -> T | None:
         """Find a plugin's own observer by its class; None when it was dropped."""
         return self.observers.find(kind)
+
+    @property
+    def tickets(self) -> Tickets:
+        """What stands for the key in a browser's WebSocket."""
+        return self.front.tickets
+
+    @property
+    def panics(self) -> int:
+        """How many requests ended in an error that nobody had foreseen."""
+        return self.front.panics
 
     def request_stop(self) -> None:
         """Ask whoever runs the daemon to stop it; returns at once."""

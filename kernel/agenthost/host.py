@@ -20,19 +20,18 @@ if TYPE_CHECKING:
     from .config_model import Config
     from .manifest_table import ManifestTable
     from .plugins.charges import Charges
-    from .plugins.discovery import PluginState
+    from .plugins.discovery import PluginState, SystemState
     from .plugins.guards import Guards
-    from .plugins.security import SystemState
     from .ports.agents import Agents
     from .ports.compaction import Compaction
     from .ports.egress import Egress
     from .ports.events import Events
     from .ports.files import Files
-    from .ports.front import Front
     from .ports.jobs import Jobs
     from .ports.models import Models
     from .ports.records import Journal, Ledger, Memory, Sessions
     from .ports.store import Store
+    from .ports.tickets import Tickets
     from .ports.vault import Vault
     from .ports.workers import Workers
     from .providers import DialectSpec, ProviderSpec
@@ -259,7 +258,6 @@ class Host(Protocol):
     models: Models
     compaction: Compaction
     jobs: Jobs
-    front: Front
     interrupted_turns: int
 
     @property
@@ -273,6 +271,14 @@ class Host(Protocol):
     @property
     def turns(self) -> Turns:
         """The turn engine."""
+
+    @property
+    def tickets(self) -> Tickets:
+        """What stands for the key in a browser's WebSocket."""
+
+    @property
+    def panics(self) -> int:
+        """How many requests ended in an error that nobody had foreseen."""
 
     @property
     def data_dir(self) -> Path:

@@ -49,9 +49,9 @@ class ManifestTable(Generic[T]):
         return frozenset(fields_of(self.model))
 
     @property
-    def paths(self) -> list[str]:
-        """Its keys as one writes them."""
-        return [f"{self.name}.{key}".lstrip(".") for key in sorted(self.keys)]
+    def names(self) -> list[str]:
+        """Its keys as one writes them, each after its kind."""
+        return [f"manifest {self.name}.{key}".replace(" .", " ") for key in self.keys]
 
     def of(self, manifest: Manifest) -> T:
         """Read what a manifest says there; what it leaves out has its default.

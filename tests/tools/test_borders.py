@@ -45,6 +45,11 @@ def tree(tmp_path: Path) -> Path:
     for package, names in modules.items():
         for name in names:
             write(tmp_path / package / f"{name}.py")
+    layers = config()["importlinter:contract:layers"]["layers"].replace("|", " ")
+    for module in layers.split():
+        path = tmp_path.joinpath(*module.split("."))
+        write(path.parent / "__init__.py")
+        write(path.with_suffix(".py"))
     return tmp_path
 
 
@@ -78,6 +83,11 @@ def test_a_tree_that_keeps_the_borders_passes(tree: Path) -> None:
             "The kernel imports no plugin",
             "agenthost/errors.py",
             "import agenthost_tools",
+        ),
+        (
+            "The kernel has an up and a down",
+            "agenthost/context.py",
+            "from .host import Host",
         ),
         (
             "Plugins import agenthost and agenthost.testing, nothing below",

@@ -18,11 +18,11 @@ from ..observe import Observer
 from ..ports.backend import Backends
 from ..ports.front import Front
 from ..providers import DialectSpec, ProviderSpec
-from ..routes import RouteGroup
-from .discovery import Status
+from ..routes import Mountable
+from .discovery import Status, SystemState
 from .guards import SecuritySystem, stand_in
 from .loader import Plugins
-from .security import SecuritySystems, SystemState
+from .security import SecuritySystems
 from .specs import SchemaSpec, ServiceSpec, ToolSpec
 from .validation import OFFERS
 
@@ -68,7 +68,7 @@ class Registry:
     dialects: Mapping[str, DialectSpec]
     schemas: tuple[tuple[str, SchemaSpec], ...]
     services: tuple[tuple[str, ServiceSpec], ...]
-    routes: tuple[tuple[str, RouteGroup], ...]
+    routes: tuple[tuple[str, Mountable], ...]
     observers: tuple[tuple[str, Observer], ...]
     manifest_tables: tuple[tuple[str, ManifestTable[Any]], ...]
     _standing: Offered = field(repr=False)

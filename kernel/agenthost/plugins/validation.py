@@ -17,7 +17,7 @@ from ..manifest_table import ManifestTable
 from ..observe import Observer
 from ..ports.backend import Backend
 from ..providers import DialectSpec, ProviderSpec
-from ..routes import RouteGroup
+from ..routes import Mountable, RouteGroup
 from .discovery import Entry
 from .guards import SecuritySystem
 from .hooks import PROJECT, Hooks
@@ -28,7 +28,9 @@ MOST_ITEMS = 10_000
 _PARAMETER = re.compile(r"<[^>]*>")
 
 
-def _served(group: RouteGroup) -> list[str]:
+def _served(group: Mountable) -> list[str]:
+    if not isinstance(group, RouteGroup):
+        return [f"blueprint {group.name}"]
     paths = [f"route {route.method} {route.path}" for route in group.routes]
     paths += [f"socket {socket.path}" for socket in group.sockets]
     # A path is the same whatever its parameters are called.
@@ -57,15 +59,13 @@ OFFERS: Mapping[str, Offers] = {
     "register_schema": Offers(
         SchemaSpec, lambda o: [f"schema {o.name}"], one=True, or_more=True
     ),
+    "register_manifest": Offers(ManifestTable, lambda o: o.names),
     "register_dialect": Offers(DialectSpec, lambda o: [f"dialect {o.name}"]),
     "register_provider": Offers(ProviderSpec, lambda o: [f"provider {o.facts.slug}"]),
     "register_tool": Offers(ToolSpec, lambda o: [f"tool {name}" for name in o.names]),
     "register_service": Offers(ServiceSpec, lambda o: [f"service {o.name}"]),
     "register_observer": Offers(Observer),
-    "register_routes": Offers(RouteGroup, _served),
-    "register_manifest": Offers(
-        ManifestTable, lambda o: [f"manifest {path}" for path in o.paths]
-    ),
+    "register_routes": Offers(Mountable, _served),
     "register_command": Offers(CommandSpec),
 }
 

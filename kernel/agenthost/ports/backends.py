@@ -12,14 +12,13 @@ from .backend import Backend
 if TYPE_CHECKING:
     from ..clock import Clock
     from ..host import Host
-    from ..observe import Observer, Observers
+    from ..observe import Bus, Observer, Observers
     from ..plugins.guards import Guards
     from ..plugins.registry import Registry
     from ..plugins.specs import SchemaSpec
     from .agents import Agents
     from .compaction import Compaction
     from .egress import Egress
-    from .events import Bus
     from .files import Files
     from .front import Front
     from .jobs import Jobs
