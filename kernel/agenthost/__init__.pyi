@@ -76,7 +76,6 @@ from .host import Offered as Offered
 from .host import Tool as Tool
 from .host import ToolContext as ToolContext
 from .host import Turns as Turns
-from .manifest import parse_manifest as parse_manifest
 from .manifest_model import Manifest as Manifest
 from .manifest_table import ManifestTable as ManifestTable
 from .observe import Activity as Activity

@@ -195,8 +195,9 @@ class Offered(Protocol):
     def manifest_tables(self) -> Sequence[tuple[str, ManifestTable[Any]]]:
         """What is read of agents' manifests, each after its plugin's key."""
 
-    def offers(self, plugin: str) -> Mapping[str, Sequence[str]]:
-        """What a plugin offers: names, each after its kind, by hook."""
+    @property
+    def names_of(self) -> Mapping[str, Sequence[str]]:
+        """What plugins offer, by their keys: names, each after its kind."""
 
     def tool(self, name: str) -> Tool:
         """Find a tool by its name or an alias; NotFound when nobody offers it."""

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from agenthost_chat.tool_patterns import narrowed, without
 from agenthost_toml.types import Count, Names, Table, unwritten
 from pydantic import (
     AfterValidator,
     AliasChoices,
     BeforeValidator,
-    ConfigDict,
     Field,
     JsonValue,
 )
 
-from .profiles import ProfileName, current_name, implied_rights, profile_tools
-
 MODULE = "builtin:chat"
+ProfileName = Literal[
+    "minimal", "coding", "research", "messaging", "automation", "full", "custom"
+]
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _UUID = re.compile("[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 
@@ -54,10 +53,8 @@ def _daemon_default(value: object) -> object:
 OrDefault = Annotated[str | None, BeforeValidator(_daemon_default)]
 
 
-class FallbackModel(Table):
+class FallbackModel(Table, extra="allow"):
     """One of ``[[fallback_models]]``, tried in order; None is the daemon's default."""
-
-    model_config = ConfigDict(extra="allow")
 
     provider: OrDefault = None
     """Whose model it is; ``default`` or nothing is the daemon's choice."""
@@ -76,10 +73,8 @@ class Model(FallbackModel):
     """What the agent is told before every conversation."""
 
 
-class Capabilities(Table):
+class Capabilities(Table, extra="allow"):
     """``[capabilities]``: glob patterns; what is empty is not allowed."""
-
-    model_config = ConfigDict(extra="allow")
 
     network: Names = ()
     """Hosts it may reach."""
@@ -95,24 +90,27 @@ class Capabilities(Table):
     """Agents it may speak to, by name."""
 
 
-class Thinking(Table):
+class Thinking(Table, extra="allow"):
     """``[thinking]``: None is the model's default, 0 is off."""
-
-    model_config = ConfigDict(extra="allow")
 
     budget_tokens: Count | None = None
     """Tokens a model may think with; 0 is off, nothing is the model's default."""
 
 
-class Manifest(Table):
+# As text, nan survives the database, for the plugin to refuse that reads it.
+class Manifest(Table, extra="allow", ser_json_inf_nan="strings"):
     """What an agent is, as its author wrote it.
 
     Keys that agenthost does not know itself are kept as they stand, for the plugins
     that read them (:class:`ManifestTable`) now or later.
     """
 
-    # Text for what JSON has not: nan survives the database, for a plugin to refuse.
-    model_config = ConfigDict(extra="allow", ser_json_inf_nan="strings")
+    own_tables: ClassVar[Mapping[str, type[Table]]] = {
+        "model": Model,
+        "capabilities": Capabilities,
+        "thinking": Thinking,
+    }
+    """Tables of agenthost's own, to which plugins may add keys."""
 
     name: Annotated[str, AfterValidator(_name)]
     """Who it is; no other agent has the name."""
@@ -160,52 +158,6 @@ class Manifest(Table):
 
     def beside(self, table: str) -> Any:
         """What stands in a table beside agenthost's own keys; ``""`` is the top."""
-        if table in OWN:
-            return (getattr(self, table) if table else self).model_extra
-        return (self.model_extra or {}).get(table)
-
-    def grants(
-        self, tools: Iterable[str] | None = None
-    ) -> Mapping[str, tuple[str, ...]]:
-        """The agent's rights by action, as :class:`agenthost.Grants` takes them.
-
-        What ``[capabilities]`` says counts; what it leaves out comes from the profile,
-        and without one it is not allowed. Allowlist and blocklist narrow the tools.
-
-        Args:
-            tools: The names of the registered tools. With a blocklist they are needed
-                to act: patterns are resolved over them, less what is blocked. Without
-                them the answer is the most that the agent could ever get, which is
-                what comparing its rights with those of its maker needs.
-        """
-        rights = implied_rights(self.profile)
-        written = self.capabilities.model_fields_set
-        for action in ("network", "memory_read", "memory_write", "agent_message"):
-            if action in written or action not in rights:
-                rights[action] = getattr(self.capabilities, action)
-        if "agent_spawn" in written or "agent_spawn" not in rights:
-            rights["agent_spawn"] = ("*",) if self.capabilities.agent_spawn else ()
-        rights["tool"] = self._tools(tools)
-        return rights
-
-    def _tools(self, known: Iterable[str] | None) -> tuple[str, ...]:
-        preset = profile_tools(self.profile)
-        allowed = _present(self.capabilities.tools) or preset
-        if self.tool_allowlist:
-            allowed = narrowed(allowed, _present(self.tool_allowlist))
-        if self.tool_blocklist:
-            allowed = without(allowed, _present(self.tool_blocklist), known)
-        return allowed
-
-
-def _present(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(map(current_name, names))
-
-
-OWN: Mapping[str, type[Table]] = {
-    "": Manifest,
-    "model": Model,
-    "capabilities": Capabilities,
-    "thinking": Thinking,
-}
-"""Agenthost's own tables, to which plugins may add keys."""
+        own = getattr(self, table) if table in self.own_tables else self
+        extra = own.model_extra or {}
+        return extra.get(table) if table and own is self else extra

@@ -11,7 +11,7 @@ from agenthost_toml.problems import dotted, fields_of, problems
 from pydantic import BaseModel, ValidationError
 
 from .errors import InvalidInput, PluginError
-from .manifest_model import OWN, Manifest
+from .manifest_model import Manifest
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -35,9 +35,9 @@ class ManifestTable(Generic[T]):
     model: type[T]
 
     def __post_init__(self) -> None:
-        own = OWN.get(self.name)
-        taken = self.keys & fields_of(own).keys() if own else {self.name} & OWN_KEYS
-        if taken:
+        own = Manifest.own_tables.get(self.name, Manifest)
+        beside = not self.name or own is not Manifest
+        if taken := (self.keys if beside else {self.name}) & fields_of(own).keys():
             raise PluginError(f"manifest {min(taken)}: this key is agenthost's own")
         for key, field in self.model.model_fields.items():
             if field.is_required():
@@ -51,7 +51,8 @@ class ManifestTable(Generic[T]):
     @property
     def names(self) -> list[str]:
         """Its keys as one writes them, each after its kind."""
-        return [f"manifest {self.name}.{key}".replace(" .", " ") for key in self.keys]
+        table = f"{self.name}." if self.name else ""
+        return [f"manifest {table}{key}" for key in sorted(self.keys)]
 
     def of(self, manifest: Manifest) -> T:
         """Read what a manifest says there; what it leaves out has its default.
@@ -62,12 +63,11 @@ class ManifestTable(Generic[T]):
         found = manifest.beside(self.name)
         if found is None or found == {}:
             return self._default
-        known = manifest.tables.get(self)
+        known: tuple[object, T] | None = manifest.tables.get(self)
         # Copies of a manifest share what was read, until one has another table.
         if known is None or known[0] is not found:
             known = manifest.tables[self] = (found, self._read(found))
-        value: T = known[1]
-        return value
+        return known[1]
 
     @cached_property
     def _default(self) -> T:
@@ -84,6 +84,3 @@ class ManifestTable(Generic[T]):
             first = problems(error, found)[0]
             path = (self.name, *first.path) if self.name else first.path
             raise InvalidInput(dotted(path), first.text) from None
-
-
-OWN_KEYS = fields_of(Manifest).keys()

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from agenthost import Effect, ManifestTable, ToolContext, ToolResult, ToolSpec
 from agenthost.errors import InvalidInput, PluginError
-from agenthost.manifest import Manifest, parse_manifest
+from agenthost.manifest_model import Manifest
 from agenthost.testing.daemons import Daemons, RunningAgent, RunningDaemon
+from agenthost_agents.manifests import parse_manifest
 from agenthost_chat.chat import ToolUse
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 

@@ -58,7 +58,8 @@ class Registry:
     """Everything on offer; what a failed plugin offered is not in it.
 
     ``schemas``, ``services``, ``routes``, ``observers`` and ``manifest_tables`` are
-    paired with their plugin's key.
+    paired with their plugin's key. ``names_of`` tells, by that key, what a plugin
+    offers: each name after its kind.
     """
 
     security: SecuritySystems
@@ -71,7 +72,7 @@ class Registry:
     routes: tuple[tuple[str, Mountable], ...]
     observers: tuple[tuple[str, Observer], ...]
     manifest_tables: tuple[tuple[str, ManifestTable[Any]], ...]
-    _standing: Offered = field(repr=False)
+    names_of: Mapping[str, Sequence[str]]
     _by_any_name: Mapping[str, Tool] = field(repr=False)
 
     def tool(self, name: str) -> Tool:
@@ -88,15 +89,6 @@ class Registry:
     def names(self) -> Collection[str]:
         """Every name that a tool goes by."""
         return self._by_any_name.keys()
-
-    def offers(self, plugin: str) -> Mapping[str, list[str]]:
-        """What a plugin offers: names, each after its kind, by hook."""
-        found: dict[str, list[str]] = {}
-        for hook, offers in self._standing.items():
-            for offer in (offer for key, offer in offers if key == plugin):
-                names = list(OFFERS[hook].names(offer)) or [type(offer).__name__]
-                found.setdefault(hook, []).extend(names)
-        return found
 
     def systems(self) -> Sequence[SystemState]:
         """Every security system, and whether it is active."""
@@ -175,10 +167,7 @@ def _tool(plugin: str, spec: ToolSpec) -> Tool:
 
 def _settled(plugins: Plugins, offered: Offered) -> Offered:
     """Settle the names, and keep the offers of the plugins that stand."""
-    names: dict[str, list[str]] = {}
-    for hook, offers in offered.items():
-        for key, offer in offers:
-            names.setdefault(key, []).extend(OFFERS[hook].names(offer))
+    names = _names(offered)
     taken: dict[str, str] = {}
     for key in plugins.in_order():
         own = names.get(key, [])
@@ -190,6 +179,14 @@ def _settled(plugins: Plugins, offered: Offered) -> Offered:
         hook: [(key, offer) for key, offer in offers if plugins.healthy(key)]
         for hook, offers in offered.items()
     }
+
+
+def _names(offered: Offered) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for hook, offers in offered.items():
+        for key, offer in offers:
+            names.setdefault(key, []).extend(OFFERS[hook].names(offer))
+    return names
 
 
 def _collision(key: str, names: list[str], taken: Mapping[str, str]) -> str | None:
@@ -222,6 +219,6 @@ def _compiled(
         routes=tuple(standing["register_routes"]),
         observers=tuple(standing["register_observer"]),
         manifest_tables=tuple(standing["register_manifest"]),
-        _standing=standing,
+        names_of=_names(standing),
         _by_any_name={name: tool for tool in tools for name in tool.spec.names},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from uuid import UUID, uuid4
@@ -24,8 +24,10 @@ from agenthost import (
     Principal,
     SpawnCase,
     Target,
-    parse_manifest,
 )
+
+from .manifests import parse_manifest
+from .rights import granted
 
 
 class KeptAgents:
@@ -226,8 +228,14 @@ class KeptAgents:
             choice = agent.manifest.model
             return choice.provider or "", choice.model or ""
 
+    def grants_of(
+        self, manifest: Manifest, tools: Iterable[str] | None = None
+    ) -> Mapping[str, tuple[str, ...]]:
+        """The rights that a manifest asks for, by action."""
+        return granted(manifest, tools)
+
     def _check(self, principal: Principal, manifest: Manifest) -> None:
-        case = SpawnCase(principal, manifest.name, manifest.grants())
+        case = SpawnCase(principal, manifest.name, granted(manifest))
         self._host.guards.check(Guard.SPAWN, case)
 
     def _unknown_tools(self, manifest: Manifest) -> Sequence[str]:

@@ -71,7 +71,8 @@ class GuardedToolbox:
         known = self._rights.get(agent_id)
         if known is not None and known[0] is manifest:
             return known[1]
-        grants = Grants(manifest.grants(self._registry.tools))
+        tools = self._registry.tools
+        grants = Grants(self._host.agents.grants_of(manifest, tools))
         shown = self._registry.granted(grants)
         rights = Rights(grants, tuple(tool.definition for tool in shown))
         self._rights[agent_id] = (manifest, rights)

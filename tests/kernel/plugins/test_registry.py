@@ -20,7 +20,6 @@ from agenthost import (
     Guard,
     ManifestTable,
     NotFound,
-    Observer,
     ProviderFacts,
     ProviderSpec,
     RouteGroup,
@@ -360,16 +359,11 @@ async def test_a_model_without_a_schema_fails_its_plugin() -> None:
     assert "tool:a" in failures(plugins)
 
 
-async def test_what_a_plugin_offers_is_told_by_hook() -> None:
+async def test_what_a_plugin_offers_is_told_by_name() -> None:
     offering = module(
         register_tool=lambda: [tool("x", "y")],
         register_manifest=lambda: [ManifestTable("", Keys)],
-        register_observer=lambda: [Observer()],
     )
     _, registry = await compiled(entry("tool:a", offering), entry("tool:b"))
-    assert registry.offers("tool:a") == {
-        "register_tool": ["tool x", "tool y"],
-        "register_manifest": ["manifest depth"],
-        "register_observer": ["Observer"],
-    }
-    assert registry.offers("tool:b") == {}
+    assert sorted(registry.names_of["tool:a"]) == ["manifest depth", "tool x", "tool y"]
+    assert "tool:b" not in registry.names_of

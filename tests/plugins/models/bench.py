@@ -12,8 +12,8 @@ from typing import Any, TypeVar, cast
 
 from agenthost import AgentView, Answered, Event, Payer, Secret, Slot, Spent, TextChunk
 from agenthost.config_model import Config
-from agenthost.manifest import parse_manifest
 from agenthost.testing import ManualClock, installed_exchange
+from agenthost_agents.manifests import parse_manifest
 from agenthost_models.manifest import SPENDING
 from agenthost_models.models import RoutedModels
 

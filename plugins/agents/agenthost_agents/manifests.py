@@ -9,21 +9,16 @@ from itertools import islice
 from operator import getitem
 from typing import Any, cast
 
+from agenthost import InvalidInput, Manifest, ManifestTable, TooLarge
 from agenthost_toml.parse import TomlSyntax, parse_toml
 from agenthost_toml.problems import Problem, fields_of, problems, unknown_keys
 from agenthost_toml.suggest import did_you_mean
 from pydantic import BaseModel, ValidationError
 
-from .errors import InvalidInput, TooLarge
-from .facts import FACTS
-from .manifest_model import OWN, Manifest
-from .manifest_table import ManifestTable
-
-__all__ = ["Manifest", "ParsedManifest", "parse_manifest"]
+from .facts import UNSERVED
 
 LARGEST = 1024 * 1024
 MOST_WARNINGS = 100
-UNSERVED: Mapping[str, Mapping[str, Any]] = FACTS["manifest"]["unserved"]
 Tables = Collection[ManifestTable[Any]]
 
 
@@ -100,7 +95,8 @@ def _unknown(document: Mapping[str, Any], tables: Tables) -> Iterator[Problem]:
 
 def _levels(tables: Tables) -> dict[str, list[type[BaseModel]]]:
     """The tables of which several may know keys, each with what they know."""
-    levels: dict[str, list[type[BaseModel]]] = {own: [OWN[own]] for own in OWN}
+    levels: dict[str, list[type[BaseModel]]] = {"": [Manifest]}
+    levels |= {name: [model] for name, model in Manifest.own_tables.items()}
     for table in tables:
         levels.setdefault(table.name, []).append(table.model)
     for key in UNSERVED:
