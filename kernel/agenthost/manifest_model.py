@@ -59,7 +59,8 @@ class FallbackModel(Table, extra="allow"):
     provider: OrDefault = None
     """Whose model it is; ``default`` or nothing is the daemon's choice."""
     model: OrDefault = Field(None, validation_alias=AliasChoices("model", "name"))
-    """The model, by its id or an alias; ``default`` or nothing is the daemon's."""
+    """The model, by its id or an alias; ``default`` or nothing is the daemon's. Also
+    written ``name``."""
 
 
 class Model(FallbackModel):

@@ -271,6 +271,13 @@ def test_what_nobody_reads_is_kept_as_it_was_written() -> None:
     assert Manifest.from_json(manifest.model_json()) == manifest
 
 
+def test_what_is_told_of_an_agent_is_kept_with_it() -> None:
+    stored = parse_manifest(EVERYTHING, READ).manifest.model_json()
+    manifest = Manifest.from_json(stored)
+    assert (manifest.version, manifest.author) == ("1.2.3", "me")
+    assert manifest.metadata == {"is_subagent": True}
+
+
 def test_very_many_unknown_keys_are_not_all_told_of() -> None:
     keys = "".join(f"key{number} = 1\n" for number in range(50_000))
     warnings = parse_manifest(f'name = "a"\n{keys}', READ).warnings

@@ -59,6 +59,14 @@ async def test_the_agents_fallbacks_come_before_the_daemons() -> None:
     assert [len(u.requests) for u in (a, b, c, d)] == [1, 1, 0, 1]
 
 
+async def test_a_fallback_may_be_another_model_of_its_provider() -> None:
+    a, b = Upstream("a", usual=Fails(ProviderFault.BILLING)), Upstream("b")
+    bench = Bench([a, b])
+    payer = bench.payer('[[fallback_models]]\nprovider = "b"\nmodel = "other"\n')
+    await bench.passing(bench.ask("a", payer))
+    assert [request.model for request in b.requests] == ["other"]
+
+
 async def test_the_row_names_the_model_that_answered() -> None:
     a, b = Upstream("a", usual=Fails(ProviderFault.AUTH)), Upstream("b")
     bench = Bench([a, b, Upstream("c")])
