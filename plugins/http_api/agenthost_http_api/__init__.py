@@ -13,6 +13,7 @@ def register_routes() -> Iterable[RouteGroup]:
         catalogue,
         memory,
         messages,
+        plugins,
         providers,
         sessions,
         socket,
@@ -22,4 +23,4 @@ def register_routes() -> Iterable[RouteGroup]:
 
     yield from (agents.routes, messages.routes, sessions.routes, memory.routes)
     yield from (catalogue.routes, providers.routes, usage.routes)
-    yield from (system.routes, socket.socket_routes())
+    yield from (system.routes, plugins.routes, socket.socket_routes())
