@@ -84,6 +84,7 @@ from .observe import Observer as Observer
 from .observe import Observers as Observers
 from .observe import Subject as Subject
 from .plugins.calls import describe as describe
+from .plugins.discovery import PluginState as PluginState
 from .plugins.discovery import find_plugins as find_plugins
 from .plugins.guards import ALLOW as ALLOW
 from .plugins.guards import AddressCase as AddressCase
@@ -104,6 +105,7 @@ from .plugins.guards import Verdict as Verdict
 from .plugins.hooks import hookimpl as hookimpl
 from .plugins.loader import Plugins as Plugins
 from .plugins.registry import Registry as Registry
+from .plugins.selection import select_plugins as select_plugins
 from .plugins.specs import CommandSpec as CommandSpec
 from .plugins.specs import Effect as Effect
 from .plugins.specs import SchemaSpec as SchemaSpec
