@@ -91,6 +91,16 @@ async def test_one_that_failed_says_why_and_offers_nothing(daemons: Daemons) -> 
     assert (shown["offers"], shown["manifest_tables"]) == ({}, [])
 
 
+async def test_one_that_fails_while_it_runs_offers_no_more(daemons: Daemons) -> None:
+    plugin = module(register_tool=lambda: [TOOL], register_manifest=lambda: [DIGGING])
+    running = await daemons.start(plugins=[plugin])
+    running.daemon.plugins.fail(MINE, "gone")
+    shown = await row(running)
+    assert (shown["offers"], shown["manifest_tables"]) == ({}, [])
+    schema = await running.http.get(f"/api/plugins/{MINE}/schema")
+    assert schema.json()["manifest"] == []
+
+
 async def test_a_schema_marks_secrets_and_shows_no_value(daemons: Daemons) -> None:
     running = await daemons.start(plugins=[module(register_manifest=lambda: [DIGGING])])
     answer = await running.http.get(f"/api/plugins/{MINE}/schema")
