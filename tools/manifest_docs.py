@@ -1,7 +1,8 @@
 """Write docs/manifest.md from the models of an agent's manifest.
 
-``--check`` writes nothing and fails when the page is stale. A key without a
-description, or without a test that shows its effect, stops it.
+A key needs a description in its model, and a test marked with its name:
+``@pytest.mark.manifest("model.temperature")``. ``--check`` writes nothing and fails
+when the page is stale; with or without it, a key without either fails.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import asyncio
 import inspect
 import json
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -28,7 +28,7 @@ from pydantic import BaseModel
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "manifest.md"
-TESTS = Path(__file__).with_name("manifest_tests.toml")
+TESTS = ROOT / "tests"
 KERNEL = "agenthost"
 HEAD = """# The manifest of an agent
 
@@ -57,10 +57,10 @@ They are kept as they are written and change nothing; where they say something e
 than the default, the answer's `warnings` tell. A plugin that comes to read one of them
 finds it.
 
-| Key | Type | Default | What it is for |
+| Key | Takes | Default | What it is for |
 | --- | --- | --- | --- |
 """
-COLUMNS = """| Key | Type | Default | Read by | What it does | Shown by |
+COLUMNS = """| Key | Takes | Default | Read by | What it does | Test of it |
 | --- | --- | --- | --- | --- | --- |"""
 WORDS = {
     "string": "text",
@@ -114,12 +114,12 @@ def page() -> str:
     tables: dict[str, list[Key]] = {}
     for key in all_keys():
         tables.setdefault(key.table, []).append(key)
-    tests = tomllib.loads(TESTS.read_text(encoding="utf-8"))
+    tests = effects(TESTS)
     parts = [HEAD]
     for name, rows in tables.items():
         parts += [_heading(name), COLUMNS, *(_row(key, tests) for key in rows), ""]
-    if leftover := tests.keys() - {key.path for key in all_keys()}:
-        raise LookupError(f"{TESTS.name}: there is no key {min(leftover)}")
+    for path in sorted(tests.keys() - {key.path for key in all_keys()}):
+        raise LookupError(f"{tests[path]}: there is no key {path}")
     return "\n".join([*parts, LATER.rstrip(), *_later(), ""])
 
 
@@ -213,18 +213,31 @@ def _heading(table: str) -> str:
 
 
 def _row(key: Key, tests: Mapping[str, str]) -> str:
-    about = key.about.replace("``", "`")
-    cells = (key.type, key.default, f"`{key.reader}`", about, _test(key.path, tests))
-    return f"| `{key.name}` | {' | '.join(cells)} |"
+    if key.path not in tests:
+        raise LookupError(
+            f"{key.path}: mark a test of its effect with pytest.mark.manifest"
+        )
+    about, test = key.about.replace("``", "`"), f"`{tests[key.path]}`"
+    cells = (f"`{key.path}`", key.type, key.default, f"`{key.reader}`", about, test)
+    return f"| {' | '.join(cells)} |"
 
 
-def _test(path: str, tests: Mapping[str, str]) -> str:
-    if path not in tests:
-        raise LookupError(f"manifest key {path} has no test in {TESTS.name}")
-    file, _, name = tests[path].partition("::")
-    if f"def {name}(" not in (ROOT / file).read_text(encoding="utf-8"):
-        raise LookupError(f"{TESTS.name}: {path}: {file} has no {name}")
-    return f'[test](../{file} "{name}")'
+def effects(tests: Path) -> dict[str, str]:
+    """Find by key the first test that is marked to show its effect."""
+    found: dict[str, str] = {}
+    for path in sorted(tests.rglob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                for key in _marked(node):
+                    found.setdefault(key, f"{path.relative_to(tests)}::{node.name}")
+    return found
+
+
+def _marked(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    for decorator in node.decorator_list:
+        match decorator:
+            case ast.Call(func=ast.Attribute(attr="manifest"), args=arguments):
+                yield from (ast.literal_eval(argument) for argument in arguments)
 
 
 def _later() -> Iterator[str]:

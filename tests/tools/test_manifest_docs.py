@@ -20,7 +20,7 @@ def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
 def test_every_key_has_a_line_in_the_docs(key: manifest_docs.Key) -> None:
     page = manifest_docs.PAGE.read_text(encoding="utf-8")
     table = page.partition(f"[{key.table}]" if key.table else "outside every table")[2]
-    assert f"\n| `{key.name}` | {key.type} | {key.default} |" in table
+    assert f"\n| `{key.path}` | {key.type} | {key.default} |" in table
     assert key.about
 
 
@@ -44,27 +44,40 @@ def test_a_stale_page_fails_the_check_and_is_mended_by_writing(
     assert run(["--check"], monkeypatch) == 1
 
 
-def page_with(old: str, new: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    tests = folder / "tests.toml"
-    text = manifest_docs.TESTS.read_text(encoding="utf-8")
-    tests.write_text(text.replace(old, new), encoding="utf-8")
-    monkeypatch.setattr(manifest_docs, "TESTS", tests)
-    return manifest_docs.page()
+MARKED = """
+@pytest.mark.manifest("name", "version")
+async def test_a():
+    pass
+
+@pytest.mark.manifest("name")
+def test_b():
+    pass
+"""
+
+
+def test_the_first_test_that_is_marked_with_a_key_is_named(tmp_path: Path) -> None:
+    (tmp_path / "test_keys.py").write_text(MARKED, encoding="utf-8")
+    shown = "test_keys.py::test_a"
+    assert manifest_docs.effects(tmp_path) == {"name": shown, "version": shown}
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("gone", "more", "said"),
     [
-        ('"name" =', '"nome" =', "manifest key name has no test"),
-        ("::test_what_is_written_is_granted", "::test_gone", "has no test_gone"),
-        ('"version" =', '"acme.key" = ""\n"version" =', "there is no key acme.key"),
+        ("model.temperature", "", "model.temperature: mark a test of its effect"),
+        ("", "acme.key", "test_x: there is no key acme.key"),
     ],
 )
-def test_a_key_without_a_test_that_is_there_stops_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, said: str
+def test_a_key_without_a_test_and_a_test_without_a_key_stop_it(
+    monkeypatch: pytest.MonkeyPatch, gone: str, more: str, said: str
 ) -> None:
+    tests = manifest_docs.effects(manifest_docs.TESTS) | (
+        {more: "test_x"} if more else {}
+    )
+    tests.pop(gone, None)
+    monkeypatch.setattr(manifest_docs, "effects", lambda _: tests)
     with pytest.raises(LookupError, match=said):
-        page_with(old, new, tmp_path, monkeypatch)
+        manifest_docs.page()
 
 
 def test_a_key_without_a_description_stops_it() -> None:

@@ -21,6 +21,7 @@ async def asked(daemon: RunningDaemon, manifest: str) -> ChatRequest:
     return daemon.model.requests[0]
 
 
+@pytest.mark.manifest("description", "model.system_prompt")
 async def test_its_description_and_its_instructions_are_told_to_the_model(
     daemon: RunningDaemon,
 ) -> None:
@@ -30,11 +31,13 @@ async def test_its_description_and_its_instructions_are_told_to_the_model(
     assert "Be brief." in system
 
 
+@pytest.mark.manifest("model.max_tokens", "model.temperature")
 async def test_how_it_answers_is_passed_to_the_provider(daemon: RunningDaemon) -> None:
     request = await asked(daemon, "[model]\ntemperature = 0.5\nmax_tokens = 77")
     assert (request.temperature, request.max_tokens) == (0.5, 77)
 
 
+@pytest.mark.manifest("model.provider", "model.model")
 async def test_its_model_is_the_one_it_names(daemon: RunningDaemon) -> None:
     agent = await made(
         daemon, '[model]\nprovider = "offline"\nmodel = "offline-assistant"'
@@ -43,6 +46,9 @@ async def test_its_model_is_the_one_it_names(daemon: RunningDaemon) -> None:
     assert daemon.daemon.agents.model_of(known) == ("offline", "offline-assistant")
 
 
+@pytest.mark.manifest(
+    "profile", "tool_allowlist", "tool_blocklist", "capabilities.tools"
+)
 @pytest.mark.parametrize(
     ("manifest", "tools"),
     [
@@ -60,6 +66,12 @@ async def test_its_model_is_shown_the_tools_it_may_call(
     assert [tool.name for tool in shown] == tools
 
 
+@pytest.mark.manifest(
+    "capabilities.network",
+    "capabilities.memory_read",
+    "capabilities.memory_write",
+    "capabilities.agent_message",
+)
 @pytest.mark.parametrize(
     ("right", "patterns", "tool", "arguments"),
     [

@@ -135,6 +135,7 @@ def test_default_leaves_the_model_to_the_daemon(word: str) -> None:
     assert (model.provider, model.model) == (None, None)
 
 
+@pytest.mark.manifest("module")
 @pytest.mark.parametrize(
     ("text", "field", "said"),
     [
@@ -271,6 +272,7 @@ def test_what_nobody_reads_is_kept_as_it_was_written() -> None:
     assert Manifest.from_json(manifest.model_json()) == manifest
 
 
+@pytest.mark.manifest("version", "author", "metadata")
 def test_what_is_told_of_an_agent_is_kept_with_it() -> None:
     stored = parse_manifest(EVERYTHING, READ).manifest.model_json()
     manifest = Manifest.from_json(stored)

@@ -46,6 +46,7 @@ def test_nothing_written_allows_nothing() -> None:
     assert grants("") == dict.fromkeys(actions, ())
 
 
+@pytest.mark.manifest("capabilities.agent_spawn")
 def test_what_is_written_is_granted() -> None:
     manifest = parse_manifest(WIDE, ()).manifest
     rights = granted(manifest, ["web_fetch", "web_search", "file_read"])
