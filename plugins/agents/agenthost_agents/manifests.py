@@ -45,9 +45,12 @@ def parse_manifest(text: str, tables: Tables) -> ParsedManifest:
     if len(text) > LARGEST or len(text.encode(errors="replace")) > LARGEST:
         raise TooLarge("manifest_toml: larger than 1 MiB; make it smaller")
     try:
+        text.encode()
         document = parse_toml(text.replace("\r\n", "\n"))
     except TomlSyntax as error:
         raise InvalidInput("manifest_toml", str(error)) from error
+    except UnicodeEncodeError:
+        raise InvalidInput("manifest_toml", "holds half a character") from None
     try:
         # What runs now is what a restart reads: JSON has no dates, for one.
         manifest = Manifest.from_json(Manifest.model_validate(document).model_json())

@@ -142,6 +142,8 @@ def test_default_leaves_the_model_to_the_daemon(word: str) -> None:
         ("name =", "manifest_toml", "line 1, column 7"),
         ('\n[capabilities\nx = "', "manifest_toml", "line 2, column"),
         ('name = "a', "manifest_toml", "line 1"),
+        ('name = "a"\nmore = "\ud800"', "manifest_toml", "half a character"),
+        ('name = "a"\ntags = ["\ud800"]', "manifest_toml", "half a character"),
         ("", "name", "is missing"),
         ('nmae = "a"', "name", "is missing"),
         ("name = 3", "name", "it is a whole number"),
@@ -278,6 +280,15 @@ def test_what_is_told_of_an_agent_is_kept_with_it() -> None:
     manifest = Manifest.from_json(stored)
     assert (manifest.version, manifest.author) == ("1.2.3", "me")
     assert manifest.metadata == {"is_subagent": True}
+
+
+def test_a_key_may_be_named_as_what_a_manifest_is_made_of() -> None:
+    odd = ("tables", "own_tables", "model_extra", "model_config", "__class__", "")
+    text = "".join(f'"{name}" = {{ a = 1 }}\n' for name in odd)
+    manifest = parse_manifest(f'name = "a"\n{text}', READ).manifest
+    assert manifest.model_extra == {name: {"a": 1} for name in odd}
+    assert SPENDING.of(manifest).max_cost_per_day_usd == 0
+    assert Manifest.from_json(manifest.model_json()) == manifest
 
 
 def test_very_many_unknown_keys_are_not_all_told_of() -> None:
