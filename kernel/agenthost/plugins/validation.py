@@ -13,6 +13,7 @@ from agenthost_toml.suggest import did_you_mean
 
 from ..errors import PluginError
 from ..host import Authenticator
+from ..manifest_table import ManifestTable
 from ..observe import Observer
 from ..ports.backend import Backend
 from ..providers import DialectSpec, ProviderSpec
@@ -62,6 +63,7 @@ OFFERS: Mapping[str, Offers] = {
     "security_system": Offers(SecuritySystem, _by("securitysystem"), "first", one=True),
     "register_backend": Offers(Backend, lambda o: [f"backend {o.port} {o.name}"]),
     "register_schema": Offers(SchemaSpec, _by("schema"), one=True, or_more=True),
+    "register_manifest": Offers(ManifestTable, lambda o: o.names),
     "register_dialect": Offers(DialectSpec, _by("dialect")),
     "register_provider": Offers(ProviderSpec, lambda o: [f"provider {o.facts.slug}"]),
     "register_tool": Offers(ToolSpec, lambda o: [f"tool {name}" for name in o.names]),
