@@ -106,6 +106,7 @@ from .observe import Observers as Observers
 from .observe import Subject as Subject
 from .plugins.calls import describe as describe
 from .plugins.calls import within as within
+from .plugins.discovery import PluginState as PluginState
 from .plugins.discovery import find_plugins as find_plugins
 from .plugins.guards import ALLOW as ALLOW
 from .plugins.guards import AddressCase as AddressCase
