@@ -1,4 +1,4 @@
-"""Write docs/hooks.md from the docstrings of the hooks, their table and what goes away.
+"""Write docs/hooks.md: the hooks, their table, and what is going to be removed.
 
 ``--check`` writes nothing and fails when the page is stale.
 """
@@ -24,8 +24,8 @@ What a plugin may offer. A hook is a function of the plugin's module, marked wit
 `tools/hook_docs.py` from the docstrings in `kernel/agenthost/plugins/hooks.py`.
 
 Plugins are asked one by one, first-party ones first, then by their keys; `tryfirst`,
-`trylast` and wrappers are refused. A plugin may name the version of the hooks that it is
-made for; where another one is in force it fails, and says what to install:
+`trylast` and wrappers are refused. A plugin may name the version of the hooks that it
+is made for; where another one is in force it fails, and says what to install:
 
 ```python
 agenthost_api = "{version}"
