@@ -92,6 +92,7 @@ from .events import ToolEvent as ToolEvent
 from .events import TurnEnded as TurnEnded
 from .events import TurnStarted as TurnStarted
 from .events import as_json as as_json
+from .host import Authenticator as Authenticator
 from .host import Host as Host
 from .host import Installed as Installed
 from .host import Offered as Offered
@@ -134,6 +135,7 @@ from .plugins.specs import SchemaSpec as SchemaSpec
 from .plugins.specs import ServiceSpec as ServiceSpec
 from .plugins.specs import ToolResult as ToolResult
 from .plugins.specs import ToolSpec as ToolSpec
+from .ports.access import Credentials as Credentials
 from .ports.agents import Agents as Agents
 from .ports.backend import Backend as Backend
 from .ports.backend import Backends as Backends
@@ -184,6 +186,8 @@ from .ports.records import Memory as Memory
 from .ports.records import ModelTotal as ModelTotal
 from .ports.records import Outcome as Outcome
 from .ports.records import PeriodTotal as PeriodTotal
+from .ports.records import Person as Person
+from .ports.records import Persons as Persons
 from .ports.records import Records as Records
 from .ports.records import Session as Session
 from .ports.records import SessionItem as SessionItem

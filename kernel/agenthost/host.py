@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from .context import Context
+from .context import Context, Principal
 
 if TYPE_CHECKING:
     from agenthost_chat.chat import Message
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .plugins.charges import Charges
     from .plugins.discovery import PluginState, SystemState
     from .plugins.guards import Guards
+    from .ports.access import Access, Credentials
     from .ports.agents import Agents
     from .ports.compaction import Compaction
     from .ports.egress import Egress
@@ -29,9 +30,8 @@ if TYPE_CHECKING:
     from .ports.files import Files
     from .ports.jobs import Jobs
     from .ports.models import Models
-    from .ports.records import Journal, Ledger, Memory, Sessions
+    from .ports.records import Journal, Ledger, Memory, Persons, Sessions
     from .ports.store import Store
-    from .ports.tickets import Tickets
     from .ports.vault import Vault
     from .ports.workers import Workers
     from .turns.turn import Turn, TurnOptions, Watcher
@@ -155,6 +155,25 @@ class Turns(Protocol):
         """
 
 
+class Authenticator:
+    """Tells who asks: a plugin offers one of a class of its own.
+
+    ``name`` is for the log.
+    """
+
+    name: str
+
+    async def authenticate(self, host: Host, shown: Credentials) -> Principal | None:
+        """Tell whose credentials these are, None when they are not of its kind.
+
+        What takes longer than 5 s, or raises anything but Unauthenticated, refuses the
+        request as unavailable.
+
+        Raises:
+            Unauthenticated: They are of its kind and no good.
+        """
+
+
 class Offered(Protocol):
     """What the healthy plugins offer."""
 
@@ -216,6 +235,7 @@ class Host(Protocol):
     journal: Journal
     usage: Ledger
     kv: Memory
+    persons: Persons
     models: Models
     compaction: Compaction
     jobs: Jobs
@@ -234,8 +254,8 @@ class Host(Protocol):
         """The turn engine."""
 
     @property
-    def tickets(self) -> Tickets:
-        """What stands for the key in a browser's WebSocket."""
+    def access(self) -> Access:
+        """Whoever was let in: tickets, allowances, and who is here no more."""
 
     @property
     def panics(self) -> int:

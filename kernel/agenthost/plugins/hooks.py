@@ -18,6 +18,7 @@ from .specs import Card, ChatCommand, CommandSpec, SchemaSpec, ServiceSpec, Tool
 if TYPE_CHECKING:
     from quart import Quart
 
+    from ..host import Authenticator
     from ..observe import Observer
     from ..ports.backend import Backend
     from ..providers import DialectSpec, ProviderSpec
@@ -257,11 +258,48 @@ class Hooks(Protocol):
         """
 
     @hookspec
+    def register_authenticator(self) -> Iterable[Authenticator]:
+        """Offer ways to tell who asks.
+
+        Called once at boot, off the event loop. The front looks for the configured
+        key first, then asks the authenticators of all plugins in order until one
+        answers with a principal; when none does, the request is refused as one
+        without a key is. An authenticator is asked at every request that shows a key
+        other than the configured one, with a time limit; while this plugin has
+        failed, its authenticators are not asked. An exception here marks this plugin
+        failed; everything else goes on.
+
+        Returns:
+            The authenticators.
+
+        Example:
+            ::
+
+                GUEST = Principal("badge", "guest", Grants({"route": ("*:read",)}))
+
+                class Badges(Authenticator):
+                    name = "badges"
+
+                    async def authenticate(
+                        self, host: Host, shown: Credentials
+                    ) -> Principal | None:
+                        token = shown.token.reveal().encode()
+                        return GUEST if hmac.compare_digest(token, BADGE) else None
+
+                @hookimpl
+                def register_authenticator() -> Iterable[Authenticator]:
+                    yield Badges()
+        """
+
+    @hookspec
     def register_command(self) -> Iterable[CommandSpec]:
         """Offer commands of ``agenthost``.
 
         Called by the command line, never by the daemon. An exception is reported and
-        the other commands stay usable.
+        the other commands stay usable. What ``click.pass_obj`` gives to a command,
+        called without arguments, asks the running daemon: ``get(path)``, ``post(path,
+        body)`` and ``delete(path)`` give the answer's JSON, and what is refused ends
+        the command with its reason.
 
         Returns:
             The click commands or groups.

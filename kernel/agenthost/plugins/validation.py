@@ -12,6 +12,7 @@ import pluggy
 from agenthost_toml.suggest import did_you_mean
 
 from ..errors import PluginError
+from ..host import Authenticator
 from ..observe import Observer
 from ..ports.backend import Backend
 from ..providers import DialectSpec, ProviderSpec
@@ -66,6 +67,7 @@ OFFERS: Mapping[str, Offers] = {
     "register_tool": Offers(ToolSpec, lambda o: [f"tool {name}" for name in o.names]),
     "register_service": Offers(ServiceSpec, _by("service")),
     "register_observer": Offers(Observer),
+    "register_authenticator": Offers(Authenticator),
     "register_routes": Offers(Mountable, _served, "last"),
     "register_command": Offers(CommandSpec, asked="command line"),
     "register_chat_command": Offers(ChatCommand, _by("chat command")),

@@ -19,6 +19,7 @@ from agenthost import (
     PluginError,
     RouteGroup,
     ToolContext,
+    authorize,
     did_you_mean,
     within,
 )
@@ -49,6 +50,8 @@ async def _model(call: ToolContext, agent: Agent, name: str) -> str:
     if not name:
         provider, model = call.host.agents.model_of(agent)
         return f"The model is {model} at {provider}. Change it with /model <name>."
+    # Who may speak to an agent may not for that change it.
+    authorize(call.principal, "route", "agents:write")
     choice = await call.host.agents.set_model(call.principal, agent, None, name)
     provider, model = choice.target.names
     return "\n".join([f"The model is now {model} at {provider}.", *choice.notices])

@@ -145,11 +145,13 @@ class Chat:
 
         Raises:
             InvalidInput: Too many messages of this socket wait already.
+            RateLimited: The key's own allowance is used up.
         """
         if len(self._following) >= TURNS_PER_SOCKET:
             raise InvalidInput("message", "too many messages wait; wait for an answer")
         case = RequestCase("MESSAGE", "/ws", self._socket.call.client, COST)
         self._host.guards.check(Guard.REQUEST, case)
+        self._host.access.charge(self._socket.call.principal, COST)
 
     def _follow(self, watcher: Watcher, message_id: str) -> None:
         self._following.add(watcher.turn.id)

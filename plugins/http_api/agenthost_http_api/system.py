@@ -154,10 +154,10 @@ async def list_tools(call: Call) -> Answer:
 @routes.post("/api/ws-ticket", scope="agents:message", answer=Ticket)
 async def ws_ticket(call: Call) -> Answer:
     """Exchange the key for a short-lived ticket that opens one WebSocket."""
-    tickets = call.host.tickets
+    access = call.host.access
     return {
-        "ticket": tickets.issue(call.principal),
-        "expires_in": int(tickets.lifetime),
+        "ticket": access.ticket(call.principal),
+        "expires_in": int(access.ticket_seconds),
     }
 
 
