@@ -81,7 +81,7 @@ class Authenticators:
 
     def take(self) -> None:
         """Ask those on offer from now on: the front is made before the registry is."""
-        self._all = tuple(self._host.registry.authenticators)
+        self._all = tuple(self._host.registry.offered(Authenticator))
 
     def __bool__(self) -> bool:
         return bool(self._all)

@@ -227,7 +227,7 @@ def keyring_of(host: Host) -> Keyring:
     Raises:
         Unavailable: Its plugin has failed.
     """
-    for _, authenticator in host.registry.authenticators:
+    for _, authenticator in host.registry.offered(Authenticator):
         if isinstance(authenticator, Keyring):
             return authenticator
     raise Unavailable("named keys are not served: the plugin keys has failed")

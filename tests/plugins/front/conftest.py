@@ -50,6 +50,10 @@ class FakeRegistry:
 
     authenticators: list[tuple[str, Authenticator]] = field(default_factory=list)
 
+    def offered(self, kind: object) -> list[tuple[str, Authenticator]]:
+        assert kind is Authenticator
+        return self.authenticators
+
 
 @dataclass
 class FakeDaemon:
