@@ -34,7 +34,6 @@ from .clock import Clock as Clock
 from .clock import SystemClock as SystemClock
 from .clock import timestamp as timestamp
 from .config import load_config as load_config
-from .config_model import ProviderSection as ProviderSection
 from .context import OPERATOR as OPERATOR
 from .context import AgentView as AgentView
 from .context import Context as Context
@@ -105,6 +104,7 @@ from .plugins.hooks import hookimpl as hookimpl
 from .plugins.loader import Plugins as Plugins
 from .plugins.registry import Registry as Registry
 from .plugins.specs import CommandSpec as CommandSpec
+from .plugins.specs import ConfigSection as ConfigSection
 from .plugins.specs import Effect as Effect
 from .plugins.specs import SchemaSpec as SchemaSpec
 from .plugins.specs import ServiceSpec as ServiceSpec
@@ -123,6 +123,7 @@ from .ports.backends import FrontBackend as FrontBackend
 from .ports.backends import JobsBackend as JobsBackend
 from .ports.backends import ModelsBackend as ModelsBackend
 from .ports.backends import RecordsBackend as RecordsBackend
+from .ports.backends import SettingsBackend as SettingsBackend
 from .ports.backends import StoreBackend as StoreBackend
 from .ports.backends import ToolsBackend as ToolsBackend
 from .ports.backends import VaultBackend as VaultBackend
@@ -172,6 +173,7 @@ from .ports.records import TurnRecord as TurnRecord
 from .ports.records import TurnResult as TurnResult
 from .ports.records import TurnState as TurnState
 from .ports.records import namespace_of as namespace_of
+from .ports.settings import Settings as Settings
 from .ports.store import Row as Row
 from .ports.store import SlowWrite as SlowWrite
 from .ports.store import Store as Store

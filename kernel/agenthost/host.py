@@ -14,6 +14,7 @@ from .context import Context
 
 if TYPE_CHECKING:
     from agenthost_chat.chat import JsonObject, Message, ToolDefinition
+    from pydantic import BaseModel
 
     from .agent import Agent
     from .clock import Clock
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .ports.jobs import Jobs
     from .ports.models import Models
     from .ports.records import Journal, Ledger, Memory, Sessions
+    from .ports.settings import Settings
     from .ports.store import Store
     from .ports.tickets import Tickets
     from .ports.vault import Vault
@@ -187,6 +189,10 @@ class Offered(Protocol):
         """The model providers, as plugins offer them."""
 
     @property
+    def sections(self) -> Mapping[str, tuple[str, type[BaseModel]]]:
+        """The plugins' sections of the configuration by name: plugin key and model."""
+
+    @property
     def dialects(self) -> Mapping[str, DialectSpec]:
         """The wire dialects."""
 
@@ -224,8 +230,8 @@ class Host(Protocol):
 
     ``warnings`` are told to the operator; ``address`` is where it listens, empty until
     it does. Backends that are opened with a host may use what was opened before them:
-    configuration, plugins and guards; then store, vault, egress, workers, files,
-    events, records and agents, models, compaction, turns, jobs in this order.
+    configuration, settings, plugins and guards; then store, vault, egress, workers,
+    files, events, records and agents, models, compaction, turns, jobs in this order.
     """
 
     version: str
@@ -233,6 +239,7 @@ class Host(Protocol):
     environ: Mapping[str, str]
     clock: Clock
     config: Config
+    settings: Settings
     warnings: list[str]
     address: str
     guards: Guards

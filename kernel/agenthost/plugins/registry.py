@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from agenthost_chat.chat import JsonObject, ToolDefinition
 from agenthost_chat.schema import tool_schema
+from pydantic import BaseModel
 
 from ..context import Grants
 from ..errors import NotFound, PluginError
@@ -22,7 +23,7 @@ from .discovery import Status, SystemState
 from .guards import SecuritySystem, stand_in
 from .loader import Plugins
 from .security import SecuritySystems
-from .specs import SchemaSpec, ServiceSpec, ToolSpec
+from .specs import ConfigSection, SchemaSpec, ServiceSpec, ToolSpec
 from .validation import OFFERS
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -31,6 +32,7 @@ APART = {"security_system", "register_routes", "register_command"}
 """Hooks that are not asked alike: first, last, and by the command line alone."""
 Offered = dict[str, list[tuple[str, Any]]]
 """What plugins offer, by hook, each after its plugin's key."""
+Sections = Sequence[tuple[str, ConfigSection]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Registry:
     """Everything on offer; what a failed plugin offered is not in it.
 
     ``schemas``, ``services``, ``routes`` and ``observers`` are paired with their
-    plugin's key.
+    plugin's key; ``sections`` are the models of the configuration with it, by name.
     """
 
     security: SecuritySystems
@@ -69,6 +71,7 @@ class Registry:
     services: tuple[tuple[str, ServiceSpec], ...]
     routes: tuple[tuple[str, Mountable], ...]
     observers: tuple[tuple[str, Observer], ...]
+    sections: Mapping[str, tuple[str, type[BaseModel]]]
     _by_any_name: Mapping[str, Tool] = field(repr=False)
 
     def tool(self, name: str) -> Tool:
@@ -101,7 +104,7 @@ class Registry:
 
 async def compile_registry(
     plugins: Plugins,
-    open_front: Callable[[Backends], Front],
+    open_front: Callable[[Backends, Sections], Awaitable[Front]],
     chosen: Mapping[str, str],
 ) -> Registry:
     """Ask every plugin for everything and compile the answers.
@@ -111,8 +114,9 @@ async def compile_registry(
 
     Args:
         plugins: The loaded plugins.
-        open_front: Called once the backends are known. The front's ``app`` is asked
-            for only when some plugin's ``register_routes`` takes it.
+        open_front: Called once backends and sections of the configuration are known.
+            The front's ``app`` is asked for only when some plugin's
+            ``register_routes`` takes it.
         chosen: The backends that the configuration names, by port.
 
     Raises:
@@ -127,7 +131,9 @@ async def compile_registry(
     specs = offered["register_tool"]
     making = [(key, partial(_tool, key, spec)) for key, spec in specs]
     made = await plugins.run_each("tool schema", making)
-    front = open_front(_backends(_settled(plugins, offered), chosen))
+    standing = _settled(plugins, offered)
+    sections = standing["register_config"]
+    front = await open_front(_backends(standing, chosen), sections)
     routing = plugins.implementations("register_routes")
     wanted = any("app" in implementation.takes for _, implementation in routing)
     app = front.app if wanted else None
@@ -209,5 +215,6 @@ def _compiled(
         services=tuple(standing["register_service"]),
         routes=tuple(standing["register_routes"]),
         observers=tuple(standing["register_observer"]),
+        sections={o.name: (key, o.model) for key, o in standing["register_config"]},
         _by_any_name={name: tool for tool in tools for name in tool.spec.names},
     )

@@ -20,7 +20,7 @@ from ..routes import Mountable, RouteGroup
 from .discovery import Entry
 from .guards import SecuritySystem
 from .hooks import PROJECT, Hooks
-from .specs import CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
+from .specs import CommandSpec, ConfigSection, SchemaSpec, ServiceSpec, ToolSpec
 
 MOST_ITEMS = 10_000
 
@@ -54,6 +54,7 @@ OFFERS: Mapping[str, Offers] = {
     "security_system": Offers(
         SecuritySystem, lambda o: [f"securitysystem {o.name}"], one=True
     ),
+    "register_config": Offers(ConfigSection, lambda o: [f"section {o.name}"]),
     "register_backend": Offers(Backend, lambda o: [f"backend {o.port} {o.name}"]),
     "register_schema": Offers(
         SchemaSpec, lambda o: [f"schema {o.name}"], one=True, or_more=True

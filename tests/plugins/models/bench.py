@@ -15,6 +15,7 @@ from agenthost.config_model import Config
 from agenthost.manifest import parse_manifest
 from agenthost.testing import ManualClock, installed_exchange
 from agenthost_models.models import RoutedModels
+from agenthost_models.settings import Budget, FallbackProviders, Providers
 
 from .upstream import ASKED, Upstream
 
@@ -67,11 +68,20 @@ class Bench:
         for name, value in (vault or {}).items():
             self.vault[name] = Secret(value)
         self.environ: dict[str, str] = {}
-        self.config = Config.model_validate({"data_dir": Path("."), **(config or {})})
+        written = dict(config or {})
+        self.settings = {
+            Budget: Budget.model_validate(written.pop("budget", {})),
+            Providers: Providers.model_validate(written.pop("providers", {})),
+            FallbackProviders: FallbackProviders.model_validate(
+                written.pop("fallback_providers", ())
+            ),
+        }
+        self.config = Config.model_validate({"data_dir": Path("."), **written})
         specs = [spec for u in upstreams for spec in u.plugin.register_provider()]
         self.daemon = SimpleNamespace(
             clock=self.clock,
             config=self.config,
+            settings=self.settings.__getitem__,
             vault=self.vault,
             environ=self.environ,
             egress=SimpleNamespace(

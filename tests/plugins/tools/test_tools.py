@@ -19,8 +19,8 @@ from agenthost import (
     ToolContext,
     UpstreamUnreachable,
 )
-from agenthost.config_model import WebFetch as WebFetchSection
 from agenthost_tools import agents, files, kv, system_time, web_fetch
+from agenthost_tools.web_fetch import WebFetchSection
 
 from ..egress.wire import Wire, always, answer, then_hang
 from .conftest import AGENT_ID, OTHER_ID, FakeDaemon, limited

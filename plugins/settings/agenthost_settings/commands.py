@@ -1,0 +1,8 @@
+"""tmp"""
+
+import click
+
+
+@click.group()
+def config() -> None:
+    """X"""
