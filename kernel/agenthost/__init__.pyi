@@ -34,6 +34,7 @@ from .clock import Clock as Clock
 from .clock import SystemClock as SystemClock
 from .clock import timestamp as timestamp
 from .config import load_config as load_config
+from .config_model import Config as Config
 from .context import OPERATOR as OPERATOR
 from .context import AgentView as AgentView
 from .context import Context as Context

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast, get_args
 
@@ -26,12 +26,17 @@ class CheckedSettings:
     Attributes:
         said: What file and environment say, and where.
         claims: The sections, each with its plugin's key and its model.
-        idle: The sections that nobody reads.
+        idle: The sections that nobody reads, and why not.
         warnings: What was not understood, or has no effect.
     """
 
     def __init__(
-        self, said: Said, claims: Claims, idle: Collection[str], *, told: Sequence[str]
+        self,
+        said: Said,
+        claims: Claims,
+        idle: Mapping[str, str],
+        *,
+        told: Sequence[str],
     ) -> None:
         self.said = said
         self.claims = claims
@@ -115,13 +120,22 @@ def _exposed(said: Said, shape: Shape) -> Iterator[str]:
     """Warn of secrets in a file that others can read."""
     if not said.source.shared:
         return
-    places = [path for path in _secret(shape) if said.said(path)]
+    places = [path for path in _secret(shape) if _text_in(said.said(path))]
     named = [dotted(path) for path in places if said.source.where(path)]
     if named:
         yield (
             f"{said.source.name}: other users of this machine can read it, and "
             f"{' and '.join(named)} may hold a secret; chmod 600 it"
         )
+
+
+def _text_in(value: Any) -> bool:
+    """Tell whether there is text in a value: numbers are no secrets."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        return any(map(_text_in, value))
+    return isinstance(value, str)
 
 
 def _secret(shape: Shape, at: KeyPath = ()) -> Iterator[KeyPath]:
