@@ -248,6 +248,7 @@ def test_a_stall_is_named_once_and_told_with_its_length(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.setting("process.stall_limit_secs")
 @pytest.mark.faults
 def test_three_forced_ends_in_a_plugin_leave_it_out(tmp_path: Path) -> None:
     wild = Wild(tmp_path, SPIN, AGENTHOST_PROCESS__STALL_LIMIT_SECS="2")

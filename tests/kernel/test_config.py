@@ -176,6 +176,7 @@ def test_loopback_needs_no_key(tmp_path: Path, address: str) -> None:
     assert load(tmp_path, f'listen_addr = "{address}"').config.listens_on_loopback
 
 
+@pytest.mark.setting("allow_unauthenticated_network")
 @pytest.mark.parametrize(
     "more", ['api_key = "k"', "allow_unauthenticated_network = true"]
 )

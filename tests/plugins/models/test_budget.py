@@ -40,6 +40,12 @@ async def test_a_limit_is_read_once() -> None:
     assert bench.ledger.reads == 1
 
 
+@pytest.mark.setting(
+    "budget.max_hourly_usd",
+    "budget.max_daily_usd",
+    "budget.max_monthly_usd",
+    "budget.default_max_llm_tokens_per_hour",
+)
 @pytest.mark.parametrize(
     ("config", "manifest", "name"),
     [

@@ -259,7 +259,8 @@ async def test_a_wrong_variable_of_a_section_is_named(tmp_path: Path) -> None:
 async def test_an_unknown_variable_is_a_warning(
     tmp_path: Path, variable: str, hint: str
 ) -> None:
-    (warning,) = (await read(tmp_path, "", acme(), **{variable: "x"})).warnings
+    environ = {variable: "x"}
+    (warning,) = (await read(tmp_path, "", acme(), mode=0o600, **environ)).warnings
     assert warning.startswith(variable)
     assert hint in warning
 
