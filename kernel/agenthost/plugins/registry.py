@@ -131,6 +131,9 @@ async def compile_registry(
     specs = offered["register_tool"]
     making = [(key, partial(_tool, key, spec)) for key, spec in specs]
     made = await plugins.run_each("tool schema", making)
+    known = {spec.name: spec for _, spec in offered["register_dialect"]}
+    naming = [(key, partial(s.made, known)) for key, s in offered["register_provider"]]
+    offered["register_provider"] = await plugins.run_each("dialect", naming)
     standing = _settled(plugins, offered)
     sections = standing["register_config"]
     front = await open_front(_backends(standing, chosen), sections)

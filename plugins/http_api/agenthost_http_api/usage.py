@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from agenthost import Answer, Call, RouteGroup, timestamp
 
-from .shapes import UsageByModel, UsagePeriod, UsageReport, UsageSummary
+from .system_shapes import UsageByModel, UsagePeriod, UsageReport, UsageSummary
 
 routes = RouteGroup("usage")
 

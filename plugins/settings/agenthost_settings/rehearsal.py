@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -95,9 +96,10 @@ async def _backends(plugins: Plugins, config: Config) -> Backends:
 
 
 async def _registry(plugins: Plugins) -> SimpleNamespace:
+    offered: Any = await plugins.collect("register_dialect")
+    dialects = {spec.name: spec for _, spec in offered}
     providers: Any = await plugins.collect("register_provider")
-    dialects: Any = await plugins.collect("register_dialect")
-    return SimpleNamespace(
-        providers={spec.facts.slug: spec for _, spec in providers},
-        dialects={spec.name: spec for _, spec in dialects},
-    )
+    naming = [(key, partial(spec.made, dialects)) for key, spec in providers]
+    made: Any = await plugins.run_each("dialect", naming)
+    by_slug = {spec.facts.slug: spec for _, spec in made}
+    return SimpleNamespace(providers=by_slug, dialects=dialects)
