@@ -11,11 +11,14 @@ import pytest
 from agenthost import (
     ConfigError,
     ConfigSection,
+    Daemon,
     PluginError,
     Secret,
     SecuritySystem,
 )
+from agenthost.plugins.discovery import installed_entries
 from agenthost.testing import Daemons
+from agenthost.testing.daemons import provided
 from agenthost_front.settings import Server
 from agenthost_models.settings import Budget, FallbackProviders, Providers
 from agenthost_tools.web_fetch import WebFetchSection
@@ -414,6 +417,29 @@ async def test_a_wrong_value_of_a_third_party_stops_the_start(
 ) -> None:
     with pytest.raises(ConfigError, match=r"config\.toml line 2: acme\.seconds: "):
         await daemons.start(plugins=[acme()], config="[acme]\nseconds = 'x'\n")
+
+
+async def test_a_daemon_without_the_plugin_comes_up_whatever_its_section_says(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.toml").write_text("[acme]\nseconds = 'x'\n", encoding="utf-8")
+    daemon = Daemon(
+        home,
+        environ={
+            "AGENTHOST_LISTEN_ADDR": "127.0.0.1:0",
+            "AGENTHOST_PLUGINS__ENABLE": "acme",
+        },
+        entry_points=[*installed_entries(), *provided([acme()])],
+        left_out={"plugin:acme": "it ended the daemon three times"},
+    )
+    await daemon.start()
+    try:
+        (told,) = [each for each in daemon.warnings if "[acme]" in each]
+    finally:
+        await daemon.stop()
+    assert "plugin:acme is not running: it has failed, or was left out" in told
 
 
 async def test_guards_stay_closed_when_a_claim_fails_their_plugin(

@@ -9,8 +9,12 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from agenthost.plugins.discovery import installed_entries
+from agenthost.testing.daemons import provided
 from agenthost_settings.commands import config
 from click.testing import CliRunner, Result
+
+from .test_checking import acme
 
 TEXT = """# my daemon
 log_level = "debug"   # while I look
@@ -21,6 +25,15 @@ max_chars = 77
 allowed_hosts = [
   "wiki.example",  # ours
 ]
+"""
+
+
+ACME = """[plugins]
+enable = ["acme"]
+[acme]  # theirs
+token = "canary"
+old_token = "canary"
+rooms = ["hall"]
 """
 
 
@@ -99,6 +112,47 @@ def test_secrets_are_masked_wherever_they_stand(
     assert all(outputs)
     assert "canary" not in "".join(outputs)
     assert shown(home)["channels.telegram.token"][0] == "***"
+
+
+@pytest.fixture
+def acme_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home where a plugin of somebody else is installed and enabled."""
+    entries = [*installed_entries(), *provided([acme()])]
+    monkeypatch.setattr("agenthost.plugins.loader.installed_entries", lambda: entries)
+    write(home, ACME)
+    return home
+
+
+def test_secrets_of_a_third_party_are_masked(acme_home: Path) -> None:
+    rows = shown(acme_home, "acme")
+    assert rows["acme.token"] == ("***", "config.toml line 4")
+    assert rows["acme.rooms"] == (["hall"], "config.toml line 6")
+    assert rows["acme.seconds"] == (1.5, "default")
+    told = [
+        run(acme_home, *arguments).output
+        for arguments in (
+            ("show",),
+            ("show", "--json"),
+            ("get", "acme.token"),
+            ("get", "acme"),
+            ("check",),
+            ("set", "acme.token", "canary"),
+            ("set", "acme.old_token", "canary\n2"),
+        )
+    ]
+    assert "canary" not in "".join(told)
+
+
+def test_a_section_of_a_third_party_is_set_and_checked_like_our_own(
+    acme_home: Path,
+) -> None:
+    assert run(acme_home, "set", "acme.rooms", "hall, cellar").exit_code == 0
+    assert '"cellar"' in text_of(acme_home)
+    assert "# theirs" in text_of(acme_home)
+    refused = run(acme_home, "set", "acme.seconds", "soon")
+    assert refused.exit_code == 1
+    assert "acme.seconds: must be" in refused.output
+    assert "did you mean 'rooms'?" in run(acme_home, "get", "acme.roms").output
 
 
 def test_get_prints_the_value_alone(home: Path) -> None:
