@@ -126,6 +126,11 @@ def test_the_key_is_trimmed_and_never_shown(tmp_path: Path) -> None:
     assert "canary" not in str(config)
 
 
+def test_what_is_said_does_not_show_itself(tmp_path: Path) -> None:
+    text = "[acme]\ntoken = 'canary'"
+    assert "canary" not in repr(load(tmp_path, text, AGENTHOST_ACME__KEY="canary"))
+
+
 def test_the_storage_url_is_not_shown(tmp_path: Path) -> None:
     config = load(tmp_path, '[storage]\nurl = "postgresql://u:canary@h/d"').config
     assert config.storage.url is not None

@@ -32,7 +32,7 @@ class Keys:
     reserved: frozenset[str] = frozenset()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class EnvLayer:
     """What the environment says, as a table, and which variable said what."""
 

@@ -16,9 +16,9 @@ from .source import SettingsError, Source
 M = TypeVar("M", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Settings:
-    """What file and environment say, not yet checked.
+    """What file and environment say, not yet checked; it may hold secrets.
 
     Attributes:
         keys: What could be said.

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
@@ -41,9 +41,11 @@ def show(home: Path, key: str, *, as_json: bool) -> None:
     """
     from .rows import below, rows_of
 
-    rows = list(rows_of(_rehearsed(home)))
-    if key:
-        rows = below(rows, key)
+    found = _rehearsed(home)
+    rows = list(rows_of(found))
+    rows = below(rows, key) if key else rows
+    if not rows:
+        _path(found, key)
     if as_json:
         click.echo(json.dumps([asdict(row) for row in rows], indent=2))
         return
@@ -68,7 +70,7 @@ def get(home: Path, key: str) -> None:
         click.echo(row.line)
 
 
-@config.command("set")
+@config.command("set", context_settings={"ignore_unknown_options": True})
 @click.argument("key")
 @click.argument("value")
 @click.pass_obj
@@ -99,7 +101,8 @@ def _set(home: Path, key: str, value: str) -> None:
 
     found = _best_known(home)
     path, said = _path(found, key), found.settings.said
-    text = _ours(change, home, path, value_of(said.keys.shape, path, value), said.keys)
+    given = _writable(value_of(said.keys.shape, path, value))
+    text = _ours(change, home, path, given, said.keys)
     variable = said.layer.variable(path)
     # What the file says must be right also when the variable is gone.
     environ = {name: each for name, each in os.environ.items() if name != variable}
@@ -121,6 +124,17 @@ def check_all(home: Path) -> None:
     for warning in _rehearsed(home).warnings:
         click.echo(f"warning: {warning}")
     click.echo("the configuration is good")
+
+
+def _writable(value: Any) -> Any:
+    """Refuse what TOML, or any reader of it, has no way to say."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        value = None
+    if value is None:
+        raise click.ClickException("VALUE is nothing that can be written; quote it")
+    return value
 
 
 def _best_known(home: Path) -> Rehearsal:

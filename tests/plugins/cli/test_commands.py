@@ -404,6 +404,24 @@ def test_register_command_brings_commands_of_plugins(
     assert "No such command 'gret'" in capsys.readouterr().err
 
 
+def test_commands_of_plugins_find_the_home(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    (folder / "config.toml").write_text("[turns]\nmax_iterations = 7\n")
+    assert run(monkeypatch, "config", "get", "turns.max_iterations") == 0
+    assert capsys.readouterr().out == "7\n"
+
+
+def test_commands_of_plugins_are_there_though_the_configuration_is_wrong(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    (folder / "config.toml").write_text("log_level = 'loud'\n")
+    assert run(monkeypatch, "config", "check") == 1
+    assert "config.toml line 1: log_level" in capsys.readouterr().err
+    assert run(monkeypatch, "config", "set", "log_level", "info") == 0
+    assert run(monkeypatch, "config", "check") == 0
+
+
 def test_help_imports_neither_the_kernel_nor_what_is_heavy() -> None:
     script = (
         "import sys; sys.argv = ['agenthost', '--help']; import agenthost_cli\n"

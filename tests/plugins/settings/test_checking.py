@@ -202,6 +202,14 @@ async def test_a_section_of_an_installed_plugin_that_is_not_enabled_says_so(
     assert "line 3: [acme] has no effect: plugin:acme is off" in warning
 
 
+async def test_a_plugin_that_is_off_does_not_stand_in_the_way_of_our_sections(
+    tmp_path: Path,
+) -> None:
+    text = "[plugins]\ndisable = ['web', 'web_fetch']\n[web.fetch]\nmax_chars = 7"
+    (warning,) = (await read(tmp_path, text, acme(name="web"))).warnings
+    assert "[web] has no effect: plugin:web is off" in warning
+
+
 async def test_a_section_of_a_plugin_that_failed_says_so(tmp_path: Path) -> None:
     def broken() -> Iterator[ConfigSection]:
         raise RuntimeError("broken")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import tomllib
@@ -315,16 +316,50 @@ def test_set_changes_that_key_alone_however_it_is_written(
     assert after == {**before, last: json.loads(value)}
 
 
-def test_two_that_set_at_once_both_stand(home: Path) -> None:
-    from agenthost_settings.editing import alone
+def test_nobody_else_changes_the_file_meanwhile(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept_out = []
 
-    with alone(home):
-        waiting = Thread(target=run, args=(home, "set", "log_level", "info"))
-        waiting.start()
-        write(home, TEXT.replace("77", "78"))
-    waiting.join()
+    def replace(home: Path, text: str) -> None:
+        other = os.open(home, os.O_RDONLY)
+        try:
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            kept_out.append(text)
+        finally:
+            os.close(other)
+
+    monkeypatch.setattr("agenthost_settings.editing.replace", replace)
+    assert run(home, "set", "log_level", "info").exit_code == 0
+    assert [text == TEXT.replace('"debug"', '"info"') for text in kept_out] == [True]
+
+
+def test_two_that_set_at_once_both_stand(home: Path) -> None:
+    both = [
+        Thread(target=run, args=(home, "set", *words))
+        for words in (("log_level", "info"), ("web.fetch.max_chars", "78"))
+    ]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
     assert '"info"' in text_of(home)
     assert "78" in text_of(home)
+
+
+@pytest.mark.parametrize("value", ["null", "NaN", "-Infinity", "\udcff"])
+@pytest.mark.parametrize("key", ["web.fetch.timeout_secs", "turns"])
+def test_set_refuses_what_no_toml_can_say(home: Path, key: str, value: str) -> None:
+    result = run(home, "set", key, value)
+    assert (result.exit_code, text_of(home)) == (1, TEXT)
+    assert "nothing that can be written" in result.output
+
+
+def test_show_of_an_unknown_key_is_refused(home: Path) -> None:
+    result = run(home, "show", "web.fetc")
+    assert result.exit_code == 1
+    assert "did you mean 'fetch'?" in result.output
 
 
 def test_check_says_what_a_start_would_say(home: Path) -> None:

@@ -150,6 +150,17 @@ async def test_a_provider_is_declared_by_its_dialect(daemons: Daemons) -> None:
     assert dialect.quirks.of("tiny").system_role == "developer"
 
 
+async def test_a_probe_vouches_for_no_key_at_another_address(
+    daemons: Daemons,
+) -> None:
+    moved = "[providers.groq]\nbase_url = 'https://proxy.example'\n"
+    for config, proves in (("", True), (moved, False)):
+        running = await daemons.start(config=config)
+        probe = running.daemon.models.providers["groq"].facts.probe
+        assert probe is not None
+        assert probe.proves_key is proves
+
+
 ROW = {
     "id": "mine",
     "aliases": ("short",),
