@@ -5,20 +5,20 @@ Services are started with it; calls of routes, tools and observers carry it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from .context import Context
 
 if TYPE_CHECKING:
-    from agenthost_chat.chat import JsonObject, Message, ToolDefinition
-    from pydantic import BaseModel
+    from agenthost_chat.chat import Message
 
     from .agent import Agent
     from .clock import Clock
     from .config_model import Config
+    from .plugins.calls import Implementation
     from .plugins.charges import Charges
     from .plugins.discovery import PluginState, SystemState
     from .plugins.guards import Guards
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from .ports.tickets import Tickets
     from .ports.vault import Vault
     from .ports.workers import Workers
-    from .providers import DialectSpec, ProviderSpec
     from .turns.turn import Turn, TurnOptions, Watcher
 
 
@@ -157,65 +156,30 @@ class Turns(Protocol):
         """
 
 
-class Tool(Protocol):
-    """A tool that is on offer now."""
-
-    @property
-    def plugin(self) -> str:
-        """The key of the plugin that offers it."""
-
-    @property
-    def effect(self) -> str:
-        """What it does to the world: read, write or external."""
-
-    @property
-    def schema(self) -> JsonObject:
-        """The JSON Schema of its arguments."""
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """The tool as a model sees it."""
-
-
 class Offered(Protocol):
-    """What the healthy plugins offer, by name."""
+    """What the healthy plugins offer."""
 
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The tools."""
-
-    @property
-    def providers(self) -> Mapping[str, ProviderSpec]:
-        """The model providers, as plugins offer them."""
-
-    @property
-    def sections(self) -> Mapping[str, tuple[str, type[BaseModel]]]:
-        """The plugins' sections of the configuration by name: plugin key and model."""
-
-    @property
-    def dialects(self) -> Mapping[str, DialectSpec]:
-        """The wire dialects."""
-
-    def tool(self, name: str) -> Tool:
-        """Find a tool by its name or an alias; NotFound when nobody offers it."""
-
-    def names(self) -> Collection[str]:
-        """Every name that a tool goes by."""
+    def offered(self, kind: type[T]) -> Sequence[tuple[str, T]]:
+        """What is on offer of a type, as ``ToolSpec``, each with its plugin's key."""
 
     def systems(self) -> Sequence[SystemState]:
         """Every security system, and whether it is active."""
 
 
 class Installed(Protocol):
-    """The installed plugins; ``failed`` says whether one has failed."""
+    """The installed plugins; ``failed`` says whether one has failed.
+
+    ``on_failure`` is called with key and reason after each that fails, in any thread.
+    """
 
     failed: bool
     charges: Charges
+    on_failure: list[Callable[[str, str], None]]
 
     def states(self) -> list[PluginState]:
         """Every plugin that is installed, by key."""
 
-    def implementations(self, hook: str) -> Sequence[tuple[str, Callable[..., Any]]]:
+    def implementations(self, hook: str) -> Sequence[tuple[str, Implementation]]:
         """The healthy plugins' functions for a hook, each with its plugin's key."""
 
     def healthy(self, key: str) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..observe import Bus, Observer, Observers
     from ..plugins.guards import Guards
     from ..plugins.loader import Plugins
-    from ..plugins.registry import Registry, Sections
+    from ..plugins.registry import Sections
     from ..plugins.specs import SchemaSpec
     from .agents import Agents
     from .compaction import Compaction
@@ -100,10 +100,10 @@ class AgentsBackend(Backend):
 
 @dataclass(frozen=True, slots=True)
 class ToolsBackend(Backend):
-    """What runs tool calls: ``open(host, registry, observers)``."""
+    """What runs tool calls: ``open(host, observers)``."""
 
     port: ClassVar[str] = "tools"
-    open: Callable[[Host, Registry, Observers], Toolbox]
+    open: Callable[[Host, Observers], Toolbox]
 
 
 @dataclass(frozen=True, slots=True)

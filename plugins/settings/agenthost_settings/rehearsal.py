@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from agenthost import (
     Backends,
@@ -26,6 +25,18 @@ from .checking import CheckedSettings, check
 if TYPE_CHECKING:
     from agenthost import Config, Host
 
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Offers:
+    """What plugins offer to the models."""
+
+    all_: Sequence[tuple[str, object]]
+
+    def offered(self, kind: type[T]) -> list[tuple[str, T]]:
+        return [(key, offer) for key, offer in self.all_ if isinstance(offer, kind)]
+
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
@@ -39,7 +50,7 @@ class Rehearsal:
     settings: CheckedSettings
     environ: Mapping[str, str]
     vault: Vault
-    registry: SimpleNamespace
+    registry: _Offers
     warnings: list[str]
     egress: None = None
     clock: Clock = field(default_factory=SystemClock)
@@ -70,7 +81,7 @@ async def rehearse(
         settings,
         environ,
         backends.find(VaultBackend).open(home, environ),
-        await _registry(plugins),
+        await _offers(plugins),
         warnings,
     )
     try:
@@ -95,11 +106,9 @@ async def _backends(plugins: Plugins, config: Config) -> Backends:
     return backends
 
 
-async def _registry(plugins: Plugins) -> SimpleNamespace:
-    offered: Any = await plugins.collect("register_dialect")
-    dialects = {spec.name: spec for _, spec in offered}
+async def _offers(plugins: Plugins) -> _Offers:
+    dialects: Any = await plugins.collect("register_dialect")
+    known = {spec.name: spec for _, spec in dialects}
     providers: Any = await plugins.collect("register_provider")
-    naming = [(key, partial(spec.made, dialects)) for key, spec in providers]
-    made: Any = await plugins.run_each("dialect", naming)
-    by_slug = {spec.facts.slug: spec for _, spec in made}
-    return SimpleNamespace(providers=by_slug, dialects=dialects)
+    naming = [(key, partial(spec.made, known)) for key, spec in providers]
+    return _Offers([*dialects, *await plugins.run_each("dialect", naming)])

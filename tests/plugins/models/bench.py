@@ -77,7 +77,10 @@ class Bench:
             ),
         }
         self.config = Config.model_validate({"data_dir": Path("."), **written})
-        specs = [spec for u in upstreams for spec in u.plugin.register_provider()]
+        self.listens = True
+        self.offers: list[object] = [
+            spec for u in upstreams for spec in u.plugin.register_provider()
+        ]
         self.daemon = SimpleNamespace(
             clock=self.clock,
             config=self.config,
@@ -88,9 +91,15 @@ class Bench:
                 client=lambda _: None, exchange=installed_exchange()
             ),
             usage=self.ledger,
-            events=SimpleNamespace(publish=self.events.append),
+            events=SimpleNamespace(
+                publish=self.events.append, wants=lambda _: self.listens
+            ),
             registry=SimpleNamespace(
-                providers={s.facts.slug: s for s in specs}, dialects={}
+                offered=lambda kind: [
+                    ("plugin:test", offer)
+                    for offer in self.offers
+                    if isinstance(offer, kind)
+                ]
             ),
         )
         self.restart()

@@ -416,8 +416,8 @@ async def test_models_are_ids_or_tables(tmp_path: Path) -> None:
 async def test_register_config_gives_a_plugin_its_settings(daemons: Daemons) -> None:
     running = await daemons.start(plugins=[acme()], config="[acme]\nrooms = ['hall']\n")
     assert running.daemon.settings(Acme).rooms == ("hall",)
-    key, model = running.daemon.registry.sections["acme"]
-    assert (key, model) == ("plugin:acme", Acme)
+    offered = running.daemon.registry.offered(ConfigSection)
+    assert ("plugin:acme", ConfigSection("acme", Acme)) in offered
 
 
 async def test_a_wrong_value_of_a_third_party_stops_the_start(
