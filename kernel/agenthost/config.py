@@ -69,12 +69,11 @@ def check_exposure(config: Config, place: str | None = None) -> None:
         or config.allow_unauthenticated_network
     ):
         return
+    where = f"{place}: listen_addr" if place else "listen_addr"
     raise ConfigError(
-        f"{f'{place}: ' if place else ''}listen_addr: {config.listen_addr} can be "
-        "reached from the network, and "
-        "without an api_key anyone there could run agents; set api_key "
-        "(AGENTHOST_API_KEY), listen on 127.0.0.1, or say "
-        "allow_unauthenticated_network = true"
+        f"{where}: {config.listen_addr} can be reached from the network, and without "
+        "an api_key anyone there could run agents; set api_key (AGENTHOST_API_KEY), "
+        "listen on 127.0.0.1, or say allow_unauthenticated_network = true"
     )
 
 

@@ -189,8 +189,9 @@ class Daemon:
         return True
 
     async def _open_front(self, backends: Backends, sections: Sections) -> Front:
-        opening = backends.find(SettingsBackend).open
-        self.settings = await opening(self._loaded.said, self.plugins, sections)
+        backend = backends.find(SettingsBackend)
+        opening = backend.open(self._loaded.said, self.plugins, sections)
+        self.settings = await within(OPEN_SECONDS, "the settings", opening)
         front = backends.find(FrontBackend).open(self)
         self.front = front
         return front

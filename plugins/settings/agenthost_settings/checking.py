@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar, cast, get_args
 
@@ -20,6 +21,7 @@ M = TypeVar("M", bound=BaseModel)
 SECRETS = (Secret, SecretStr, SecretBytes)
 
 
+@dataclass(slots=True)
 class CheckedSettings:
     """What plugins read of the configuration.
 
@@ -30,23 +32,11 @@ class CheckedSettings:
         warnings: What was not understood, or has no effect.
     """
 
-    def __init__(
-        self,
-        said: Said,
-        claims: Claims,
-        idle: Mapping[str, str],
-        *,
-        told: Sequence[str],
-    ) -> None:
-        self.said = said
-        self.claims = claims
-        self.idle = idle
-        self.warnings = tuple(told)
-        self._values: Mapping[type[BaseModel], BaseModel] = {}
-
-    def hold(self, values: Sequence[BaseModel]) -> None:
-        """Keep what was checked, for the plugins."""
-        self._values = {type(value): value for value in values}
+    said: Said
+    claims: Claims
+    idle: Mapping[str, str]
+    warnings: tuple[str, ...]
+    _values: Mapping[type[BaseModel], BaseModel] = field(repr=False)
 
     def __call__(self, model: type[M]) -> M:
         """Give a plugin what its section says.
@@ -80,7 +70,6 @@ async def check(
         warnings = (*said.warnings, *_unread(said, idle), *_exposed(said, shape))
     except SettingsError as error:
         raise ConfigError(str(error)) from error
-    settings = CheckedSettings(said, claims, idle, told=warnings)
     checks = [
         (key, partial(_checked, said, model, path_of(name)))
         for name, (key, model) in claims.items()
@@ -89,8 +78,8 @@ async def check(
     wrong = [str(value) for value in read if isinstance(value, SettingsError)]
     if wrong:
         raise ConfigError("\n".join(wrong))
-    settings.hold([value for value in read if isinstance(value, BaseModel)])
-    return settings
+    values = {type(value): value for value in read if isinstance(value, BaseModel)}
+    return CheckedSettings(said, claims, idle, warnings, values)
 
 
 def path_of(name: str) -> KeyPath:

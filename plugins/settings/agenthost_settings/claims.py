@@ -16,7 +16,7 @@ SECTIONS = Path(__file__).with_name("sections.toml")
 WORD = r"[a-z0-9]+(_[a-z0-9]+)*"
 NAME = re.compile(rf"{WORD}(\.{WORD})*")
 WHY = {
-    "disabled": "is off; name it in enable of [plugins] to switch it on",
+    "disabled": "is off; set, enable and disable of [plugins] say what runs",
     "failed": "is not running: it has failed, or was left out",
 }
 

@@ -189,8 +189,8 @@ async def test_a_section_whose_plugin_is_off_says_so(tmp_path: Path) -> None:
     text = "[plugins]\ndisable = ['web_fetch']\n[web.fetch]\nmax_chars = 'no matter'"
     (warning,) = (await read(tmp_path, text)).warnings
     assert warning == (
-        "config.toml line 3: [web.fetch] has no effect: tool:web_fetch is off; name it "
-        "in enable of [plugins] to switch it on"
+        "config.toml line 3: [web.fetch] has no effect: tool:web_fetch is off; set, "
+        "enable and disable of [plugins] say what runs"
     )
 
 
