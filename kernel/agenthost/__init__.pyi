@@ -34,7 +34,7 @@ from .clock import Clock as Clock
 from .clock import SystemClock as SystemClock
 from .clock import timestamp as timestamp
 from .config import load_config as load_config
-from .config_model import ProviderSection as ProviderSection
+from .config_model import Config as Config
 from .context import OPERATOR as OPERATOR
 from .context import AgentView as AgentView
 from .context import Context as Context
@@ -132,6 +132,7 @@ from .plugins.selection import select_plugins as select_plugins
 from .plugins.specs import Card as Card
 from .plugins.specs import ChatCommand as ChatCommand
 from .plugins.specs import CommandSpec as CommandSpec
+from .plugins.specs import ConfigSection as ConfigSection
 from .plugins.specs import Effect as Effect
 from .plugins.specs import SchemaSpec as SchemaSpec
 from .plugins.specs import ServiceSpec as ServiceSpec
@@ -151,6 +152,7 @@ from .ports.backends import FrontBackend as FrontBackend
 from .ports.backends import JobsBackend as JobsBackend
 from .ports.backends import ModelsBackend as ModelsBackend
 from .ports.backends import RecordsBackend as RecordsBackend
+from .ports.backends import SettingsBackend as SettingsBackend
 from .ports.backends import StoreBackend as StoreBackend
 from .ports.backends import ToolsBackend as ToolsBackend
 from .ports.backends import VaultBackend as VaultBackend
@@ -202,6 +204,7 @@ from .ports.records import TurnRecord as TurnRecord
 from .ports.records import TurnResult as TurnResult
 from .ports.records import TurnState as TurnState
 from .ports.records import namespace_of as namespace_of
+from .ports.settings import Settings as Settings
 from .ports.store import Row as Row
 from .ports.store import SlowWrite as SlowWrite
 from .ports.store import Store as Store
