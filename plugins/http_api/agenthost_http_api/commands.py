@@ -10,8 +10,8 @@ Command = Callable[[Call, Agent, str], Awaitable[str]]
 
 
 async def _new(call: Call, agent: Agent, _: str) -> str:
-    await call.host.turns.reset(agent)
-    return "A new session has begun."
+    await call.host.turns.reset(agent, keep=True)
+    return "A new session has begun; the one before is in the archive."
 
 
 async def _compact(call: Call, agent: Agent, _: str) -> str:

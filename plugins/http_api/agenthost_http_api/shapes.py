@@ -44,6 +44,9 @@ class SendMessage(Body):
     """``POST /api/agents/{id}/message`` and ``/message/stream``."""
 
     message: str
+    session_id: UUID | None = Field(
+        None, description="A session of the agent, instead of its own"
+    )
 
 
 class StreamQuery(Body):
@@ -201,22 +204,6 @@ class SessionDetail(TypedDict):
     message_count: int
     context_window_tokens: int
     messages: list[SessionMessage]
-
-
-class SessionItem(TypedDict):
-    """A session in a list."""
-
-    id: str
-    agent_id: str
-    agent_name: str
-    message_count: int
-    created_at: str
-
-
-class SessionList(TypedDict):
-    """``GET /api/sessions``."""
-
-    sessions: list[SessionItem]
 
 
 class KVPair(TypedDict):

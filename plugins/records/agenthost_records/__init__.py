@@ -35,11 +35,12 @@ def open_records(store: Store, clock: Clock) -> Records:
 
 @hookimpl
 def register_schema() -> tuple[SchemaSpec, ...]:
-    """Offer the tables of the kernel's rows, of memory and of what retention keeps."""
+    """Offer the tables of the kernel's rows, of memory, retention and search."""
     from .forgetting import RETENTION
     from .tables import KERNEL, MEMORY
+    from .texts import SEARCH
 
-    return KERNEL, MEMORY, RETENTION
+    return KERNEL, MEMORY, RETENTION, SEARCH
 
 
 @hookimpl

@@ -1,7 +1,7 @@
 /** The chat commands that the daemon understands. */
 
 export const COMMANDS = [
-  { name: "/new", argument: "", what: "Begin anew; this conversation is deleted" },
+  { name: "/new", argument: "", what: "Begin anew; this conversation is kept" },
   { name: "/compact", argument: "", what: "Summarise older messages" },
   { name: "/model", argument: "<name>", what: "Switch the model" },
   { name: "/models", argument: "", what: "List the models" },
