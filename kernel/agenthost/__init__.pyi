@@ -76,8 +76,10 @@ from .host import Offered as Offered
 from .host import Tool as Tool
 from .host import ToolContext as ToolContext
 from .host import Turns as Turns
+from .manifest import parse_manifest as parse_manifest
 from .manifest_model import Manifest as Manifest
 from .observe import Activity as Activity
+from .observe import Bus as Bus
 from .observe import Observer as Observer
 from .observe import Observers as Observers
 from .observe import Subject as Subject
@@ -101,16 +103,20 @@ from .plugins.guards import UrlCase as UrlCase
 from .plugins.guards import Verdict as Verdict
 from .plugins.hooks import hookimpl as hookimpl
 from .plugins.loader import Plugins as Plugins
+from .plugins.registry import Registry as Registry
 from .plugins.specs import CommandSpec as CommandSpec
 from .plugins.specs import Effect as Effect
 from .plugins.specs import SchemaSpec as SchemaSpec
 from .plugins.specs import ServiceSpec as ServiceSpec
 from .plugins.specs import ToolResult as ToolResult
 from .plugins.specs import ToolSpec as ToolSpec
+from .ports.agents import Agents as Agents
 from .ports.backend import Backend as Backend
 from .ports.backend import Backends as Backends
+from .ports.backends import AgentsBackend as AgentsBackend
 from .ports.backends import CompactionBackend as CompactionBackend
 from .ports.backends import EgressBackend as EgressBackend
+from .ports.backends import EndTurns as EndTurns
 from .ports.backends import EventsBackend as EventsBackend
 from .ports.backends import FilesBackend as FilesBackend
 from .ports.backends import FrontBackend as FrontBackend
@@ -118,6 +124,7 @@ from .ports.backends import JobsBackend as JobsBackend
 from .ports.backends import ModelsBackend as ModelsBackend
 from .ports.backends import RecordsBackend as RecordsBackend
 from .ports.backends import StoreBackend as StoreBackend
+from .ports.backends import ToolsBackend as ToolsBackend
 from .ports.backends import VaultBackend as VaultBackend
 from .ports.backends import WorkersBackend as WorkersBackend
 from .ports.compaction import Compaction as Compaction
@@ -127,7 +134,6 @@ from .ports.egress import CONTEXT as CONTEXT
 from .ports.egress import FINAL_URL as FINAL_URL
 from .ports.egress import Egress as Egress
 from .ports.egress import EgressPolicy as EgressPolicy
-from .ports.events import Bus as Bus
 from .ports.events import Events as Events
 from .ports.events import ListenerState as ListenerState
 from .ports.files import Files as Files
@@ -170,6 +176,9 @@ from .ports.sessions import SessionFilter as SessionFilter
 from .ports.store import Row as Row
 from .ports.store import SlowWrite as SlowWrite
 from .ports.store import Store as Store
+from .ports.tools import BeforeEffect as BeforeEffect
+from .ports.tools import Rights as Rights
+from .ports.tools import Toolbox as Toolbox
 from .ports.vault import Vault as Vault
 from .ports.workers import Workers as Workers
 from .providers import Decoder as Decoder
@@ -188,6 +197,7 @@ from .providers import ProviderSpec as ProviderSpec
 from .routes import Answer as Answer
 from .routes import Call as Call
 from .routes import EventStream as EventStream
+from .routes import Mountable as Mountable
 from .routes import Reply as Reply
 from .routes import Route as Route
 from .routes import RouteGroup as RouteGroup

@@ -29,9 +29,10 @@ from agenthost import (
     user_message,
 )
 
-from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery
+from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery, TurnEvents
 
-routes = RouteGroup("http_api.messages")
+routes = RouteGroup("messages")
+KEY_HEADER = {"Idempotency-Key": "The same key and body are the same turn"}
 
 COST = 30
 KEY_LENGTH = 255
@@ -92,6 +93,7 @@ async def named_session(
     cost=COST,
     body=SendMessage,
     answer=MessageAnswer,
+    headers=KEY_HEADER,
     direct=True,
 )
 async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
@@ -114,6 +116,8 @@ async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
     body=SendMessage,
     query=StreamQuery,
     answer=EventStream,
+    events=TurnEvents,
+    headers=KEY_HEADER,
     direct=True,
 )
 async def stream_message(
@@ -127,7 +131,7 @@ async def stream_message(
     agent = call.host.agents.get(str(agent_id))
     message = user_message(body.message)
     options = await _options(call, agent.id, body)
-    watcher = call.host.turns.start(call.context, agent, message, options, watch=True)
+    watcher = call.host.turns.watch(call.context, agent, message, options)
     stays = query.detach or options.turn_id is not None
     return EventStream(_frames(watcher, stays=stays))
 
@@ -137,6 +141,8 @@ async def stream_message(
     scope="agents:message",
     query=AttachQuery,
     answer=EventStream,
+    events=TurnEvents,
+    headers={"Last-Event-ID": "Where the reader broke off"},
 )
 async def attach_to_turn(call: Call, agent_id: UUID, query: AttachQuery) -> Answer:
     """Read a turn's events, running or ended; leaving does not stop it.

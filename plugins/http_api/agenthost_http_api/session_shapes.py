@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from .shapes import Body, MessageAnswer, SessionMessage
+from .shapes import Body, Id, MessageAnswer, Moment, SessionMessage
 
 KEY_LENGTH = 256
 TITLE_LENGTH = 200
@@ -72,17 +72,17 @@ class ExportQuery(Body):
 class SessionItem(TypedDict):
     """A session; ``current`` is the one that its agent goes on in."""
 
-    id: str
-    agent_id: str
+    id: Id
+    agent_id: Id
     agent_name: str
     message_count: int
-    created_at: str
-    updated_at: str
+    created_at: Moment
+    updated_at: Moment
     title: str
     archived: bool
     current: bool
     key: NotRequired[str]
-    parent_id: NotRequired[str]
+    parent_id: NotRequired[Id]
     at_message: NotRequired[int]
 
 
@@ -98,6 +98,14 @@ class WholeSession(SessionItem):
     ephemeral: bool
     context_window_tokens: int
     messages: list[SessionMessage]
+
+
+class SessionActivated(TypedDict):
+    """An agent goes on in a session."""
+
+    status: Literal["activated"]
+    agent_id: Id
+    session_id: Id
 
 
 class ForkedSession(SessionItem):

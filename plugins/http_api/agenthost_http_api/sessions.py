@@ -30,15 +30,22 @@ from .session_shapes import (
     ForkedSession,
     ForkSession,
     OpenSession,
+    SessionActivated,
     SessionItem,
     SessionList,
     SessionsQuery,
     WholeSession,
 )
-from .shapes import SessionDetail, SessionMessage, Status
+from .shapes import (
+    Compacted,
+    SessionDeleted,
+    SessionDetail,
+    SessionMessage,
+    SessionReset,
+)
 from .transcript import visible
 
-routes = RouteGroup("http_api.sessions")
+routes = RouteGroup("sessions")
 
 COMPACT_COST = 30
 SEARCH_COST = 10
@@ -61,7 +68,7 @@ async def get_session(call: Call, agent_id: UUID) -> Answer:
 
 
 @routes.post(
-    "/api/agents/<agent_id>/session/reset", scope="sessions:write", answer=Status
+    "/api/agents/<agent_id>/session/reset", scope="sessions:write", answer=SessionReset
 )
 async def reset_session(call: Call, agent_id: UUID) -> Answer:
     """Stop the running turn and give the agent an empty session."""
@@ -78,7 +85,7 @@ async def reset_session(call: Call, agent_id: UUID) -> Answer:
     "/api/agents/<agent_id>/session/compact",
     scope="sessions:write",
     cost=COMPACT_COST,
-    answer=Status,
+    answer=Compacted,
 )
 async def compact_session(call: Call, agent_id: UUID) -> Answer:
     """Let a summary stand for the older messages, when there are enough of them."""
@@ -168,7 +175,9 @@ async def change_session(call: Call, session_id: UUID, body: ChangeSession) -> A
 
 
 @routes.post(
-    "/api/sessions/<session_id>/activate", scope="sessions:write", answer=Status
+    "/api/sessions/<session_id>/activate",
+    scope="sessions:write",
+    answer=SessionActivated,
 )
 async def activate_session(call: Call, session_id: UUID) -> Answer:
     """Let the agent go on in this session; its present one is archived.
@@ -225,6 +234,7 @@ async def fork_session(call: Call, session_id: UUID, body: ForkSession) -> Answe
     scope="sessions:read",
     cost=COMPACT_COST,
     query=ExportQuery,
+    media="*/*",
 )
 async def export_session(call: Call, session_id: UUID, query: ExportQuery) -> Answer:
     """Write a session down as a file, summarised messages in full."""
@@ -239,7 +249,9 @@ async def export_session(call: Call, session_id: UUID, query: ExportQuery) -> An
     return Reply(text, headers=headers)
 
 
-@routes.delete("/api/sessions/<session_id>", scope="sessions:write", answer=Status)
+@routes.delete(
+    "/api/sessions/<session_id>", scope="sessions:write", answer=SessionDeleted
+)
 async def delete_session(call: Call, session_id: UUID) -> Answer:
     """Delete a session and its history; an agent gets a fresh one for its own."""
     host = call.host

@@ -39,7 +39,7 @@ Frame = dict[str, Any]
 
 def socket_routes() -> RouteGroup:
     """Offer the WebSocket; its sockets share one list of agents."""
-    routes = RouteGroup("http_api.socket")
+    routes = RouteGroup("socket")
     roster = Roster()
 
     @routes.socket("/api/agents/<agent_id>/ws", scope="agents:message")
@@ -124,8 +124,8 @@ class Chat:
         self._admit()
         session_id = await named_session(self._host, agent.id, _session_id(frame))
         options = TurnOptions(session_id=session_id)
-        watcher = self._host.turns.start(
-            self._socket.call.context, agent, user_message(content), options, watch=True
+        watcher = self._host.turns.watch(
+            self._socket.call.context, agent, user_message(content), options
         )
         self._follow(watcher, message_id)
 
