@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from unicodedata import category, normalize
 
 CUT = "\N{HORIZONTAL ELLIPSIS}"
+CHARS = 1_000
+"""Characters of a text that a line is made of: what is left of much white space."""
 TITLE = 80
 """Characters of a message that make a title."""
 TITLE_LIMIT = 200
@@ -25,8 +27,8 @@ def text_of(parts: str) -> str:
 
 def one_line(text: str, limit: int) -> str:
     """Put a text on one line, and cut it where it is too long."""
-    line = " ".join(text[: 4 * limit].split())
-    line = "".join(each for each in line if category(each) not in {"Cc", "Cs"})
+    plain = (" " if category(each) in {"Cc", "Cs"} else each for each in text[:CHARS])
+    line = " ".join("".join(plain).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + CUT
 
 
