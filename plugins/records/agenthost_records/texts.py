@@ -22,7 +22,7 @@ from sqlalchemy import (
 from .tables import messages
 from .words import folded, text_of
 
-BATCH = 200
+BATCH = 100
 """Messages whose words are written at once: others wait no longer than for these."""
 
 metadata = MetaData()

@@ -39,9 +39,10 @@ def title_of(parts: str) -> str:
 
 def folded(text: str) -> str:
     """Write words alike that are read alike: one case, one form, single spaces."""
-    plain = normalize("NFKC", text[:TEXT_LIMIT]).casefold()
+    plain = text[:TEXT_LIMIT]
+    plain = plain if plain.isascii() else normalize("NFKC", plain)
     # A database ends its comparison at a NUL, and cannot hold half a surrogate pair.
-    plain = plain.replace("\0", " ").encode("utf-8", "replace").decode()
+    plain = plain.casefold().replace("\0", " ").encode("utf-8", "replace").decode()
     return " ".join(plain.split())
 
 

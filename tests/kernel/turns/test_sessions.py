@@ -196,10 +196,10 @@ async def test_a_cut_off_turn_goes_on_with_the_history_it_came_with(
         await turn.result()
     assert turn.task is not None
     await asyncio.wait([turn.task])
+    bare = await first.daemon.turns.resume(
+        Context(OPERATOR), known(first, agent.id), turn.id
+    )
     with pytest.raises(Conflict, match="brought its own history"):
-        bare = await first.daemon.turns.resume(
-            Context(OPERATOR), known(first, agent.id), turn.id
-        )
         await bare.turn.result()
     assert await say(first, agent.id, "which?", options) == "You said: which?"
     heard = [m.text for m in first.model.requests[-1].messages]
