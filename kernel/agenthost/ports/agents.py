@@ -67,9 +67,7 @@ class Agents(Protocol):
     async def set_mode(self, agent: Agent, mode: AgentMode) -> Agent:
         """Pin the model the agent has now (STABLE), or let go of it (NORMAL)."""
 
-    async def new_session(
-        self, agent: Agent, into: str = "", *, keep: bool = False
-    ) -> Agent:
+    async def new_session(self, agent: Agent, into: str, *, keep: bool) -> Agent:
         """Give the agent another session, an empty one unless it is named.
 
         The old one is deleted, or archived when it is to be kept.

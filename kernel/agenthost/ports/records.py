@@ -208,9 +208,7 @@ class AgentRows(Protocol):
     async def save(self, agent: Agent) -> None:
         """Write how the agent stands now."""
 
-    async def switch_session(
-        self, agent: Agent, old: str, *, keep: bool = False
-    ) -> None:
+    async def switch_session(self, agent: Agent, old: str, *, keep: bool) -> None:
         """Give the agent the session it names, an empty one when it is new.
 
         The old one is deleted, or archived when it is to be kept and has messages;

@@ -417,10 +417,9 @@ class Turns:
         said = await self._past.begun(turn, warm)
         agent = self._parts.agents.get(turn.agent.id)
         target = self._parts.agents.target_of(agent)
+        before_turn = self._parts.compaction.before_turn
         stateless = turn.options.history is not None
-        if not stateless and await self._parts.compaction.before_turn(
-            said, target, turn.context
-        ):
+        if not stateless and await before_turn(said, target, turn.context):
             said = await self._past.conversation(turn.agent.session_id)
         run = Run(self._parts, turn, said, target)
         run.begin()

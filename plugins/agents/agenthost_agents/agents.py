@@ -173,9 +173,7 @@ class KeptAgents:
         pinned = self.model_of(agent) if mode is AgentMode.STABLE else None
         return await self._save(replace(agent, mode=mode, pinned_model=pinned))
 
-    async def new_session(
-        self, agent: Agent, into: str = "", *, keep: bool = False
-    ) -> Agent:
+    async def new_session(self, agent: Agent, into: str, *, keep: bool) -> Agent:
         """Give the agent another session, an empty one unless it is named.
 
         The old one is deleted, or archived when it is to be kept.

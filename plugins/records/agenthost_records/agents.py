@@ -56,9 +56,7 @@ class AgentTable:
             lambda connection: connection.execute(statement).rowcount
         )
 
-    async def switch_session(
-        self, agent: Agent, old: str, *, keep: bool = False
-    ) -> None:
+    async def switch_session(self, agent: Agent, old: str, *, keep: bool) -> None:
         """Give the agent the session it names; delete or archive its old one.
 
         Raises:
