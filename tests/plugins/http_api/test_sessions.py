@@ -124,7 +124,7 @@ async def test_a_session_of_another_agent_is_not_there_on_the_socket(
         frame = {"type": "message", "content": "hello", "session_id": theirs}
         await client.send(frame)
         assert (await client.until("error"))[-1]["code"] == "not_found"
-        for wrong in ("no id", 7, {}):
+        for wrong in ("no id", 7, ["x"]):
             await client.send({**frame, "session_id": wrong})
             error = (await client.until("error"))[-1]
             assert error["content"].startswith("session_id: ")

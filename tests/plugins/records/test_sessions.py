@@ -276,7 +276,7 @@ async def test_an_ephemeral_session_ends_a_day_after_it_was_last_used(
     with pytest.raises(NotFound):
         await records.sessions.get(done.id)
     for session in (kept, busy):
-        assert await records.sessions.get(session.id)
+        assert (await records.sessions.get(session.id)).ephemeral is not None
 
 
 async def test_a_turns_own_session_goes_with_its_last_step(
