@@ -247,7 +247,8 @@ class Sessions(Protocol):
 
         Raises:
             NotFound: There is no such agent.
-            InvalidInput: The key is empty or too long.
+            InvalidInput: The key is empty or too long, or begins with ``turn:``.
+            Conflict: The one with this key is ephemeral, or is not.
         """
 
     async def get(self, session_id: str, agent_id: str = "") -> Session:

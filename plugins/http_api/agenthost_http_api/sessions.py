@@ -129,7 +129,7 @@ async def list_sessions(call: Call, query: SessionsQuery) -> Answer:
     wanted = SessionFilter(
         agent_id=str(query.agent or ""),
         archived=query.archived,
-        text=query.q,
+        text=query.q.strip(),
         newest=query.order == "newest",
         limit=query.limit or 0,
         after=str(query.after or ""),

@@ -68,7 +68,7 @@ LEFT = (
             )
         ),
     )
-    .limit(MESSAGES)
+    .limit(1)
 )
 
 # What may be asked for again stays: a turn that was started with a key, one that can

@@ -90,6 +90,8 @@ async def fork(
         first_seq=0,
         next_seq=len(said),
         summary=summary,
+        # What begins anew has its title from its own first message.
+        title=source.title if said or summary else "",
         key=None,
         ephemeral=False,
         archived_at=None,

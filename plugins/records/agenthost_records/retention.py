@@ -66,8 +66,11 @@ class Retention:
     async def _erase_ephemeral(self) -> None:
         """Take out what nobody ended, and what was kept to be asked for again."""
         before = {"before": self._clock.time() - DAY}
-        for row in await self._store.read(LEFT, before):
-            await self._store.write(partial(erase, session_id=row["id"]))
+        for _ in range(MOST_WRITES):
+            left = await self._store.first(LEFT, before)
+            if left is None:
+                break
+            await self._store.write(partial(erase, session_id=left["id"]))
             await self._clock.sleep(PAUSE)
 
     async def _roll_up(self, before: float) -> bool:

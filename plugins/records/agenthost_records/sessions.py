@@ -38,6 +38,8 @@ from .warm import WarmSessions
 from .words import TITLE_LIMIT, folded, one_line
 
 KEY_LIMIT = 256
+TURNS = "turn:"
+"""Keys that begin so are those of turns with sessions of their own."""
 MANY = 500
 """Rows whose reading would hold up the event loop."""
 
@@ -90,17 +92,25 @@ class SessionTable:
 
         Raises:
             NotFound: There is no such agent.
-            InvalidInput: The key is empty or too long.
+            InvalidInput: The key is empty, too long or kept for turns.
+            Conflict: One session is ephemeral, the other is not.
         """
-        if key is not None:
-            if not 1 <= len(key) <= KEY_LIMIT:
-                raise InvalidInput("key", f"must have 1 to {KEY_LIMIT} characters")
-            row = await self._store.first(BY_KEY, {"agent": agent_id, "key": key})
-            if row is not None:
-                return session_of(row)
-        now, id_ = self._clock.time(), str(uuid4())
-        fresh = Session(id_, agent_id, now, key=key, ephemeral=ephemeral)
-        return await self._store.write(partial(find_or_open, session=fresh))
+        found = None if key is None else await self._by_key(agent_id, key)
+        if found is None:
+            now, id_ = self._clock.time(), str(uuid4())
+            fresh = Session(id_, agent_id, now, key=key, ephemeral=ephemeral)
+            found = await self._store.write(partial(find_or_open, session=fresh))
+        if found.ephemeral is not ephemeral:
+            raise Conflict("the key has a session that ends otherwise; use another key")
+        return found
+
+    async def _by_key(self, agent_id: str, key: str) -> Session | None:
+        if not 1 <= len(key) <= KEY_LIMIT:
+            raise InvalidInput("key", f"must have 1 to {KEY_LIMIT} characters")
+        if key.startswith(TURNS):
+            raise InvalidInput("key", f"must not begin with {TURNS}")
+        row = await self._store.first(BY_KEY, {"agent": agent_id, "key": key})
+        return session_of(row) if row is not None else None
 
     async def get(self, session_id: str, agent_id: str = "") -> Session:
         """Read a session's row.

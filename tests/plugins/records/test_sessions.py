@@ -144,10 +144,19 @@ async def test_without_a_key_every_session_is_new(records: Records) -> None:
     assert first.id != second.id
 
 
-@pytest.mark.parametrize("key", ["", "k" * 257])
-async def test_a_key_has_a_length(records: Records, key: str) -> None:
-    with pytest.raises(InvalidInput, match="key: must have 1 to 256"):
+@pytest.mark.parametrize("key", ["", "k" * 257, "turn:mine"])
+async def test_a_key_has_its_form(records: Records, key: str) -> None:
+    with pytest.raises(InvalidInput, match="key: must"):
         await records.sessions.open(ADA.id, key)
+
+
+@pytest.mark.parametrize("ephemeral", [False, True])
+async def test_what_is_to_stay_does_not_end_as_what_is_ephemeral(
+    records: Records, *, ephemeral: bool
+) -> None:
+    await records.sessions.open(ADA.id, "key", ephemeral=ephemeral)
+    with pytest.raises(Conflict, match="use another key"):
+        await records.sessions.open(ADA.id, "key", ephemeral=not ephemeral)
 
 
 async def test_nobody_opens_a_session_of_no_agent(records: Records) -> None:
@@ -485,6 +494,8 @@ async def test_a_fork_of_all_and_of_nothing(records: Records) -> None:
     empty = await records.sessions.fork(session, 0)
     assert await said(records, whole.id) == ["one", "re one"]
     assert await said(records, empty.id) == []
+    await say(records, empty.id, "uno")
+    assert (await records.sessions.get(empty.id)).title == "uno"
     with pytest.raises(NotFound, match="message not found: 7"):
         await records.sessions.fork(session, 7)
 

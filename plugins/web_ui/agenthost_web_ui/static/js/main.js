@@ -1,6 +1,7 @@
 /** Put the page together. */
 
 import { createApi } from "./api.js";
+import { createConversations } from "./conversations.js";
 import { createDrafts } from "./drafts.js";
 import { html, render } from "./html.js";
 import { App } from "./parts/app.js";
@@ -22,7 +23,8 @@ const api = createApi({ onUnauthorized: (reason) => store.set({ keyWanted: reaso
 const drafts = createDrafts();
 const session = createSession({ store, drafts, api });
 const roster = createRoster({ store, api, session });
-const actions = { ...session, ...roster, drafts, set: store.set };
+const conversations = createConversations({ store, api, session });
+const actions = { ...session, ...roster, ...conversations, drafts, set: store.set };
 
 render(html`<${App} store=${store} actions=${actions} />`, document.getElementById("app"));
 roster.start();
