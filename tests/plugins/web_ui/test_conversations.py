@@ -16,6 +16,12 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 from playwright.sync_api import Browser, Locator, Page, expect
 
 pytestmark = pytest.mark.browser
+MANIFEST = """
+name = "ada"
+[capabilities]
+tools = ["kv_set", "calculate"]
+memory_write = ["*"]
+"""
 
 
 class Address:
@@ -29,7 +35,7 @@ class Address:
 def ada(browser: Browser, tmp_path: Path) -> Iterator[Watched]:
     """The page of an agent that has been told something twice."""
     with DaemonProcess(tmp_path / "home") as daemon:
-        daemon.http.post("/api/agents", json={"manifest_toml": 'name = "ada"'})
+        daemon.http.post("/api/agents", json={"manifest_toml": MANIFEST})
         page = browser.new_context().new_page()
         page.set_default_timeout(10_000)
         address = str(daemon.http.base_url).rstrip("/")
@@ -74,7 +80,7 @@ def test_a_conversation_is_begun_renamed_and_put_away(ada: Watched) -> None:
     rows = listed(page)
     old = rows.filter(has_text="remember colour")
     old.get_by_role("button", name=re.compile("^Rename")).click()
-    title = page.get_by_label("Title")
+    title = page.get_by_label("Title", exact=True)
     expect(title).to_be_focused()
     title.fill("<b>Colours</b>")
     title.press("Escape")
@@ -82,8 +88,8 @@ def test_a_conversation_is_begun_renamed_and_put_away(ada: Watched) -> None:
     expect(page.get_by_role("dialog")).to_be_visible()
     expect(old).to_have_count(1)
     old.get_by_role("button", name=re.compile("^Rename")).click()
-    page.get_by_label("Title").fill("<b>Colours</b>")
-    page.get_by_label("Title").press("Enter")
+    page.get_by_label("Title", exact=True).fill("<b>Colours</b>")
+    page.get_by_label("Title", exact=True).press("Enter")
     renamed = rows.filter(has_text="<b>Colours</b>")
     expect(renamed).to_contain_text("archived")
     renamed.get_by_role("button", name=re.compile("^Take out")).click()

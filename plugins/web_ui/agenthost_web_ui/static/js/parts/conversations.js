@@ -1,7 +1,7 @@
 /** The conversations of an agent: find one, go on in it, rename it, put it away. */
 
 import { formatTime } from "../format.js";
-import { html, useEffect, useState } from "../html.js";
+import { html, useEffect, useRef, useState } from "../html.js";
 import { Dialog } from "./dialog.js";
 import { Icon } from "./icons.js";
 
@@ -108,20 +108,28 @@ function Row({ row, busy, onGoOn, onChange }) {
 }
 
 function NameField({ title, onDone }) {
+  const field = useRef(null);
+  const told = useRef(false);
+  useEffect(() => field.current.select(), []);
+  const tell = (words) => {
+    // Leaving the page, the field loses the focus too.
+    if (!told.current) onDone(words);
+    told.current = true;
+  };
   const onKeyDown = (event) => {
     if (event.key !== "Enter" && event.key !== "Escape") return;
     // The dialog is not sent by this Enter, and not closed by this Escape.
     event.preventDefault();
     event.stopPropagation();
-    onDone(event.key === "Enter" ? event.target.value : null);
+    tell(event.key === "Enter" ? event.target.value : null);
   };
   return html`<input
-    ref=${(field) => field?.focus()}
+    ref=${field}
     aria-label="Title"
     maxlength="200"
     value=${title}
     onKeyDown=${onKeyDown}
-    onBlur=${(event) => onDone(event.target.value)}
+    onBlur=${(event) => tell(event.target.value)}
   />`;
 }
 
