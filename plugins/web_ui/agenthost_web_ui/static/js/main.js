@@ -4,6 +4,7 @@ import { createApi } from "./api.js";
 import { createConversations } from "./conversations.js";
 import { createDrafts } from "./drafts.js";
 import { html, render } from "./html.js";
+import { createOffers } from "./offers.js";
 import { App } from "./parts/app.js";
 import { createRoster } from "./roster.js";
 import { createSession, FRESH } from "./session.js";
@@ -18,13 +19,23 @@ const store = createStore({
   notice: null,
   dialog: null,
   drawer: false,
+  commands: [],
+  cards: [],
 });
 const api = createApi({ onUnauthorized: (reason) => store.set({ keyWanted: reason }) });
 const drafts = createDrafts();
 const session = createSession({ store, drafts, api });
-const roster = createRoster({ store, api, session });
+const offers = createOffers({ store, api });
+const roster = createRoster({ store, api, session, onReached: offers.readOffers });
 const conversations = createConversations({ store, api, session });
-const actions = { ...session, ...roster, ...conversations, drafts, set: store.set };
+const actions = {
+  ...session,
+  ...roster,
+  ...offers,
+  ...conversations,
+  drafts,
+  set: store.set,
+};
 
 render(html`<${App} store=${store} actions=${actions} />`, document.getElementById("app"));
 roster.start();

@@ -4,6 +4,7 @@ import { html, useEffect } from "../html.js";
 import { useMedia, useStore } from "../store.js";
 import { Agents } from "./agents.js";
 import { Banner, Notice } from "./banner.js";
+import { Cards } from "./cards.js";
 import { Chat } from "./chat.js";
 import { ConfirmDelete } from "./confirm-delete.js";
 import { Conversations } from "./conversations.js";
@@ -42,6 +43,7 @@ export function App({ store, actions }) {
       actions=${actions}
       onClose=${close}
     />`}
+    ${state.dialog?.kind === "cards" && html`<${Cards} actions=${actions} onClose=${close} />`}
     ${state.dialog?.kind === "delete" && html`<${ConfirmDelete}
       agent=${state.dialog.agent}
       actions=${actions}
