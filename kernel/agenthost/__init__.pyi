@@ -182,7 +182,6 @@ from .ports.models import Payer as Payer
 from .ports.models import Target as Target
 from .ports.records import AgentRows as AgentRows
 from .ports.records import CallState as CallState
-from .ports.records import Conversation as Conversation
 from .ports.records import Entry as Entry
 from .ports.records import Journal as Journal
 from .ports.records import Ledger as Ledger
@@ -193,8 +192,6 @@ from .ports.records import PeriodTotal as PeriodTotal
 from .ports.records import Person as Person
 from .ports.records import Persons as Persons
 from .ports.records import Records as Records
-from .ports.records import Session as Session
-from .ports.records import SessionItem as SessionItem
 from .ports.records import Sessions as Sessions
 from .ports.records import Slot as Slot
 from .ports.records import Spent as Spent
@@ -204,6 +201,10 @@ from .ports.records import TurnRecord as TurnRecord
 from .ports.records import TurnResult as TurnResult
 from .ports.records import TurnState as TurnState
 from .ports.records import namespace_of as namespace_of
+from .ports.sessions import ALL_SESSIONS as ALL_SESSIONS
+from .ports.sessions import Conversation as Conversation
+from .ports.sessions import Session as Session
+from .ports.sessions import SessionFilter as SessionFilter
 from .ports.settings import Settings as Settings
 from .ports.store import Row as Row
 from .ports.store import SlowWrite as SlowWrite

@@ -132,10 +132,19 @@ class Turns(Protocol):
     async def stop_all(self, agent_id: str, reason: str) -> int:
         """End all that runs or waits for an agent, and wait until it is closed."""
 
-    async def reset(self, agent: Agent) -> Agent:
-        """Give the agent an empty session; what runs or waits in its old is stopped.
+    async def reset(self, agent: Agent, into: str = "", *, keep: bool = False) -> Agent:
+        """Give the agent another session; what runs or waits in its old is stopped.
 
         Of several resets at once one changes the session, and all tell of that one.
+
+        Args:
+            agent: Whose session it is.
+            into: One of the agent's that it goes on in, archived or not; an empty one
+                by default.
+            keep: Archive the old one instead of deleting it, unless it is empty.
+
+        Raises:
+            NotFound: The agent has no such session.
         """
 
     async def apart(
