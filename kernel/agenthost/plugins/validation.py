@@ -81,7 +81,7 @@ OFFERS: Mapping[str, Offers] = {
     "register_authenticator": Offers(Authenticator),
     "register_routes": Offers(Mountable, _served, "last"),
     "register_command": Offers(CommandSpec, asked="command line"),
-    "register_chat_command": Offers(ChatCommand, _by("chat command")),
+    "register_chat_command": Offers(ChatCommand, _by("chatcommand")),
     "register_card": Offers(Card, _by("card")),
 }
 

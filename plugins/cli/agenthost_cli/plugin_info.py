@@ -49,6 +49,9 @@ def lines_of(info: Mapping[str, Any]) -> Iterator[str]:
     yield f"from {info['distribution']} {info['version']}, {origin}"
     for kind, names in info.get("offers", {}).items():
         yield f"{kind}: {', '.join(names)}" if names else kind
+    for section in info.get("config", ()):
+        yield f"config [{section['name']}]"
+        yield from _keys(section["schema"])
     for table in info.get("manifest", ()):
         yield f"manifest [{table['name']}]" if table["name"] else "manifest"
         yield from _keys(table["schema"])
@@ -56,6 +59,8 @@ def lines_of(info: Mapping[str, Any]) -> Iterator[str]:
 
 def _keys(schema: Mapping[str, Any]) -> Iterator[str]:
     for key, shape in schema.get("properties", {}).items():
-        secret = " (secret)" if shape.get("writeOnly") else ""
-        default = f" [{shape['default']}]" if "default" in shape and not secret else ""
+        kinds = (shape, *shape.get("anyOf", ()))
+        secret = " (secret)" if any(kind.get("writeOnly") for kind in kinds) else ""
+        said = None if secret else shape.get("default")
+        default = "" if said is None else f" [{said}]"
         yield f"  {key}{secret}{default}  {shape.get('description', '')}".rstrip()

@@ -18,6 +18,7 @@ class PluginDetail(PluginRow):
 
     first_party: bool
     offers: dict[str, list[str]]
+    config_sections: list[str]
     manifest_tables: list[str]
 
 
@@ -29,7 +30,7 @@ class PluginList(TypedDict):
 
 
 class Described(TypedDict):
-    """A table and the JSON Schema of its keys; the manifest's own top has no name."""
+    """A section or table and the JSON Schema of its keys; a manifest's top has none."""
 
     name: str
     schema: dict[str, Any]
@@ -39,4 +40,5 @@ class PluginSchema(TypedDict):
     """``GET /api/plugins/{key}/schema``: what the plugin can be told, never values."""
 
     key: str
+    config: list[Described]
     manifest: list[Described]

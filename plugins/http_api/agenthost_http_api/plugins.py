@@ -9,6 +9,7 @@ from typing import Any
 from agenthost import (
     Answer,
     Call,
+    ConfigSection,
     Host,
     ManifestTable,
     NotFound,
@@ -45,10 +46,10 @@ async def list_plugins(call: Call) -> Answer:
 
 @routes.get("/api/plugins/<key>/schema", scope="system:read", answer=PluginSchema)
 async def plugin_schema(call: Call, key: str) -> Answer:
-    """Show the keys of a plugin's tables in agents' manifests as JSON Schemas.
+    """Show the keys of a plugin's configuration and of its tables in manifests.
 
-    Secrets are marked ``writeOnly``, and what they are set to is never shown. A plugin
-    that is off has none.
+    Each comes as a JSON Schema; secrets are marked ``writeOnly``, and what they are
+    set to is never shown. A plugin that is off has none.
     """
     host = call.host
     known = [state.key for state in host.plugins.states()]
@@ -57,12 +58,13 @@ async def plugin_schema(call: Call, key: str) -> Answer:
     try:
         # Models of a plugin may bring code of its own for their schema.
         async with asyncio.timeout(SCHEMA_SECONDS):
+            config = await asyncio.to_thread(_described, _sections(host, key))
             manifest = await asyncio.to_thread(_described, _tables(host, key))
     except TimeoutError:
         raise Unavailable(f"{key} took too long to tell its schema") from None
     except Exception as error:
         raise PluginError(f"{key} cannot tell its schema: {describe(error)}") from error
-    return {"key": key, "manifest": manifest}
+    return {"key": key, "config": config, "manifest": manifest}
 
 
 def _rows(host: Host) -> list[PluginDetail]:
@@ -76,6 +78,7 @@ def _rows(host: Host) -> list[PluginDetail]:
             "reason": state.reason,
             "first_party": state.first_party,
             "offers": _offers(host, state.key, nameless),
+            "config_sections": [name for name, _ in _sections(host, state.key)],
             "manifest_tables": [name for name, _ in _tables(host, state.key)],
         }
         for state in host.plugins.states()
@@ -102,6 +105,14 @@ def _offers(
         kind, _, rest = name.partition(" ")
         offers.setdefault(kind, []).append(rest)
     return offers
+
+
+def _sections(host: Host, key: str) -> Models:
+    """The plugin's sections of the configuration."""
+    if not host.plugins.healthy(key):
+        return []
+    offered = host.registry.offered(ConfigSection)
+    return [(section.name, section.model) for owner, section in offered if owner == key]
 
 
 def _tables(host: Host, key: str) -> Models:

@@ -271,6 +271,7 @@ def test_a_leftover_of_a_killed_change_is_no_obstacle(
     assert [path.name for path in folder.iterdir()] == ["config.toml"]
 
 
+HIDDEN = {"anyOf": [{"writeOnly": True}, {"type": "null"}], "default": "**"}
 ROW = {
     "key": "plugin:acme",
     "distribution": "acme",
@@ -283,6 +284,17 @@ ROW = {
 }
 SCHEMA = {
     "key": "plugin:acme",
+    "config": [
+        {
+            "name": "acme",
+            "schema": {
+                "properties": {
+                    "rooms": {"description": "Where.", "default": None},
+                    "key": HIDDEN,
+                }
+            },
+        }
+    ],
     "manifest": [
         {
             "name": "digging",
@@ -312,6 +324,9 @@ def test_a_plugin_is_shown_as_the_running_daemon_has_it(
         "from acme 1, another's",
         "tool: dig, delve",
         "listener",
+        "config [acme]",
+        "  rooms  Where.",
+        "  key (secret)",
         "manifest [digging]",
         "  metres [3]  How deep.",
         "  token (secret)  Key.",

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from agenthost import Effect, Event, ManifestTable, ToolResult, ToolSpec
+from agenthost import (
+    ConfigSection,
+    Effect,
+    Event,
+    ManifestTable,
+    Secret,
+    ToolResult,
+    ToolSpec,
+)
 from agenthost.testing.daemons import Daemons, RunningDaemon
 from pydantic import BaseModel, Field, SecretStr
 
@@ -20,6 +28,12 @@ class Digging(BaseModel):
     metres: int = Field(3, ge=1, description="How deep.")
     token: SecretStr = Field(SecretStr("hush"), description="Who pays.")
     odd: Any = Field(default_factory=object)
+
+
+class Digger(BaseModel):
+    """What the configuration says of digging."""
+
+    wage: Secret | None = Field(None, description="What it is paid.")
 
 
 DIGGING = ManifestTable("digging", Digging)
@@ -48,6 +62,7 @@ async def test_a_plugin_is_shown_with_what_it_offers(daemons: Daemons) -> None:
     plugin = module(
         register_tool=lambda: [TOOL],
         register_manifest=lambda: [DIGGING],
+        register_config=lambda: [ConfigSection("digger", Digger)],
         on_event=hears,
     )
     running = await daemons.start(plugins=[plugin])
@@ -62,7 +77,9 @@ async def test_a_plugin_is_shown_with_what_it_offers(daemons: Daemons) -> None:
             "listener": [],
             "tool": ["dig", "delve"],
             "manifest": ["digging.metres", "digging.odd", "digging.token"],
+            "section": ["digger"],
         },
+        "config_sections": ["digger"],
         "manifest_tables": ["digging"],
     }
 
@@ -71,6 +88,7 @@ async def test_first_party_plugins_are_marked(daemon: RunningDaemon) -> None:
     shown = await row(daemon, "plugin:http_api")
     assert shown["first_party"]
     assert "GET /api/plugins" in shown["offers"]["route"]
+    assert "help" in shown["offers"]["chatcommand"]
 
 
 async def test_one_that_is_off_offers_nothing(daemons: Daemons) -> None:
@@ -92,11 +110,16 @@ async def test_one_that_failed_says_why_and_offers_nothing(daemons: Daemons) -> 
 
 
 async def test_one_that_fails_while_it_runs_offers_no_more(daemons: Daemons) -> None:
-    plugin = module(register_tool=lambda: [TOOL], register_manifest=lambda: [DIGGING])
+    plugin = module(
+        register_tool=lambda: [TOOL],
+        register_manifest=lambda: [DIGGING],
+        register_config=lambda: [ConfigSection("digger", Digger)],
+    )
     running = await daemons.start(plugins=[plugin])
     running.daemon.plugins.fail(MINE, "gone")
     shown = await row(running)
     assert (shown["offers"], shown["manifest_tables"]) == ({}, [])
+    assert shown["config_sections"] == []
     schema = await running.http.get(f"/api/plugins/{MINE}/schema")
     assert schema.json()["manifest"] == []
 
@@ -110,6 +133,19 @@ async def test_a_schema_marks_secrets_and_shows_no_value(daemons: Daemons) -> No
     assert keys["metres"]["minimum"] == 1
     assert keys["metres"]["description"] == "How deep."
     assert keys["token"]["writeOnly"]
+    assert "hush" not in answer.text
+
+
+async def test_what_the_configuration_says_stands_in_no_schema(
+    daemons: Daemons,
+) -> None:
+    plugin = module(register_config=lambda: [ConfigSection("digger", Digger)])
+    running = await daemons.start(config='[digger]\nwage = "hush"\n', plugins=[plugin])
+    answer = await running.http.get(f"/api/plugins/{MINE}/schema")
+    (section,) = answer.json()["config"]
+    wage = section["schema"]["properties"]["wage"]
+    assert section["name"] == "digger"
+    assert any(kind.get("writeOnly") for kind in wage["anyOf"])
     assert "hush" not in answer.text
 
 
