@@ -6,12 +6,16 @@ reads it to find a name when it is first used.
 
 __all__: list[str]
 
+from agenthost_chat.chat import Audio as Audio
 from agenthost_chat.chat import ChatRequest as ChatRequest
 from agenthost_chat.chat import Completion as Completion
 from agenthost_chat.chat import Delta as Delta
+from agenthost_chat.chat import File as File
 from agenthost_chat.chat import Finish as Finish
 from agenthost_chat.chat import Image as Image
 from agenthost_chat.chat import Json as Json
+from agenthost_chat.chat import JsonObject as JsonObject
+from agenthost_chat.chat import Medium as Medium
 from agenthost_chat.chat import Message as Message
 from agenthost_chat.chat import Part as Part
 from agenthost_chat.chat import Reasoning as Reasoning
@@ -73,7 +77,7 @@ from .events import Event as Event
 from .host import Host as Host
 from .host import Installed as Installed
 from .host import Offered as Offered
-from .host import Tool as Tool
+from .host import Reports as Reports
 from .host import ToolContext as ToolContext
 from .host import Turns as Turns
 from .manifest import parse_manifest as parse_manifest
@@ -84,6 +88,8 @@ from .observe import Observer as Observer
 from .observe import Observers as Observers
 from .observe import Subject as Subject
 from .plugins.calls import describe as describe
+from .plugins.calls import guarded_each as guarded_each
+from .plugins.calls import within as within
 from .plugins.discovery import find_plugins as find_plugins
 from .plugins.guards import ALLOW as ALLOW
 from .plugins.guards import AddressCase as AddressCase
@@ -109,6 +115,7 @@ from .plugins.specs import Effect as Effect
 from .plugins.specs import SchemaSpec as SchemaSpec
 from .plugins.specs import ServiceSpec as ServiceSpec
 from .plugins.specs import ToolResult as ToolResult
+from .plugins.specs import ToolSource as ToolSource
 from .plugins.specs import ToolSpec as ToolSpec
 from .ports.agents import Agents as Agents
 from .ports.backend import Backend as Backend
@@ -176,7 +183,9 @@ from .ports.store import Row as Row
 from .ports.store import SlowWrite as SlowWrite
 from .ports.store import Store as Store
 from .ports.tools import BeforeEffect as BeforeEffect
+from .ports.tools import Progressed as Progressed
 from .ports.tools import Rights as Rights
+from .ports.tools import Tool as Tool
 from .ports.tools import Toolbox as Toolbox
 from .ports.vault import Vault as Vault
 from .ports.workers import Workers as Workers
@@ -210,6 +219,7 @@ from .turns.events import Missed as Missed
 from .turns.events import TextDelta as TextDelta
 from .turns.events import Thinking as Thinking
 from .turns.events import ToolEnd as ToolEnd
+from .turns.events import ToolProgress as ToolProgress
 from .turns.events import ToolStart as ToolStart
 from .turns.events import TurnEvent as TurnEvent
 from .turns.turn import Turn as Turn

@@ -5,7 +5,7 @@ Services are started with it; calls of routes, tools and observers carry it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from .context import Context
 
 if TYPE_CHECKING:
-    from agenthost_chat.chat import JsonObject, Message, ToolDefinition
+    from agenthost_chat.chat import Message
 
     from .agent import Agent
     from .clock import Clock
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .ports.records import Journal, Ledger, Memory, Sessions
     from .ports.store import Store
     from .ports.tickets import Tickets
+    from .ports.tools import Toolbox
     from .ports.vault import Vault
     from .ports.workers import Workers
     from .providers import DialectSpec, ProviderSpec
@@ -155,32 +156,8 @@ class Turns(Protocol):
         """
 
 
-class Tool(Protocol):
-    """A tool that is on offer now."""
-
-    @property
-    def plugin(self) -> str:
-        """The key of the plugin that offers it."""
-
-    @property
-    def effect(self) -> str:
-        """What it does to the world: read, write or external."""
-
-    @property
-    def schema(self) -> JsonObject:
-        """The JSON Schema of its arguments."""
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """The tool as a model sees it."""
-
-
 class Offered(Protocol):
-    """What the healthy plugins offer, by name."""
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The tools."""
+    """What the healthy plugins offer, by name; tools are in the toolbox."""
 
     @property
     def providers(self) -> Mapping[str, ProviderSpec]:
@@ -189,12 +166,6 @@ class Offered(Protocol):
     @property
     def dialects(self) -> Mapping[str, DialectSpec]:
         """The wire dialects."""
-
-    def tool(self, name: str) -> Tool:
-        """Find a tool by its name or an alias; NotFound when nobody offers it."""
-
-    def names(self) -> Collection[str]:
-        """Every name that a tool goes by."""
 
     def systems(self) -> Sequence[SystemState]:
         """Every security system, and whether it is active."""
@@ -225,7 +196,7 @@ class Host(Protocol):
     ``warnings`` are told to the operator; ``address`` is where it listens, empty until
     it does. Backends that are opened with a host may use what was opened before them:
     configuration, plugins and guards; then store, vault, egress, workers, files,
-    events, records and agents, models, compaction, turns, jobs in this order.
+    events, records and agents, models, compaction, tools, turns, jobs in this order.
     """
 
     version: str
@@ -249,6 +220,7 @@ class Host(Protocol):
     kv: Memory
     models: Models
     compaction: Compaction
+    toolbox: Toolbox
     jobs: Jobs
     interrupted_turns: int
 
@@ -287,19 +259,51 @@ class Host(Protocol):
         """Ask whoever runs the daemon to stop it; returns at once."""
 
 
+class Reports:
+    """Where a tool's reports go while it runs; nowhere, by default."""
+
+    def progress(self, done: float, total: float | None, text: str) -> None:
+        """Take how far it is."""
+
+    def log(self, level: str, text: str) -> None:
+        """Take a line of log."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext(Context):
     """What a tool is called with: whose turn it is, and the daemon it runs in."""
 
     host: Host = field(kw_only=True)
+    reports: Reports = field(default=Reports(), kw_only=True)
 
     @property
     def clock(self) -> Clock:
         """The daemon's clock."""
         return self.host.clock
 
+    def progress(self, done: float, total: float | None = None, text: str = "") -> None:
+        """Tell who watches the turn how far the call is; to be called on the loop.
+
+        Args:
+            done: How much is done, in the tool's own measure.
+            total: How much there is to do; None when nobody knows.
+            text: What it is at, in a few words.
+        """
+        self.reports.progress(done, total, text)
+
+    def log(self, level: str, text: str) -> None:
+        """Write a line into the daemon's log, with the turn, the agent and the tool.
+
+        Args:
+            level: ``debug``, ``info``, ``warning`` or ``error``.
+            text: What to write; what it holds in line breaks becomes spaces.
+        """
+        self.reports.log(level, text)
+
     @classmethod
-    def of(cls, context: Context, host: Host) -> ToolContext:
+    def of(
+        cls, context: Context, host: Host, reports: Reports | None = None
+    ) -> ToolContext:
         """The same context, for a tool."""
         said = {each.name: getattr(context, each.name) for each in fields(Context)}
-        return cls(**said, host=host)
+        return cls(**said, host=host, reports=reports or Reports())

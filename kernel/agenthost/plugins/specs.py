@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from agenthost_chat.chat import Json, JsonObject, Medium, Text
 from pydantic import BaseModel
 
 from ..host import Host, ToolContext
@@ -26,10 +27,21 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What the model reads; ``is_error`` marks a failure it should know of."""
+    """What the model reads; ``is_error`` marks a failure it should know of.
 
-    text: str
+    Args:
+        text: Words.
+        is_error: Whether it failed.
+        parts: Further words, pictures, sounds and files. A model that takes pictures
+            in results sees them; whatever it does not take is named to it in words.
+        structured: Any JSON value. The model reads it as JSON, unless the words are
+            that same value.
+    """
+
+    text: str = ""
     is_error: bool = False
+    parts: tuple[Text | Medium, ...] = ()
+    structured: Json = None
 
 
 ToolFunction = Callable[[ToolContext, Any], Awaitable[ToolResult]]
@@ -42,7 +54,8 @@ class ToolSpec:
     Args:
         name: As models and manifests name it.
         description: One or two sentences for the model.
-        input: The pydantic model of its arguments.
+        input: The pydantic model of its arguments; or their JSON Schema, an object's,
+            and the arguments come as a dict that fits it.
         effect: READ tools of one step run concurrently; others run in order.
         call: ``async (context, arguments) -> ToolResult``; an AgentHostError that it
             raises becomes an error result with that message.
@@ -50,21 +63,54 @@ class ToolSpec:
             never repeated after a crash.
         timeout: Seconds a call may take.
         aliases: Other names that manifests and models may use.
+        output: The JSON Schema of what its results have as ``structured``; one that
+            does not fit is an error to the model.
     """
 
     name: str
     description: str
-    input: type[BaseModel]
+    input: type[BaseModel] | JsonObject
     effect: Effect
     call: ToolFunction
     idempotent: bool = False
     timeout: float = 120.0
     aliases: tuple[str, ...] = ()
+    output: JsonObject | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """Its name and its aliases."""
         return (self.name, *self.aliases)
+
+
+class ToolSource:
+    """Tools that appear and vanish while the daemon runs, as those of a server do.
+
+    A source is asked off the event loop. One that raises keeps the tools it had; one
+    that takes longer than 10 s keeps them too, and is asked no more.
+    """
+
+    name: str
+    """What the log calls it; no two of a daemon are called the same."""
+
+    async def start(self, host: Host, changed: Callable[[], object]) -> None:
+        """Take up work; what takes long belongs into a task of its own.
+
+        Args:
+            host: The daemon.
+            changed: To be called, from any thread, when the snapshot is another now.
+        """
+
+    def snapshot(self) -> Iterable[ToolSpec]:
+        """What is on offer now, in any order; turns that run already keep theirs."""
+        return ()
+
+    def gone(self, tool: str) -> str:  # noqa: ARG002
+        """Why a tool that was on offer is there no more, for who still calls it."""
+        return f"{self.name} no longer offers it"
+
+    async def stop(self) -> None:
+        """Let go of everything; the daemon ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from ..routes import RouteGroup
 from .discovery import Entry
 from .guards import SecuritySystem
 from .hooks import PROJECT, Hooks
-from .specs import CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
+from .specs import CommandSpec, SchemaSpec, ServiceSpec, ToolSource, ToolSpec
 
 MOST_ITEMS = 10_000
 
@@ -59,6 +59,7 @@ OFFERS: Mapping[str, Offers] = {
     "register_dialect": Offers(DialectSpec, lambda o: [f"dialect {o.name}"]),
     "register_provider": Offers(ProviderSpec, lambda o: [f"provider {o.facts.slug}"]),
     "register_tool": Offers(ToolSpec, lambda o: [f"tool {name}" for name in o.names]),
+    "register_tool_source": Offers(ToolSource, lambda o: [f"toolsource {o.name}"]),
     "register_service": Offers(ServiceSpec, lambda o: [f"service {o.name}"]),
     "register_observer": Offers(Observer),
     "register_routes": Offers(RouteGroup, _served),

@@ -38,7 +38,7 @@ from ..ports.records import (
     TurnState,
 )
 from .calls import unlike
-from .events import Thinking, ToolEnd, ToolStart
+from .events import Thinking, ToolEnd, ToolProgress, ToolStart
 from .prompt import system_prompt
 from .turn import Turn
 
@@ -265,15 +265,16 @@ class Run:
                 self.turn.emit(ToolStart(call.id, call.name, call.arguments))
         outcomes = dict(known)
         toolbox = self.parts.toolbox
-        async for outcome in toolbox.run(self.turn.context, left, self._before_effect):
+        before, progressed = self._before_effect, self._progressed
+        context = self.turn.context
+        async for outcome in toolbox.run(context, left, before, progressed):
             out = outcome.output
             outcomes[out.id] = outcome
             # A read rides with the step: it is asked anew if that is lost.
             if out.id in self._effects:
                 self._ended.append(outcome)
             if self.turn.watched:
-                end = ToolEnd(out.id, out.name, inputs[out.id], out.text, out.is_error)
-                self.turn.emit(end)
+                self.turn.emit(ToolEnd.of(out, inputs[out.id]))
         self._ended = []
         outputs = tuple(outcomes[call.id].output for call in calls)
         unknown = frozenset(id_ for id_, each in outcomes.items() if not each.known)
@@ -287,6 +288,12 @@ class Run:
         ended, self._ended = tuple(self._ended), []
         self._effects.add(call.id)
         await self.parts.journal.start_call(self.turn.id, call.id, ended)
+
+    def _progressed(
+        self, call: ToolUse, done: float, total: float | None, text: str
+    ) -> None:
+        if self.turn.watched:
+            self.turn.emit(ToolProgress(call.id, call.name, done, total, text))
 
     def _spoke(self, message: Message) -> None:
         self._said.add(message)

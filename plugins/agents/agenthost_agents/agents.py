@@ -230,7 +230,7 @@ class KeptAgents:
         self._host.guards.check(Guard.SPAWN, case)
 
     def _unknown_tools(self, manifest: Manifest) -> Sequence[str]:
-        known = self._host.registry.names()
+        known = self._host.toolbox.tools
         return [
             f"capabilities.tools: there is no tool {name!r} now"
             for name in manifest.capabilities.tools

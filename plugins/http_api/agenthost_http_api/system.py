@@ -153,8 +153,9 @@ async def config(call: Call) -> Answer:
 
 @routes.get("/api/tools", scope="system:read", cost=1, answer=ToolList)
 async def list_tools(call: Call) -> Answer:
-    """List every registered tool with its description and arguments."""
-    tools = dict(sorted(call.host.registry.tools.items()))
+    """List every tool that is there now, with its description and arguments."""
+    named = call.host.toolbox.tools.items()
+    tools = {name: t for name, t in sorted(named) if name == t.definition.name}
     return {
         "tools": list(tools),
         "total": len(tools),

@@ -119,7 +119,7 @@ def _agent(activity: Activity, agent: AgentView | None) -> Iterator[Pair]:
         slug, model = host.agents.model_of(known)
         yield "gen_ai.provider.name", provider(slug)
         yield "gen_ai.request.model", model
-    request_id = activity.context.log.get("request_id")
+    request_id = activity.context.log_fields.get("request_id")
     yield "agenthost.request.id", str(request_id) if request_id else None
 
 
@@ -190,10 +190,7 @@ def _model(activity: Activity) -> str:
 def _known(activity: Activity) -> Tool | None:
     """The tool called; a name that a model made up is content."""
     called = activity.subject.name if isinstance(activity.subject, ToolUse) else ""
-    try:
-        return activity.host.registry.tool(called)
-    except NotFound:
-        return None
+    return activity.host.toolbox.tools.get(called)
 
 
 def _tool_name(activity: Activity) -> str:

@@ -10,7 +10,6 @@ from agenthost import (
     Activity,
     ChatRequest,
     Host,
-    NotFound,
     Observer,
     Spent,
     ToolUse,
@@ -80,10 +79,8 @@ class Meters(Observer):
 
 def _tool(host: Host, name: str) -> str:
     """The tool's own name; one that a model made up counts as other."""
-    try:
-        return host.registry.tool(name).definition.name
-    except NotFound:
-        return OTHER
+    tool = host.toolbox.tools.get(name)
+    return OTHER if tool is None else tool.definition.name
 
 
 def _tokens(usage: Usage) -> Iterable[tuple[str, int]]:

@@ -9,6 +9,7 @@ from agenthost import (
     Host,
     Observers,
     Registry,
+    ServiceSpec,
     Toolbox,
     ToolsBackend,
     hookimpl,
@@ -22,7 +23,29 @@ def open_toolbox(host: Host, registry: Registry, observers: Observers) -> Toolbo
     return GuardedToolbox(host, registry, observers)
 
 
+async def bring_tools(host: Host) -> None:
+    """Make the tools ready, where this is what runs their calls."""
+    from .toolbox import GuardedToolbox
+
+    if isinstance(host.toolbox, GuardedToolbox):
+        await host.toolbox.start()
+
+
+async def leave_tools(host: Host) -> None:
+    """Follow no source any more."""
+    from .toolbox import GuardedToolbox
+
+    if isinstance(host.toolbox, GuardedToolbox):
+        await host.toolbox.stop()
+
+
 @hookimpl
 def register_backend() -> Iterable[Backend]:
     """Offer what runs tool calls."""
     yield ToolsBackend("guarded", open_toolbox)
+
+
+@hookimpl
+def register_service() -> Iterable[ServiceSpec]:
+    """Offer what brings the tools, and those of sources as they change."""
+    yield ServiceSpec("tools", bring_tools, leave_tools)

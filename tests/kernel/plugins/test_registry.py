@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -16,9 +16,7 @@ from agenthost import (
     DialectSpec,
     Effect,
     FilesBackend,
-    Grants,
     Guard,
-    NotFound,
     ProviderFacts,
     ProviderSpec,
     RouteGroup,
@@ -82,23 +80,6 @@ def failures(plugins: Plugins) -> dict[str, str | None]:
     return {s.key: s.reason for s in plugins.states() if s.status == "failed"}
 
 
-async def test_tools_are_found_by_name_and_alias() -> None:
-    _, registry = await compiled(entry("tool:a", tools(tool("kv_set", "memory_store"))))
-    assert registry.tool("memory_store") is registry.tool("kv_set")
-    assert list(registry.tools) == ["kv_set"]
-    assert registry.tool("kv_set").definition.parameters["type"] == "object"
-    with pytest.raises(NotFound):
-        registry.tool("nothing")
-
-
-async def test_granted_tools_come_sorted_and_by_any_name() -> None:
-    specs = tools(tool("kv_set", "memory_store"), tool("b"), tool("a"))
-    _, registry = await compiled(entry("tool:a", specs))
-    names = [t.spec.name for t in registry.granted(Grants({"tool": ("memory_*", "a")}))]
-    assert names == ["a", "kv_set"]
-    assert registry.granted(Grants()) == []
-
-
 @pytest.mark.parametrize(
     ("first", "second", "name"),
     [
@@ -130,21 +111,12 @@ async def test_a_plugin_that_collides_offers_nothing_at_all() -> None:
     _, registry = await compiled(
         entry("tool:a", tools(tool("x"))), entry("tool:b", tools(tool("x"), tool("y")))
     )
-    assert set(registry.tools) == {"x"}
-    with pytest.raises(NotFound):
-        registry.tool("y")
+    assert [spec.name for _, spec in registry.tools] == ["x"]
 
 
 async def test_a_name_offered_twice_by_one_plugin_fails_it() -> None:
     plugins, _ = await compiled(entry("tool:a", tools(tool("x"), tool("x"))))
     assert failures(plugins) == {"tool:a": "tool:a offers tool x twice"}
-
-
-@pytest.mark.parametrize("name", ["", "a b", "a" * 65, "a.b", "é"])
-async def test_a_tool_name_that_models_refuse_fails_its_plugin(name: str) -> None:
-    plugins, registry = await compiled(entry("tool:a", tools(tool(name))))
-    assert "must be 1 to 64" in str(failures(plugins)["tool:a"])
-    assert registry.tools == {}
 
 
 async def serve(call: Call) -> Answer:
@@ -296,52 +268,3 @@ async def test_a_system_is_inactive_once_its_plugin_has_failed() -> None:
     plugins, registry = await compiled(entry("security:s", system("s", lambda: None)))
     plugins.fail("security:s", "broke")
     assert not registry.security.states()[0].active
-
-
-class Inner(BaseModel):
-    """Inside."""
-
-    title: str
-    more: Mapping[str, int] = Field(default_factory=dict)
-
-
-class Outer(BaseModel):
-    """Outside."""
-
-    one: Inner = Field(description="the one")
-    many: list[Inner] = []
-
-
-class Tree(BaseModel):
-    """Recurs."""
-
-    name: str
-    children: list[Tree] = []
-
-
-async def test_a_schema_is_closed_and_holds_no_references() -> None:
-    _, registry = await compiled(entry("tool:a", tools(tool("a", model=Outer))))
-    schema = registry.tool("a").schema
-    assert "$defs" not in schema
-    assert schema["additionalProperties"] is False
-    one = schema["properties"]["one"]
-    assert one["description"] == "the one"
-    assert one["additionalProperties"] is False
-    assert one["properties"]["title"] == {"type": "string"}
-    assert one["properties"]["more"]["additionalProperties"] == {"type": "integer"}
-    assert schema["properties"]["many"]["items"]["properties"] == one["properties"]
-
-
-async def test_a_schema_that_recurs_keeps_its_definitions() -> None:
-    _, registry = await compiled(entry("tool:a", tools(tool("a", model=Tree))))
-    schema = registry.tool("a").schema
-    assert schema["$defs"]["Tree"]["additionalProperties"] is False
-    assert schema["$defs"]["Tree"]["properties"]["name"] == {"type": "string"}
-
-
-async def test_a_model_without_a_schema_fails_its_plugin() -> None:
-    class Odd(BaseModel):
-        call: Callable[[int], int]
-
-    plugins, _ = await compiled(entry("tool:a", tools(tool("a", model=Odd))))
-    assert "tool:a" in failures(plugins)
