@@ -19,13 +19,17 @@ from agenthost import InvalidInput, Json, JsonObject
 from .patterns import found, readable
 
 if TYPE_CHECKING:
-    from jsonschema import FormatChecker, SchemaError, ValidationError
+    from jsonschema import SchemaError, ValidationError
 
 MOST_NODES = 10_000
 DEEPEST = 64
-MOST_WORK = 200_000
+MOST_WORK = 50_000
+CHARACTERS_A_UNIT = 500
 MOST_PROBLEMS = 10
 PROBLEM_CHARACTERS = 200
+PATTERNED = frozenset({"patternProperties", "additionalProperties"})
+SQUARE = frozenset({"unevaluatedItems", "unevaluatedProperties"})
+"""What the library looks up in lists, item by item."""
 REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "$id"})
 SPECIFICATIONS = ("http://json-schema.org/", "https://json-schema.org/")
 Keyword = Callable[[Any, Any, Any, Any], "Iterator[ValidationError] | None"]
@@ -69,23 +73,28 @@ class JsonSchema:
 
     def problems(self, value: Json) -> str:
         """Say what of a value does not fit; nothing when all of it does."""
+        problems: list[str] = []
         try:
             _bounded(value, "the value")
-            return "; ".join(self._told(value))
+            problems.extend(map(_told, islice(self._errors(value), MOST_PROBLEMS)))
         except InvalidInput as error:
-            return error.message
+            problems.append(error.message)
         except RecursionError:
-            return "the schema refers to itself without end"
+            problems.append("the schema refers to itself without end")
         except UnicodeError:
-            return "it holds half a surrogate pair; write plain text"
+            problems.append("it holds half a surrogate pair; write plain text")
+        return "; ".join(problems)
 
-    def _told(self, value: Json) -> list[str]:
+    def _errors(self, value: Json) -> Iterator[ValidationError]:
         from referencing import Registry
 
+        # The one thing that a validator hands to all that it makes below it.
+        allowance = _Allowance(value)
         validator = self._draft(
-            self._own, registry=Registry(), format_checker=_allowance()
+            self._own, registry=Registry(), format_checker=allowance
         )
-        return list(map(_told, islice(validator.iter_errors(value), MOST_PROBLEMS)))
+        errors: Iterator[ValidationError] = validator.iter_errors(value)
+        return errors
 
 
 def _copied(schema: JsonObject) -> dict[str, Any]:
@@ -187,16 +196,59 @@ def _look_up(draft: Any, schema: JsonObject) -> None:
     look(whole, Registry().resolver_with_root(whole))
 
 
-def _allowance() -> FormatChecker:
-    """What is left to spend, in the one thing that a validator hands to all below it.
+class _Allowance:
+    """The work that is left to one value; as a checker of formats it asserts none.
 
-    Formats themselves are not asserted.
+    A unit is about what a keyword takes, some microseconds.
     """
-    from jsonschema import FormatChecker
 
-    allowance = FormatChecker(formats=())
-    allowance.left = MOST_WORK  # type: ignore[attr-defined]  # reason: see above
-    return allowance
+    def __init__(self, value: Json) -> None:
+        self._left = MOST_WORK
+        # An error quotes the value it is about, which may be all of it.
+        self._error = _size_of(value)
+
+    def check(self, instance: object, format: str) -> None:  # noqa: A002
+        """Let every format pass."""
+
+    def begin(self, keyword: str, value: Any, instance: Any, schema: Any) -> None:
+        """Take what a keyword costs before it is asked."""
+        cost = 1 + (len(value) if isinstance(value, list | dict) else 0)
+        if isinstance(instance, str):
+            cost += len(instance) // CHARACTERS_A_UNIT
+        elif keyword in PATTERNED and isinstance(instance, dict):
+            patterns = schema.get("patternProperties", {})
+            cost += len(patterns) * _size_of(list(instance)) * 20
+        elif keyword in SQUARE and isinstance(instance, list | dict):
+            cost += len(instance) ** 2 // 50
+        self.take(cost)
+
+    def failed(self) -> None:
+        """Take what an error has cost."""
+        self.take(self._error)
+
+    def take(self, cost: int) -> None:
+        """Take so much.
+
+        Raises:
+            InvalidInput: There is not so much left.
+        """
+        self._left -= cost
+        if self._left < 0:
+            raise InvalidInput("", "to hold it against its schema takes too long")
+
+
+def _size_of(value: Json) -> int:
+    """What it takes to look at a whole value once, in units."""
+    waiting, nodes, characters = [value], 0, 0
+    while waiting:
+        inner = waiting.pop()
+        nodes += 1
+        if isinstance(inner, str):
+            characters += len(inner)
+        elif isinstance(inner, Mapping):
+            characters += sum(map(len, inner))
+        waiting.extend(_inside(inner))
+    return 1 + nodes // 20 + characters // CHARACTERS_A_UNIT
 
 
 @cache
@@ -210,20 +262,20 @@ def _counting(draft: Any) -> Any:
         "additionalProperties": _additional_properties,
         "uniqueItems": _unique_items,
     }
-    counted = {name: _counted(keyword) for name, keyword in keywords.items()}
+    counted = {name: _counted(name, keyword) for name, keyword in keywords.items()}
     extend: Callable[..., Any] = validators.extend
     return extend(draft, counted)
 
 
-def _counted(keyword: Keyword) -> Keyword:
-    def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+def _counted(name: str, keyword: Keyword) -> Keyword:
+    def counted(
+        validator: Any, value: Any, instance: Any, schema: Any
+    ) -> Iterator[ValidationError]:
         allowance = validator.format_checker
-        allowance.left -= 1
-        if isinstance(value, list | dict):
-            allowance.left -= len(value)
-        if allowance.left < 0:
-            raise InvalidInput("", "to hold it against its schema takes too long")
-        return keyword(validator, value, instance, schema)
+        allowance.begin(name, value, instance, schema)
+        for error in keyword(validator, value, instance, schema) or ():
+            allowance.failed()
+            yield error
 
     return counted
 
