@@ -10,7 +10,7 @@ from ..observe import Observer
 from ..ports.backend import Backends
 from ..ports.front import Front
 from ..providers import DialectSpec, ProviderSpec
-from ..routes import RouteGroup
+from ..routes import Mountable
 from .discovery import Status, SystemState
 from .guards import SecuritySystem, stand_in
 from .loader import Plugins
@@ -41,7 +41,7 @@ class Registry:
     dialects: Mapping[str, DialectSpec]
     schemas: tuple[tuple[str, SchemaSpec], ...]
     services: tuple[tuple[str, ServiceSpec], ...]
-    routes: tuple[tuple[str, RouteGroup], ...]
+    routes: tuple[tuple[str, Mountable], ...]
     observers: tuple[tuple[str, Observer], ...]
 
     def systems(self) -> Sequence[SystemState]:
@@ -74,6 +74,15 @@ async def compile_registry(
     offered = {"security_system": systems}
     for hook in (each for each in OFFERS if each not in APART):
         offered[hook] = await plugins.collect(hook)
+<<<<<<< HEAD
+=======
+    specs = offered["register_tool"]
+    making = [(key, partial(_tool, key, spec)) for key, spec in specs]
+    made = await plugins.run_each("tool schema", making)
+    known = {spec.name: spec for _, spec in offered["register_dialect"]}
+    naming = [(key, partial(s.made, known)) for key, s in offered["register_provider"]]
+    offered["register_provider"] = await plugins.run_each("dialect", naming)
+>>>>>>> main
     front = open_front(_backends(_settled(plugins, offered), chosen))
     routing = plugins.implementations("register_routes")
     wanted = any("app" in implementation.takes for _, implementation in routing)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from functools import cache
 from itertools import chain, repeat
 from typing import ClassVar
 
@@ -25,12 +24,12 @@ from agenthost_chat.chat import (
     ToolOutput,
     Usage,
 )
-from importlib_metadata import entry_points
 
 from ..errors import ProviderError, ProviderFault
 from ..providers import Endpoint, ModelCall, ProviderSpec
 from ..secrets import Secret
 from .exchanges import installed_exchange
+<<<<<<< HEAD
 from .samples import (
     CALLING,
     FAULTS,
@@ -46,6 +45,9 @@ from .samples import (
     WIRES,
     user,
 )
+=======
+from .installed import provider_of
+>>>>>>> main
 from .simulators import (
     ProviderSimulator,
     ReplicateSimulator,
@@ -58,12 +60,25 @@ from .simulators import (
 from .steps import check_steps
 
 
+<<<<<<< HEAD
 @cache
 def provider_of(slug: str) -> ProviderSpec:
     """Load the provider that an installed distribution offers under this slug."""
     (entry,) = entry_points(group="agenthost.providers", name=slug)
     specs: list[ProviderSpec] = list(entry.load().register_provider())
     return next(spec for spec in specs if spec.facts.slug == slug)
+=======
+WIRES: Mapping[str, Wire] = {
+    "openai-chat": OpenAIChatWire(),
+    "openai-responses": OpenAIResponsesWire(),
+    "anthropic-messages": AnthropicMessagesWire(),
+    "gemini-generateContent": GeminiWire(),
+    "cohere-v2": CohereWire(),
+    "bedrock-converse": BedrockWire(),
+    "ollama": OllamaWire(),
+    "replicate-predictions": ReplicateWire(),
+}
+>>>>>>> main
 
 
 EXTENSION = "agenthost.contract"

@@ -29,10 +29,15 @@ from agenthost import (
     user_message,
 )
 
+<<<<<<< HEAD
 from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery
 from .tool_frames import progress_of, structured_of
+=======
+from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery, TurnEvents
+>>>>>>> main
 
-routes = RouteGroup("http_api.messages")
+routes = RouteGroup("messages")
+KEY_HEADER = {"Idempotency-Key": "The same key and body are the same turn"}
 
 COST = 30
 KEY_LENGTH = 255
@@ -76,6 +81,7 @@ def _options(call: Call, agent_id: str, body: SendMessage) -> TurnOptions:
     cost=COST,
     body=SendMessage,
     answer=MessageAnswer,
+    headers=KEY_HEADER,
     direct=True,
 )
 async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
@@ -97,6 +103,8 @@ async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
     body=SendMessage,
     query=StreamQuery,
     answer=EventStream,
+    events=TurnEvents,
+    headers=KEY_HEADER,
     direct=True,
 )
 async def stream_message(
@@ -119,6 +127,8 @@ async def stream_message(
     scope="agents:message",
     query=AttachQuery,
     answer=EventStream,
+    events=TurnEvents,
+    headers={"Last-Event-ID": "Where the reader broke off"},
 )
 async def attach_to_turn(call: Call, agent_id: UUID, query: AttachQuery) -> Answer:
     """Read a turn's events, running or ended; leaving does not stop it.
