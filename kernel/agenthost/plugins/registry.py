@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..observe import Observer
@@ -74,15 +75,9 @@ async def compile_registry(
     offered = {"security_system": systems}
     for hook in (each for each in OFFERS if each not in APART):
         offered[hook] = await plugins.collect(hook)
-<<<<<<< HEAD
-=======
-    specs = offered["register_tool"]
-    making = [(key, partial(_tool, key, spec)) for key, spec in specs]
-    made = await plugins.run_each("tool schema", making)
     known = {spec.name: spec for _, spec in offered["register_dialect"]}
     naming = [(key, partial(s.made, known)) for key, s in offered["register_provider"]]
     offered["register_provider"] = await plugins.run_each("dialect", naming)
->>>>>>> main
     front = open_front(_backends(_settled(plugins, offered), chosen))
     routing = plugins.implementations("register_routes")
     wanted = any("app" in implementation.takes for _, implementation in routing)

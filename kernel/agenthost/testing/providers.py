@@ -29,7 +29,7 @@ from ..errors import ProviderError, ProviderFault
 from ..providers import Endpoint, ModelCall, ProviderSpec
 from ..secrets import Secret
 from .exchanges import installed_exchange
-<<<<<<< HEAD
+from .installed import provider_of
 from .samples import (
     CALLING,
     FAULTS,
@@ -45,9 +45,6 @@ from .samples import (
     WIRES,
     user,
 )
-=======
-from .installed import provider_of
->>>>>>> main
 from .simulators import (
     ProviderSimulator,
     ReplicateSimulator,
@@ -58,28 +55,6 @@ from .simulators import (
     Wire,
 )
 from .steps import check_steps
-
-
-<<<<<<< HEAD
-@cache
-def provider_of(slug: str) -> ProviderSpec:
-    """Load the provider that an installed distribution offers under this slug."""
-    (entry,) = entry_points(group="agenthost.providers", name=slug)
-    specs: list[ProviderSpec] = list(entry.load().register_provider())
-    return next(spec for spec in specs if spec.facts.slug == slug)
-=======
-WIRES: Mapping[str, Wire] = {
-    "openai-chat": OpenAIChatWire(),
-    "openai-responses": OpenAIResponsesWire(),
-    "anthropic-messages": AnthropicMessagesWire(),
-    "gemini-generateContent": GeminiWire(),
-    "cohere-v2": CohereWire(),
-    "bedrock-converse": BedrockWire(),
-    "ollama": OllamaWire(),
-    "replicate-predictions": ReplicateWire(),
-}
->>>>>>> main
-
 
 EXTENSION = "agenthost.contract"
 

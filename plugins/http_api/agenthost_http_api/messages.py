@@ -29,12 +29,8 @@ from agenthost import (
     user_message,
 )
 
-<<<<<<< HEAD
-from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery
-from .tool_frames import progress_of, structured_of
-=======
 from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery, TurnEvents
->>>>>>> main
+from .tool_frames import progress_of, structured_of
 
 routes = RouteGroup("messages")
 KEY_HEADER = {"Idempotency-Key": "The same key and body are the same turn"}
