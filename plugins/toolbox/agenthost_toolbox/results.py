@@ -117,7 +117,7 @@ def _weight(output: ToolOutput) -> int:
 
 
 def _size(medium: Medium) -> int:
-    return len(medium.data) * 3 // 4
+    return len(medium.data) * 3 // 4 - medium.data[-2:].count("=")
 
 
 def _taken(medium: Medium, room: int) -> tuple[str, Medium | None]:
