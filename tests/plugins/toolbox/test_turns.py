@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
