@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST_NODES = 10_000
 DEEPEST = 64
+MOST_CHARACTERS = 200_000
 MOST_WORK = 50_000
 CHARACTERS_A_UNIT = 500
 MOST_PROBLEMS = 10
@@ -99,9 +100,13 @@ class JsonSchema:
 
 def _copied(schema: JsonObject) -> dict[str, Any]:
     try:
-        copied: dict[str, Any] = json.loads(json.dumps(dict(schema), allow_nan=False))
+        written = json.dumps(dict(schema), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InvalidInput("schema", f"it is no JSON: {error}") from error
+    if len(written) > MOST_CHARACTERS:
+        # All of it goes into every prompt.
+        raise InvalidInput("schema", f"it is over {MOST_CHARACTERS} characters long")
+    copied: dict[str, Any] = json.loads(written)
     return copied
 
 

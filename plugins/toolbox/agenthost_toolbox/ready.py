@@ -25,6 +25,7 @@ from .modelled import schema_of
 
 log = logging.getLogger(__name__)
 
+DESCRIPTION_CHARACTERS = 10_000
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -40,7 +41,7 @@ class ReadyTool:
         definition: The tool as a model sees it.
 
     Raises:
-        PluginError: One of its names is none.
+        PluginError: One of its names is none, or its description is endless.
         InvalidInput: One of its schemas is none.
         Exception: Whatever its pydantic model raises.
     """
@@ -51,6 +52,9 @@ class ReadyTool:
                 raise PluginError(
                     f"tool name {name!r} must be 1 to 64 letters, digits, _ and -"
                 )
+        if len(spec.description) > DESCRIPTION_CHARACTERS:
+            most = f"the description is over {DESCRIPTION_CHARACTERS} characters long"
+            raise PluginError(most)
         self.plugin, self.spec = plugin, spec
         self._input: JsonSchema | None = None
         self._output: JsonSchema | None = None

@@ -64,6 +64,7 @@ def nested(depth: int) -> Schema:
     [
         (nested(10_000), "nested more than 64 deep"),
         ({"enum": list(range(10_001))}, "more than 10000 values"),
+        ({"description": "x" * 200_000}, "over 200000 characters"),
         ({"$ref": "https://example.com/schema"}, "nothing is fetched"),
         ({"$ref": "file:///etc/passwd"}, "nothing is fetched"),
         ({"$ref": "#/$defs/none"}, "leads nowhere"),

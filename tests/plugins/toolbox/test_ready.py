@@ -73,6 +73,12 @@ def test_a_model_without_a_schema_leaves_its_tool_out_alone() -> None:
     assert problem.startswith("tool odd of tool:a is left out: ")
 
 
+def test_a_description_without_end_leaves_its_tool_out_alone() -> None:
+    ready, (problem,) = made_ready("tool:a", [tool("a", description="x" * 10_001)])
+    assert ready == ()
+    assert "over 10000 characters" in problem
+
+
 def test_a_schema_is_closed_and_holds_no_references() -> None:
     schema = ReadyTool("tool:a", tool("a", input=Outer)).schema
     assert "$defs" not in schema
