@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from .context import Context
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .agent import Agent
     from .clock import Clock
     from .config_model import Config
+    from .plugins.calls import Implementation
     from .plugins.charges import Charges
     from .plugins.discovery import PluginState, SystemState
     from .plugins.guards import Guards
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from .ports.tools import Toolbox
     from .ports.vault import Vault
     from .ports.workers import Workers
-    from .providers import DialectSpec, ProviderSpec
     from .turns.turn import Turn, TurnOptions, Watcher
 
 
@@ -157,30 +157,29 @@ class Turns(Protocol):
 
 
 class Offered(Protocol):
-    """What the healthy plugins offer, by name; tools are in the toolbox."""
+    """What the healthy plugins offer; which tools there are now, the toolbox says."""
 
-    @property
-    def providers(self) -> Mapping[str, ProviderSpec]:
-        """The model providers, as plugins offer them."""
-
-    @property
-    def dialects(self) -> Mapping[str, DialectSpec]:
-        """The wire dialects."""
+    def offered(self, kind: type[T]) -> Sequence[tuple[str, T]]:
+        """What is on offer of a type, as ``ToolSpec``, each with its plugin's key."""
 
     def systems(self) -> Sequence[SystemState]:
         """Every security system, and whether it is active."""
 
 
 class Installed(Protocol):
-    """The installed plugins; ``failed`` says whether one has failed."""
+    """The installed plugins; ``failed`` says whether one has failed.
+
+    ``on_failure`` is called with key and reason after each that fails, in any thread.
+    """
 
     failed: bool
     charges: Charges
+    on_failure: list[Callable[[str, str], None]]
 
     def states(self) -> list[PluginState]:
         """Every plugin that is installed, by key."""
 
-    def implementations(self, hook: str) -> Sequence[tuple[str, Callable[..., Any]]]:
+    def implementations(self, hook: str) -> Sequence[tuple[str, Implementation]]:
         """The healthy plugins' functions for a hook, each with its plugin's key."""
 
     def healthy(self, key: str) -> bool:

@@ -3,47 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from ..observe import Observer
 from ..ports.backend import Backends
 from ..ports.front import Front
-from ..providers import DialectSpec, ProviderSpec
-from ..routes import Mountable
 from .discovery import Status, SystemState
 from .guards import SecuritySystem, stand_in
 from .loader import Plugins
 from .security import SecuritySystems
-from .specs import SchemaSpec, ServiceSpec, ToolSource, ToolSpec
 from .validation import OFFERS
 
-APART = {"security_system", "register_routes", "register_command"}
-"""Hooks that are not asked alike: first, last, and by the command line alone."""
+T = TypeVar("T")
+
 Offered = dict[str, list[tuple[str, Any]]]
 """What plugins offer, by hook, each after its plugin's key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """Everything on offer; what a failed plugin offered is not in it.
-
-    ``tools``, ``sources``, ``schemas``, ``services``, ``routes`` and ``observers`` are
-    paired with their plugin's key. Which tools there are at a time, those of sources
-    included, says :class:`agenthost.Toolbox`.
-    """
+    """Everything on offer; what a failed plugin offered is not in it."""
 
     security: SecuritySystems
     backends: Backends
-    tools: tuple[tuple[str, ToolSpec], ...]
-    sources: tuple[tuple[str, ToolSource], ...]
-    providers: Mapping[str, ProviderSpec]
-    dialects: Mapping[str, DialectSpec]
-    schemas: tuple[tuple[str, SchemaSpec], ...]
-    services: tuple[tuple[str, ServiceSpec], ...]
-    routes: tuple[tuple[str, Mountable], ...]
-    observers: tuple[tuple[str, Observer], ...]
+    _offers: Mapping[type, tuple[tuple[str, Any], ...]] = field(repr=False)
+
+    def offered(self, kind: type[T]) -> tuple[tuple[str, T], ...]:
+        """What is on offer of a type of the hook table, each with its plugin's key."""
+        return self._offers.get(kind, ())
 
     def systems(self) -> Sequence[SystemState]:
         """Every security system, and whether it is active."""
@@ -73,7 +61,7 @@ async def compile_registry(
     systems = await plugins.collect("security_system")
     systems += _unheard(plugins, guarding)
     offered = {"security_system": systems}
-    for hook in (each for each in OFFERS if each not in APART):
+    for hook in (each for each, row in OFFERS.items() if not row.asked):
         offered[hook] = await plugins.collect(hook)
     known = {spec.name: spec for _, spec in offered["register_dialect"]}
     naming = [(key, partial(s.made, known)) for key, s in offered["register_provider"]]
@@ -88,7 +76,11 @@ async def compile_registry(
     security = SecuritySystems(plugins, systems, backends)
     await security.test()
     standing = _settled(plugins, offered)
-    return _compiled(security, _backends(standing, chosen), standing)
+    return Registry(
+        security=security,
+        backends=_backends(standing, chosen),
+        _offers={OFFERS[hook].type: tuple(all_) for hook, all_ in standing.items()},
+    )
 
 
 def _unheard(plugins: Plugins, guarding: set[str]) -> list[tuple[str, SecuritySystem]]:
@@ -131,20 +123,3 @@ def _collision(key: str, names: list[str], taken: Mapping[str, str]) -> str | No
 
 def _backends(standing: Offered, chosen: Mapping[str, str]) -> Backends:
     return Backends(tuple(o for _, o in standing["register_backend"]), chosen)
-
-
-def _compiled(
-    security: SecuritySystems, backends: Backends, standing: Offered
-) -> Registry:
-    return Registry(
-        security=security,
-        backends=backends,
-        tools=tuple(standing["register_tool"]),
-        sources=tuple(standing["register_tool_source"]),
-        providers={o.facts.slug: o for _, o in standing["register_provider"]},
-        dialects={o.name: o for _, o in standing["register_dialect"]},
-        schemas=tuple(standing["register_schema"]),
-        services=tuple(standing["register_service"]),
-        routes=tuple(standing["register_routes"]),
-        observers=tuple(standing["register_observer"]),
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +16,11 @@ from ..host import Host, ToolContext
 if TYPE_CHECKING:
     import click
     from sqlalchemy import MetaData
+
+    from ..agent import Agent
+
+
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Effect(StrEnum):
@@ -145,3 +151,33 @@ class CommandSpec:
     """A command of ``agenthost``: a click command or group."""
 
     command: click.Command
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCommand:
+    """What a message that starts with ``/name`` does, instead of a turn.
+
+    Args:
+        name: Lower case, without the slash.
+        help: One line that ``/help`` shows.
+        run: ``async (call, agent, argument) -> str``: who gives the command and the
+            daemon, the agent it is given to, what stands behind the name. It returns
+            the answer's text; an AgentHostError is told as it is.
+        argument: What may stand behind the name, for ``/help``: ``<name>``.
+        timeout: Seconds it may take; what follows in the same chat waits for it.
+    """
+
+    name: str
+    help: str
+    run: Callable[[ToolContext, Agent, str], Awaitable[str]]
+    argument: str = ""
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A card of the chat page; ``path`` is the route that tells its contents."""
+
+    name: str
+    title: str
+    path: str

@@ -21,6 +21,7 @@ from agenthost import (
     RequestCase,
     RouteGroup,
     Socket,
+    ToolContext,
     Turn,
     Watcher,
     user_message,
@@ -175,7 +176,8 @@ class Chat:
 
     async def _command(self, agent: Agent, line: str, message_id: str) -> None:
         try:
-            text = await run_command(self._socket.call, agent, line)
+            call = ToolContext.of(self._socket.call.context, self._host)
+            text = await run_command(call, agent, line)
         except AgentHostError as error:
             await self._fail(error, message_id)
             return

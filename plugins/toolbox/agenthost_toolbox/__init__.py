@@ -8,7 +8,6 @@ from agenthost import (
     Backend,
     Host,
     Observers,
-    Registry,
     ServiceSpec,
     Toolbox,
     ToolsBackend,
@@ -16,11 +15,11 @@ from agenthost import (
 )
 
 
-def open_toolbox(host: Host, registry: Registry, observers: Observers) -> Toolbox:
+def open_toolbox(host: Host, observers: Observers) -> Toolbox:
     """Run the tools of the plugins of this daemon."""
     from .toolbox import GuardedToolbox
 
-    return GuardedToolbox(host, registry, observers)
+    return GuardedToolbox(host, observers)
 
 
 async def bring_tools(host: Host) -> None:

@@ -25,11 +25,11 @@ from agenthost import (
     OutcomeUnknown,
     Progressed,
     RateLimited,
-    Registry,
     Rights,
     ToolCallCase,
     ToolContext,
     ToolResultCase,
+    ToolSource,
     ToolSpec,
     authorize,
     guarded_each,
@@ -67,19 +67,17 @@ class GuardedToolbox:
 
     Args:
         host: The daemon that tools get.
-        registry: The tools, and the sources of more.
         observers: Told of each call.
     """
 
-    def __init__(self, host: Host, registry: Registry, observers: Observers) -> None:
+    def __init__(self, host: Host, observers: Observers) -> None:
         self._host = host
         self._guards = host.guards
         self._observers = observers
         self._rights: dict[str, tuple[Manifest, Table, Rights]] = {}
         self._pace = Pace()
-        self._registry = registry
         self._lasting: list[Offer] = []
-        self._sources = Sources(host, registry.sources, self._renew)
+        self._sources = Sources(host, host.registry.offered(ToolSource), self._renew)
         self._table = Table()
         self.stop = self._sources.stop
 
@@ -232,7 +230,7 @@ class GuardedToolbox:
     async def _make_ready(self) -> None:
         """Make the lasting tools ready, each plugin's off the loop and on its own."""
         by_plugin: dict[str, list[ToolSpec]] = {}
-        for key, spec in self._registry.tools:
+        for key, spec in self._host.registry.offered(ToolSpec):
             by_plugin.setdefault(key, []).append(spec)
         calls = [
             (f"{k} tool schemas", partial(made_ready, k, by_plugin[k]))
