@@ -131,6 +131,7 @@ from .plugins.guards import UrlCase as UrlCase
 from .plugins.guards import Verdict as Verdict
 from .plugins.hooks import hookimpl as hookimpl
 from .plugins.loader import Plugins as Plugins
+from .plugins.sources import ToolSource as ToolSource
 from .plugins.specs import Card as Card
 from .plugins.specs import ChatCommand as ChatCommand
 from .plugins.specs import CommandSpec as CommandSpec
@@ -138,7 +139,6 @@ from .plugins.specs import Effect as Effect
 from .plugins.specs import SchemaSpec as SchemaSpec
 from .plugins.specs import ServiceSpec as ServiceSpec
 from .plugins.specs import ToolResult as ToolResult
-from .plugins.specs import ToolSource as ToolSource
 from .plugins.specs import ToolSpec as ToolSpec
 from .ports.agents import Agents as Agents
 from .ports.backend import Backend as Backend
@@ -206,7 +206,6 @@ from .ports.store import Row as Row
 from .ports.store import SlowWrite as SlowWrite
 from .ports.store import Store as Store
 from .ports.tools import BeforeEffect as BeforeEffect
-from .ports.tools import Progressed as Progressed
 from .ports.tools import Rights as Rights
 from .ports.tools import Tool as Tool
 from .ports.tools import Toolbox as Toolbox

@@ -273,7 +273,7 @@ class ToolContext(Context):
     """What a tool is called with: whose turn it is, and the daemon it runs in."""
 
     host: Host = field(kw_only=True)
-    reports: Reports = field(default=Reports(), kw_only=True)
+    reports: Reports = field(kw_only=True)
 
     @property
     def clock(self) -> Clock:
@@ -300,9 +300,7 @@ class ToolContext(Context):
         self.reports.log(level, text)
 
     @classmethod
-    def of(
-        cls, context: Context, host: Host, reports: Reports | None = None
-    ) -> ToolContext:
+    def of(cls, context: Context, host: Host, reports: Reports) -> ToolContext:
         """The same context, for a tool."""
         said = {each.name: getattr(context, each.name) for each in fields(Context)}
-        return cls(**said, host=host, reports=reports or Reports())
+        return cls(**said, host=host, reports=reports)

@@ -13,15 +13,8 @@ import pluggy
 
 from ..events import Event
 from .guards import SecuritySystem
-from .specs import (
-    Card,
-    ChatCommand,
-    CommandSpec,
-    SchemaSpec,
-    ServiceSpec,
-    ToolSource,
-    ToolSpec,
-)
+from .sources import ToolSource
+from .specs import Card, ChatCommand, CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
 
 if TYPE_CHECKING:
     from quart import Quart

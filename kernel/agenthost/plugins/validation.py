@@ -20,15 +20,8 @@ from .calls import Implementation
 from .discovery import Entry
 from .guards import SecuritySystem
 from .hooks import API_VERSION, PROJECT, Hooks
-from .specs import (
-    Card,
-    ChatCommand,
-    CommandSpec,
-    SchemaSpec,
-    ServiceSpec,
-    ToolSource,
-    ToolSpec,
-)
+from .sources import ToolSource
+from .specs import Card, ChatCommand, CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
 
 MOST_ITEMS = 10_000
 REMEDY = "install the version of it, or of agenthost, that fits"

@@ -6,32 +6,24 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from agenthost_chat.chat import JsonObject, ToolDefinition, ToolUse
+from agenthost_chat.chat import ToolDefinition, ToolUse
 
 from ..context import Context, Grants
 from .records import Outcome
 
 if TYPE_CHECKING:
     from ..manifest_model import Manifest
+    from ..turns.events import ToolProgress
 
 BeforeEffect = Callable[[ToolUse], Awaitable[None]]
-Progressed = Callable[[ToolUse, float, float | None, str], object]
 
 
 class Tool(Protocol):
     """A tool that is on offer now."""
 
     @property
-    def plugin(self) -> str:
-        """The key of the plugin that offers it."""
-
-    @property
     def effect(self) -> str:
         """What it does to the world: read, write or external."""
-
-    @property
-    def schema(self) -> JsonObject:
-        """The JSON Schema of its arguments."""
 
     @property
     def definition(self) -> ToolDefinition:
@@ -67,7 +59,7 @@ class Toolbox(Protocol):
         context: Context,
         calls: Sequence[ToolUse],
         before_effect: BeforeEffect,
-        progressed: Progressed,
+        progressed: Callable[[ToolProgress], object],
     ) -> AsyncIterator[Outcome]:
         """Run the calls of a step in order; neighbouring reads run together.
 

@@ -10,7 +10,8 @@ import pytest
 
 from ..host import Host
 from ..plugins.calls import guarded_each
-from ..plugins.specs import ToolSource, ToolSpec
+from ..plugins.sources import ToolSource
+from ..plugins.specs import ToolSpec
 
 _SECONDS = 5.0
 

@@ -38,7 +38,7 @@ from ..ports.records import (
     TurnState,
 )
 from .calls import unlike
-from .events import Thinking, ToolEnd, ToolProgress, ToolStart
+from .events import Thinking, ToolEnd, ToolStart
 from .prompt import system_prompt
 from .turn import Turn
 
@@ -265,9 +265,8 @@ class Run:
                 self.turn.emit(ToolStart(call.id, call.name, call.arguments))
         outcomes = dict(known)
         toolbox = self.parts.toolbox
-        before, progressed = self._before_effect, self._progressed
-        context = self.turn.context
-        async for outcome in toolbox.run(context, left, before, progressed):
+        context, before = self.turn.context, self._before_effect
+        async for outcome in toolbox.run(context, left, before, self.turn.emit):
             out = outcome.output
             outcomes[out.id] = outcome
             # A read rides with the step: it is asked anew if that is lost.
@@ -288,12 +287,6 @@ class Run:
         ended, self._ended = tuple(self._ended), []
         self._effects.add(call.id)
         await self.parts.journal.start_call(self.turn.id, call.id, ended)
-
-    def _progressed(
-        self, call: ToolUse, done: float, total: float | None, text: str
-    ) -> None:
-        if self.turn.watched:
-            self.turn.emit(ToolProgress(call.id, call.name, done, total, text))
 
     def _spoke(self, message: Message) -> None:
         self._said.add(message)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from math import isfinite
 
-from agenthost import Clock, Context, Progressed, Reports, ToolUse
+from agenthost import Clock, Context, Reports, ToolProgress, ToolUse
 
 log = logging.getLogger("agenthost.tools")
+
+Progressed = Callable[[ToolProgress], object]
 
 EVERY = 0.1
 TEXT_CHARACTERS = 200
@@ -49,7 +52,9 @@ class CallReports(Reports):
         if total is not None and not isfinite(total):
             total = None
         self._next, self._complete = now + EVERY, complete
-        self._progressed(self._call, done, total, _line(text, TEXT_CHARACTERS))
+        words = _line(text, TEXT_CHARACTERS)
+        call = self._call
+        self._progressed(ToolProgress(call.id, call.name, done, total, words))
 
     def log(self, level: str, text: str) -> None:
         """Write a line, up to a hundred for a call."""

@@ -23,7 +23,6 @@ from agenthost import (
     Observers,
     Outcome,
     OutcomeUnknown,
-    Progressed,
     RateLimited,
     Rights,
     ToolCallCase,
@@ -40,7 +39,7 @@ from agenthost_toml.suggest import did_you_mean
 
 from .pace import Pace
 from .ready import ReadyTool, made_ready
-from .reports import CallReports
+from .reports import CallReports, Progressed
 from .results import (
     STEP_BYTES,
     STEP_MEDIA_BYTES,

@@ -12,7 +12,9 @@ from agenthost import (
     Manifest,
     Principal,
     PrincipalKind,
+    Reports,
     ToolContext,
+    ToolProgress,
 )
 from agenthost.testing import ManualClock
 from agenthost_toolbox.reports import EVERY, MOST_LINES, CallReports
@@ -34,8 +36,8 @@ class Reported:
         self.reports = CallReports(INSIDE, call("walk"), self.clock, self._take)
         self.context = ToolContext.of(INSIDE, cast("Any", None), self.reports)
 
-    def _take(self, _: Any, done: float, total: float | None, text: str) -> None:
-        self.told.append((done, total, text))
+    def _take(self, event: ToolProgress) -> None:
+        self.told.append((event.done, event.total, event.text))
 
 
 @pytest.fixture
@@ -112,6 +114,6 @@ def test_a_call_that_has_ended_reports_nothing(
 
 
 def test_a_context_without_a_turn_reports_to_nobody() -> None:
-    context = ToolContext.of(INSIDE, cast("Any", None))
+    context = ToolContext.of(INSIDE, cast("Any", None), Reports())
     context.progress(1, 2, "x")
     context.log("info", "x")
