@@ -6,12 +6,16 @@ reads it to find a name when it is first used.
 
 __all__: list[str]
 
+from agenthost_chat.chat import Audio as Audio
 from agenthost_chat.chat import ChatRequest as ChatRequest
 from agenthost_chat.chat import Completion as Completion
 from agenthost_chat.chat import Delta as Delta
+from agenthost_chat.chat import File as File
 from agenthost_chat.chat import Finish as Finish
 from agenthost_chat.chat import Image as Image
 from agenthost_chat.chat import Json as Json
+from agenthost_chat.chat import JsonObject as JsonObject
+from agenthost_chat.chat import Medium as Medium
 from agenthost_chat.chat import Message as Message
 from agenthost_chat.chat import Part as Part
 from agenthost_chat.chat import Reasoning as Reasoning
@@ -96,6 +100,7 @@ from .host import Authenticator as Authenticator
 from .host import Host as Host
 from .host import Installed as Installed
 from .host import Offered as Offered
+from .host import Reports as Reports
 from .host import ToolContext as ToolContext
 from .host import Turns as Turns
 from .manifest_model import Manifest as Manifest
@@ -106,6 +111,7 @@ from .observe import Observer as Observer
 from .observe import Observers as Observers
 from .observe import Subject as Subject
 from .plugins.calls import describe as describe
+from .plugins.calls import guarded_each as guarded_each
 from .plugins.calls import within as within
 from .plugins.discovery import PluginState as PluginState
 from .plugins.discovery import find_plugins as find_plugins
@@ -129,6 +135,7 @@ from .plugins.hooks import hookimpl as hookimpl
 from .plugins.loader import Plugins as Plugins
 from .plugins.registry import Registry as Registry
 from .plugins.selection import select_plugins as select_plugins
+from .plugins.sources import ToolSource as ToolSource
 from .plugins.specs import Card as Card
 from .plugins.specs import ChatCommand as ChatCommand
 from .plugins.specs import CommandSpec as CommandSpec
@@ -211,6 +218,7 @@ from .ports.store import SlowWrite as SlowWrite
 from .ports.store import Store as Store
 from .ports.tools import BeforeEffect as BeforeEffect
 from .ports.tools import Rights as Rights
+from .ports.tools import Tool as Tool
 from .ports.tools import Toolbox as Toolbox
 from .ports.vault import Vault as Vault
 from .ports.workers import Workers as Workers
@@ -245,6 +253,7 @@ from .turns.events import Missed as Missed
 from .turns.events import TextDelta as TextDelta
 from .turns.events import Thinking as Thinking
 from .turns.events import ToolEnd as ToolEnd
+from .turns.events import ToolProgress as ToolProgress
 from .turns.events import ToolStart as ToolStart
 from .turns.events import TurnEvent as TurnEvent
 from .turns.turn import Turn as Turn

@@ -37,7 +37,7 @@ class Call:
     @property
     def context(self) -> Context:
         """The context of what this request causes."""
-        return Context(self.principal, log={"request_id": self.request_id})
+        return Context(self.principal, log_fields={"request_id": self.request_id})
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,15 +266,15 @@ class Run:
                 self.turn.emit(ToolStart(call.id, call.name, call.arguments))
         outcomes = dict(known)
         toolbox = self.parts.toolbox
-        async for outcome in toolbox.run(self.turn.context, left, self._before_effect):
+        context, before = self.turn.context, self._before_effect
+        async for outcome in toolbox.run(context, left, before, self.turn.emit):
             out = outcome.output
             outcomes[out.id] = outcome
             # A read rides with the step: it is asked anew if that is lost.
             if out.id in self._effects:
                 self._ended.append(outcome)
             if self.turn.watched:
-                end = ToolEnd(out.id, out.name, inputs[out.id], out.text, out.is_error)
-                self.turn.emit(end)
+                self.turn.emit(ToolEnd.of(out, inputs[out.id]))
         self._ended = []
         outputs = tuple(outcomes[call.id].output for call in calls)
         unknown = frozenset(id_ for id_, each in outcomes.items() if not each.known)

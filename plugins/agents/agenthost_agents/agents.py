@@ -28,7 +28,6 @@ from agenthost import (
     Principal,
     SpawnCase,
     Target,
-    ToolSpec,
 )
 
 from .manifests import parse_manifest
@@ -246,8 +245,7 @@ class KeptAgents:
         self._host.guards.check(Guard.SPAWN, case)
 
     def _unknown_tools(self, manifest: Manifest) -> Sequence[str]:
-        offered = self._host.registry.offered(ToolSpec)
-        known = {name for _, tool in offered for name in tool.names}
+        known = self._host.toolbox.tools
         return [
             f"capabilities.tools: there is no tool {name!r} now"
             for name in manifest.capabilities.tools

@@ -21,6 +21,7 @@ from agenthost import (
     TextDelta,
     Thinking,
     ToolEnd,
+    ToolProgress,
     ToolStart,
     TurnEvent,
     TurnOptions,
@@ -30,6 +31,7 @@ from agenthost import (
 )
 
 from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery, TurnEvents
+from .tool_frames import progress_of, structured_of
 
 routes = RouteGroup("messages")
 KEY_HEADER = {"Idempotency-Key": "The same key and body are the same turn"}
@@ -206,11 +208,13 @@ def _frames_of(event: TurnEvent, turn_id: str) -> list[bytes]:
 
 
 def _event_of(
-    event: ToolStart | ToolEnd | Missed | Done,
+    event: ToolStart | ToolProgress | ToolEnd | Missed | Done,
 ) -> tuple[str, dict[str, Any]]:
     match event:
         case ToolStart(id_, tool, _):
             return "tool_use", {"tool": tool, "id": id_}
+        case ToolProgress():
+            return "tool_progress", progress_of(event)
         case ToolEnd(id_, tool, input_, output, is_error):
             return "tool_result", {
                 "tool": tool,
@@ -218,6 +222,7 @@ def _event_of(
                 "id": id_,
                 "result": output,
                 "is_error": is_error,
+                **structured_of(event),
             }
         case Missed(count):
             return "missed", {"events": count}

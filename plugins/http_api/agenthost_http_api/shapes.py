@@ -229,12 +229,21 @@ class ToolUseEvent(TypedDict):
     id: str
 
 
+class ToolProgressEvent(ToolUseEvent):
+    """A tool call tells how far it is; of how much, where it knows."""
+
+    done: float
+    total: NotRequired[float]
+    text: str
+
+
 class ToolResultEvent(ToolUseEvent):
-    """A tool call has its outcome."""
+    """A tool call has its outcome, with its JSON value where it has one."""
 
     input: dict[str, Any]
     result: str
     is_error: bool
+    structured: NotRequired[Any]
 
 
 class MissedEvent(TypedDict):
@@ -271,6 +280,7 @@ class TurnEvents(TypedDict):
 
     chunk: ChunkEvent
     tool_use: ToolUseEvent
+    tool_progress: ToolProgressEvent
     tool_result: ToolResultEvent
     missed: MissedEvent
     error: ErrorEvent

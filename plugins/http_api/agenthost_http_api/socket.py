@@ -18,6 +18,7 @@ from agenthost import (
     Guard,
     InvalidInput,
     NotFound,
+    Reports,
     RequestCase,
     RouteGroup,
     Socket,
@@ -181,7 +182,7 @@ class Chat:
 
     async def _command(self, agent: Agent, line: str, message_id: str) -> None:
         try:
-            call = ToolContext.of(self._socket.call.context, self._host)
+            call = ToolContext.of(self._socket.call.context, self._host, Reports())
             text = await run_command(call, agent, line)
         except AgentHostError as error:
             await self._fail(error, message_id)
