@@ -73,12 +73,16 @@ class PluginState:
 
 @dataclass(frozen=True, slots=True)
 class SystemState:
-    """A security system as ``/api/security`` shows it."""
+    """A security system as ``/api/security`` shows it.
+
+    At the points ``unasked`` it is never asked: no enabled plugin offers them.
+    """
 
     name: str
     plugin: str
     active: bool
     reason: str | None = None
+    unasked: tuple[str, ...] = ()
 
 
 def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[PluginState, ...]:

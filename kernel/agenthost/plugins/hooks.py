@@ -7,12 +7,13 @@ its own, so one that raises never hides another's answer.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pluggy
 
 from ..events import Event
 from .guards import SecuritySystem
+from .points import GuardPoint
 from .specs import CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class Hooks(Protocol):
     def security_system(self) -> SecuritySystem | None:
         """Offer one protection and the guard points it fills.
 
-        Called once at boot, off the event loop, before any other hook. Its self-test
+        Called once at boot, off the event loop, after the guard points. Its self-test
         runs before anything is served. A guard is a plain function of the point's
         case: one that is async fails this plugin, and so does one that raises or
         answers anything but a verdict, which refuses what it was asked. While this
@@ -164,6 +165,33 @@ class Hooks(Protocol):
                 @hookimpl
                 def security_system() -> SecuritySystem:
                     return SecuritySystem("no_shouting", {Guard.TOOL_CALL: quiet}, test)
+        """
+
+    @hookspec
+    def register_guard_point(self) -> Iterable[GuardPoint[Any]]:
+        """Offer guard points: the one place where the plugin does what may be refused.
+
+        Called once at boot, off the event loop, before any other hook. A name that the
+        kernel or another plugin has taken marks this plugin failed, and so does an
+        exception. While the plugin has failed, its points refuse whatever is asked.
+
+        Returns:
+            The points. The plugin asks them with ``host.guards.check(point, case)``,
+            each at one place; security systems fill them by their name.
+
+        Example:
+            ::
+
+                @dataclass(frozen=True, slots=True)
+                class DialCase:
+                    number: str
+                    context: Context | None = None
+
+                DIAL = GuardPoint("dial", DialCase, "the call", effects=True)
+
+                @hookimpl
+                def register_guard_point() -> Iterable[GuardPoint[DialCase]]:
+                    yield DIAL
         """
 
     @hookspec

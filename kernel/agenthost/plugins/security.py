@@ -6,14 +6,19 @@ import inspect
 from collections.abc import Sequence
 from functools import partial
 from threading import Lock
+from typing import Any
+
+from agenthost_toml.suggest import did_you_mean
 
 from ..errors import PluginError
 from ..ports.backend import Backends
 from .discovery import SystemState
 from .guards import Guards, SecuritySystem
 from .loader import Plugins
+from .points import KNOWN, GuardPoint
 
 Offers = Sequence[tuple[str, SecuritySystem]]
+PointOffers = Sequence[tuple[str, GuardPoint[Any]]]
 
 
 class SecuritySystems:
@@ -23,6 +28,7 @@ class SecuritySystems:
         plugins: Tells which plugins are healthy.
         offers: The systems, each with its plugin's key. What those of failed plugins
             guard is closed.
+        points: The points that plugins offer, each with its plugin's key.
         backends: What is on offer for self-tests that prove a backend.
 
     Attributes:
@@ -31,10 +37,17 @@ class SecuritySystems:
 
     failed: tuple[SystemState, ...] = ()
 
-    def __init__(self, plugins: Plugins, offers: Offers, backends: Backends) -> None:
+    def __init__(
+        self,
+        plugins: Plugins,
+        offers: Offers,
+        points: PointOffers,
+        backends: Backends,
+    ) -> None:
         self.guards = Guards(fail=self._fail)
         self._plugins = plugins
         self._offers = offers
+        self._points = points
         self._backends = backends
         self._compiling = Lock()
         plugins.on_failure.append(self._compile)
@@ -53,9 +66,12 @@ class SecuritySystems:
     def states(self) -> list[SystemState]:
         """Every system by name; one whose plugin has failed is inactive."""
         reasons = {state.key: state.reason for state in self._plugins.states()}
+        healthy, known = self._plugins.healthy, {p.name for p in self._there()}
         states = [
-            SystemState(system.name, key, self._plugins.healthy(key), reasons[key])
-            for key, system in self._offers
+            SystemState(
+                s.name, k, healthy(k), reasons[k], tuple(sorted(s.points - known))
+            )
+            for k, s in self._offers
         ]
         return sorted(states, key=lambda state: state.name)
 
@@ -63,7 +79,18 @@ class SecuritySystems:
         """What the operator is told: systems that have failed, points that refuse."""
         failed = [f"{s.name} is not active: {s.reason}" for s in self.failed]
         refused = self.guards.closed.values()
-        return [f"security: {told}" for told in (*failed, *refused)]
+        known = [point.name for point in self._there()]
+        unasked = [
+            f"{state.name} is never asked at {name}: no enabled plugin offers this"
+            f" guard point{did_you_mean(name, known)}"
+            for state in self.states()
+            for name in state.unasked
+        ]
+        return [f"security: {told}" for told in (*failed, *refused, *unasked)]
+
+    def _there(self) -> Sequence[GuardPoint[Any]]:
+        """The points of the kernel, and those of the plugins that have not failed."""
+        return (*KNOWN, *(p for key, p in self._points if self._plugins.healthy(key)))
 
     def _fail(self, name: str, reason: str) -> None:
         for key, system in self._offers:
@@ -78,7 +105,7 @@ class SecuritySystems:
             healthy = self._plugins.healthy
             active = [system for key, system in self._offers if healthy(key)]
             failed = [system for key, system in self._offers if not healthy(key)]
-            self.guards.compile(active, failed)
+            self.guards.compile(active, failed, self._there())
             self.failed = tuple(state for state in self.states() if not state.active)
 
 

@@ -20,6 +20,7 @@ from ..routes import RouteGroup
 from .discovery import Entry
 from .guards import SecuritySystem
 from .hooks import PROJECT, Hooks
+from .points import GuardPoint
 from .specs import CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
 
 MOST_ITEMS = 10_000
@@ -52,6 +53,7 @@ OFFERS: Mapping[str, Offers] = {
     "security_system": Offers(
         SecuritySystem, lambda o: [f"securitysystem {o.name}"], one=True
     ),
+    "register_guard_point": Offers(GuardPoint, lambda o: [f"guard point {o.name}"]),
     "register_backend": Offers(Backend, lambda o: [f"backend {o.port} {o.name}"]),
     "register_schema": Offers(
         SchemaSpec, lambda o: [f"schema {o.name}"], one=True, or_more=True

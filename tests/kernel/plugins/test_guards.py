@@ -19,6 +19,7 @@ from agenthost import (
     Denied,
     Deny,
     Guard,
+    GuardPoint,
     Guards,
     Replace,
     SecuritySystem,
@@ -26,14 +27,17 @@ from agenthost import (
     Verdict,
 )
 from agenthost.plugins.discovery import SystemState
-from agenthost.plugins.guards import POINTS, GuardPoint
 from agenthost.plugins.loader import Plugins
+from agenthost.plugins.points import KNOWN
 from agenthost.plugins.registry import Registry, compile_registry
 
 from .entries import FakeEntry, config, entry, module
 
 CONTEXT: Any = None
-EFFECTS = {name for name, point in POINTS.items() if point.effects}
+CALL: Any = None
+Point = GuardPoint[Any]
+EFFECTS = {point for point in KNOWN if point.effects}
+NAMES_OF_EFFECTS = {point.name for point in EFFECTS}
 
 
 def said(text: str) -> ToolResultCase:
@@ -42,8 +46,8 @@ def said(text: str) -> ToolResultCase:
 
 def of(
     name: str,
-    guards: Mapping[Guard, Callable[[Any], Any]],
-    observes: Mapping[Guard, Callable[..., Any]] | None = None,
+    guards: Mapping[Any, Callable[[Any], Any]],
+    observes: Mapping[Any, Callable[..., Any]] | None = None,
     test: Callable[[], None] = lambda: None,
 ) -> SecuritySystem:
     return SecuritySystem(name, guards, test, observes=observes or {})
@@ -71,9 +75,9 @@ async def compiled(
     return plugins, await compile_registry(plugins, lambda _: cast("Any", None), {})
 
 
-def refused(guards: Guards, point: Guard) -> bool:
+def refused(guards: Guards, point: Point) -> bool:
     """Ask the point about any case."""
-    case = said("text") if POINTS[point].replaceable else None
+    case = said("text") if point.replaceable else None
     try:
         guards.check(point, case)
     except AgentHostError:
@@ -81,8 +85,8 @@ def refused(guards: Guards, point: Guard) -> bool:
     return False
 
 
-def required(point: GuardPoint) -> list[SecuritySystem]:
-    return [of(name, {point.name: lambda _: ALLOW}) for name in point.requires]
+def required(point: Point) -> list[SecuritySystem]:
+    return [of(name, {point: lambda _: ALLOW}) for name in point.requires]
 
 
 async def asynchronous(_: object) -> Verdict:
@@ -129,22 +133,22 @@ async def test_what_is_no_verdict_refuses_and_fails_the_plugin(answer: str) -> N
     guard = {Guard.TOOL_CALL: NO_VERDICTS[answer]}
     plugins, registry = await compiled(*planted(of("odd", guard)))
     guards = registry.security.guards
-    assert not guards.closed.get(Guard.TOOL_CALL)
+    assert not guards.closed.get(Guard.TOOL_CALL.name)
     with pytest.raises(Blocked, match="the security system odd is not active"):
-        guards.check(Guard.TOOL_CALL, None)
+        guards.check(Guard.TOOL_CALL, CALL)
     assert not plugins.healthy("security:odd")
     [state] = registry.security.failed
     assert state.name == "odd"
     assert "its guard of tool_call" in str(state.reason)
     with pytest.raises(Blocked, match="the tool call is refused: the security system"):
-        guards.check(Guard.TOOL_CALL, None)
+        guards.check(Guard.TOOL_CALL, CALL)
 
 
 async def test_a_cancelled_guard_is_neither_a_verdict_nor_a_failure() -> None:
     cancels = {Guard.TOOL_CALL: raises(asyncio.CancelledError())}
     plugins, registry = await compiled(*planted(of("s", cancels)))
     with pytest.raises(asyncio.CancelledError):
-        registry.security.guards.check(Guard.TOOL_CALL, None)
+        registry.security.guards.check(Guard.TOOL_CALL, CALL)
     assert plugins.healthy("security:s")
 
 
@@ -231,7 +235,7 @@ def test_a_watcher_is_told_that_a_point_is_closed() -> None:
     told: list[Verdict] = []
     guards = Guards([of("w", {}, {Guard.URL: lambda _, verdict: told.append(verdict)})])
     assert refused(guards, Guard.URL)
-    assert told == [Deny(guards.closed[Guard.URL])]
+    assert told == [Deny(guards.closed[Guard.URL.name])]
 
 
 @pytest.mark.parametrize(
@@ -246,28 +250,25 @@ async def test_a_watcher_that_raises_decides_nothing_and_fails_its_plugin(
     allows = of("a", {Guard.TOOL_CALL: lambda _: ALLOW})
     watches = of("w", {}, {Guard.TOOL_CALL: watch})
     plugins, registry = await compiled(*planted(allows, watches))
-    registry.security.guards.check(Guard.TOOL_CALL, None)
+    registry.security.guards.check(Guard.TOOL_CALL, CALL)
     assert not plugins.healthy("security:w")
     assert [state.name for state in registry.security.failed] == ["w"]
-    registry.security.guards.check(Guard.TOOL_CALL, None)
+    registry.security.guards.check(Guard.TOOL_CALL, CALL)
 
 
-@pytest.mark.parametrize("point", sorted(EFFECTS))
-def test_watchers_and_bystanders_fill_no_requirement(point: Guard) -> None:
-    watches: dict[Guard, Callable[..., None]] = {point: lambda _, __: None}
-    names = POINTS[point].requires
-    guards = Guards([of(name, {}, watches) for name in names])
+@pytest.mark.parametrize("point", sorted(EFFECTS, key=str), ids=str)
+def test_watchers_and_bystanders_fill_no_requirement(point: Point) -> None:
+    watches: dict[Point, Callable[..., None]] = {point: lambda _, __: None}
+    guards = Guards([of(name, {}, watches) for name in point.requires])
     assert refused(guards, point)
     guards.compile([of("bystander", {point: lambda _: ALLOW})])
     assert refused(guards, point)
-    guards.compile(
-        [of("bystander", {point: lambda _: ALLOW}), *required(POINTS[point])]
-    )
+    guards.compile([of("bystander", {point: lambda _: ALLOW}), *required(point)])
     assert not refused(guards, point)
 
 
 def test_a_refusal_names_the_system_and_the_remedy() -> None:
-    assert Guards().closed[Guard.PATH] == (
+    assert Guards().closed[Guard.PATH.name] == (
         "file access is refused: the security system path_traversal_prevention is not"
         " active (no enabled plugin offers it); enable or mend its plugin and restart"
     )
@@ -286,12 +287,12 @@ STATES = ("absent", "active", "failed at boot", "failed its test", "failed later
 
 @pytest.mark.parametrize("bystander", [False, True])
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("point", list(Guard))
+@pytest.mark.parametrize("point", KNOWN, ids=str)
 async def test_a_point_refuses_while_a_system_that_guards_it_has_failed(
-    point: Guard, state: str, bystander: bool
+    point: Point, state: str, bystander: bool
 ) -> None:
     allow = {point: lambda _: ALLOW}
-    names = POINTS[point].requires or ("guardian",)
+    names = point.requires or ("guardian",)
     test = fails_its_test if state == "failed its test" else lambda: None
     systems = [of(name, allow, test=test) for name in names]
     entries = [] if state == "absent" else planted(*systems)
@@ -303,16 +304,16 @@ async def test_a_point_refuses_while_a_system_that_guards_it_has_failed(
     if state == "failed later":
         plugins.fail(f"security:{names[0]}", "ran away")
     wanted = {
-        "absent": bool(POINTS[point].requires),
+        "absent": bool(point.requires),
         "active": False,
         # What it guards is not known, so every effect is refused.
-        "failed at boot": POINTS[point].effects,
+        "failed at boot": point.effects,
         "failed its test": True,
         "failed later": True,
     }
     assert refused(registry.security.guards, point) is wanted[state]
     guards = registry.security.guards
-    assert refused(guards, point) is (point in guards.closed)
+    assert refused(guards, point) is (point.name in guards.closed)
     failed = state.startswith("failed")
     assert [s.name for s in registry.security.failed] == list(names) * failed
     if failed:
@@ -324,8 +325,8 @@ async def test_a_plugin_that_says_nothing_of_what_it_guards_closes_all_effects(
     bystander: bool,
 ) -> None:
     systems = [
-        of(name, {n: lambda _: ALLOW for n, p in POINTS.items() if name in p.requires})
-        for name in {name for point in POINTS.values() for name in point.requires}
+        of(name, {p: lambda _: ALLOW for p in KNOWN if name in p.requires})
+        for name in {name for point in KNOWN for name in point.requires}
     ]
     if bystander:
         systems.append(of("url_log", {point: lambda _: ALLOW for point in EFFECTS}))
@@ -333,8 +334,8 @@ async def test_a_plugin_that_says_nothing_of_what_it_guards_closes_all_effects(
     assert registry.security.guards.closed == {}
     _, registry = await compiled(*planted(*systems, raises_in_its_hook))
     closed = registry.security.guards.closed
-    assert closed.keys() == EFFECTS
-    assert closed[Guard.PATH] == (
+    assert closed.keys() == NAMES_OF_EFFECTS
+    assert closed[Guard.PATH.name] == (
         "file access is refused: the security system silent is not active (it has"
         " failed); enable or mend its plugin and restart"
     )
@@ -344,14 +345,16 @@ async def test_a_plugin_that_says_nothing_of_what_it_guards_closes_all_effects(
     )
 
 
-async def test_a_system_at_a_point_that_does_not_exist_closes_all_effects() -> None:
-    def misspelt() -> SecuritySystem:
-        return of("s", {cast("Guard", "tool_cal"): lambda _: ALLOW})
-
-    _, registry = await compiled(*planted(misspelt))
-    [state] = registry.security.failed
-    assert state.reason == "s: there is no guard point 'tool_cal'"
-    assert registry.security.guards.closed.keys() == EFFECTS
+async def test_a_system_says_at_which_points_nobody_will_ask_it() -> None:
+    filled = {"tool_cal": lambda _: ALLOW, Guard.TOOL_CALL: lambda _: ALLOW}
+    watched = {"history": lambda _, __: None}
+    plugins, registry = await compiled(*planted(of("s", filled, watched)))
+    assert plugins.healthy("security:s")
+    [state] = registry.systems()
+    assert state.unasked == ("history", "tool_cal")
+    told = "security: s is never asked at tool_cal: no enabled plugin offers this"
+    [hint] = [t for t in registry.security.warnings() if t.startswith(told)]
+    assert hint.endswith("guard point; did you mean 'tool_call'?")
 
 
 async def test_a_system_whose_name_was_taken_closes_what_it_guards() -> None:
@@ -400,9 +403,9 @@ async def test_what_a_plugin_with_a_failed_self_test_offers_is_not_used() -> Non
 
 
 def test_every_case_beyond_the_request_tells_on_whose_behalf() -> None:
-    for point in POINTS.values():
+    for point in KNOWN:
         names = {field.name for field in fields(point.case)}
-        assert names & {"context", "principal"} or point.name is Guard.REQUEST
+        assert names & {"context", "principal"} or point is Guard.REQUEST
         assert "text" in names or not point.replaceable
 
 
@@ -414,4 +417,4 @@ def test_the_page_about_guards_lists_the_points_as_they_are() -> None:
         if line.startswith("| `")
     ]
     told = {name: (effect == "yes", requires) for name, _, effect, requires in rows}
-    assert told == {n: (p.effects, ", ".join(p.requires)) for n, p in POINTS.items()}
+    assert told == {p.name: (p.effects, ", ".join(p.requires)) for p in KNOWN}
