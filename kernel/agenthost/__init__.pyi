@@ -197,6 +197,7 @@ from .providers import ProviderSpec as ProviderSpec
 from .routes import Answer as Answer
 from .routes import Call as Call
 from .routes import EventStream as EventStream
+from .routes import Mountable as Mountable
 from .routes import Reply as Reply
 from .routes import Route as Route
 from .routes import RouteGroup as RouteGroup

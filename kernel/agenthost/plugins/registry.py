@@ -17,7 +17,7 @@ from ..observe import Observer
 from ..ports.backend import Backends
 from ..ports.front import Front
 from ..providers import DialectSpec, ProviderSpec
-from ..routes import RouteGroup
+from ..routes import Mountable
 from .discovery import Status, SystemState
 from .guards import SecuritySystem, stand_in
 from .loader import Plugins
@@ -73,7 +73,7 @@ class Registry:
     dialects: Mapping[str, DialectSpec]
     schemas: tuple[tuple[str, SchemaSpec], ...]
     services: tuple[tuple[str, ServiceSpec], ...]
-    routes: tuple[tuple[str, RouteGroup], ...]
+    routes: tuple[tuple[str, Mountable], ...]
     observers: tuple[tuple[str, Observer], ...]
     _by_any_name: Mapping[str, Tool] = field(repr=False)
 

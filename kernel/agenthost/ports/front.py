@@ -10,7 +10,7 @@ from .tickets import Tickets
 if TYPE_CHECKING:
     from quart import Quart
 
-    from ..routes import RouteGroup
+    from ..routes import Mountable
 
 
 class Front(Protocol):
@@ -26,8 +26,8 @@ class Front(Protocol):
     def tickets(self) -> Tickets:
         """What stands for the key in a browser's WebSocket."""
 
-    def mount(self, group: RouteGroup) -> None:
-        """Serve the routes of a group, all or none; only before :meth:`start`.
+    def mount(self, group: Mountable) -> None:
+        """Serve a group or a Blueprint, wholly or not; only before :meth:`start`.
 
         Raises:
             PluginError: A path is taken, or a handler does not fit its route.

@@ -28,9 +28,10 @@ from agenthost import (
     user_message,
 )
 
-from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery
+from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery, TurnEvents
 
-routes = RouteGroup("http_api.messages")
+routes = RouteGroup("messages")
+KEY_HEADER = {"Idempotency-Key": "The same key and body are the same turn"}
 
 COST = 30
 KEY_LENGTH = 255
@@ -74,6 +75,7 @@ def _options(call: Call, agent_id: str, body: SendMessage) -> TurnOptions:
     cost=COST,
     body=SendMessage,
     answer=MessageAnswer,
+    headers=KEY_HEADER,
     direct=True,
 )
 async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
@@ -95,6 +97,8 @@ async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
     body=SendMessage,
     query=StreamQuery,
     answer=EventStream,
+    events=TurnEvents,
+    headers=KEY_HEADER,
     direct=True,
 )
 async def stream_message(
@@ -117,6 +121,8 @@ async def stream_message(
     scope="agents:message",
     query=AttachQuery,
     answer=EventStream,
+    events=TurnEvents,
+    headers={"Last-Event-ID": "Where the reader broke off"},
 )
 async def attach_to_turn(call: Call, agent_id: UUID, query: AttachQuery) -> Answer:
     """Read a turn's events, running or ended; leaving does not stop it.

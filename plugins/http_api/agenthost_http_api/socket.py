@@ -38,7 +38,7 @@ Frame = dict[str, Any]
 
 def socket_routes() -> RouteGroup:
     """Offer the WebSocket; its sockets share one list of agents."""
-    routes = RouteGroup("http_api.socket")
+    routes = RouteGroup("socket")
     roster = Roster()
 
     @routes.socket("/api/agents/<agent_id>/ws", scope="agents:message")

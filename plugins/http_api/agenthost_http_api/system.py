@@ -8,7 +8,7 @@ from dataclasses import asdict
 from agenthost import AgentHostError, Answer, Call, Host, RouteGroup
 
 from .agents import summary
-from .shapes import (
+from .system_shapes import (
     ConfigView,
     DaemonStatus,
     Health,
@@ -19,7 +19,7 @@ from .shapes import (
     Version,
 )
 
-routes = RouteGroup("http_api.system")
+routes = RouteGroup("system")
 
 STALL_REMEMBERED = 60.0
 
