@@ -29,6 +29,7 @@ from agenthost_toml.suggest import did_you_mean as did_you_mean
 from .agent import Agent as Agent
 from .agent import AgentMode as AgentMode
 from .agent import AgentState as AgentState
+from .authorization import Refused as Refused
 from .authorization import authorize as authorize
 from .clock import Clock as Clock
 from .clock import SystemClock as SystemClock
@@ -36,6 +37,7 @@ from .clock import timestamp as timestamp
 from .config import load_config as load_config
 from .config_model import ProviderSection as ProviderSection
 from .context import OPERATOR as OPERATOR
+from .context import UNTRUSTED as UNTRUSTED
 from .context import AgentView as AgentView
 from .context import Context as Context
 from .context import Grants as Grants
@@ -84,14 +86,6 @@ from .observe import Observer as Observer
 from .observe import Observers as Observers
 from .observe import Subject as Subject
 from .plugins.calls import describe as describe
-from .plugins.cases import AddressCase as AddressCase
-from .plugins.cases import ManifestCase as ManifestCase
-from .plugins.cases import PathCase as PathCase
-from .plugins.cases import RequestCase as RequestCase
-from .plugins.cases import SpawnCase as SpawnCase
-from .plugins.cases import ToolCallCase as ToolCallCase
-from .plugins.cases import ToolResultCase as ToolResultCase
-from .plugins.cases import UrlCase as UrlCase
 from .plugins.discovery import find_plugins as find_plugins
 from .plugins.guards import ALLOW as ALLOW
 from .plugins.guards import Allow as Allow
@@ -102,8 +96,16 @@ from .plugins.guards import SecuritySystem as SecuritySystem
 from .plugins.guards import Verdict as Verdict
 from .plugins.hooks import hookimpl as hookimpl
 from .plugins.loader import Plugins as Plugins
+from .plugins.points import AddressCase as AddressCase
 from .plugins.points import Guard as Guard
 from .plugins.points import GuardPoint as GuardPoint
+from .plugins.points import ManifestCase as ManifestCase
+from .plugins.points import PathCase as PathCase
+from .plugins.points import RequestCase as RequestCase
+from .plugins.points import SpawnCase as SpawnCase
+from .plugins.points import ToolCallCase as ToolCallCase
+from .plugins.points import ToolResultCase as ToolResultCase
+from .plugins.points import UrlCase as UrlCase
 from .plugins.registry import Registry as Registry
 from .plugins.specs import CommandSpec as CommandSpec
 from .plugins.specs import Effect as Effect

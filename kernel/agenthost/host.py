@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .ports.files import Files
     from .ports.jobs import Jobs
     from .ports.models import Models
-    from .ports.records import Journal, Ledger, Memory, Sessions
+    from .ports.records import Journal, Ledger, Memory, Sessions, TurnResult
     from .ports.store import Store
     from .ports.tickets import Tickets
     from .ports.vault import Vault
@@ -113,8 +113,10 @@ class Turns(Protocol):
             A function that ends it.
         """
 
-    async def call_agent(self, context: Context, reference: str, message: str) -> str:
+    async def call_agent(self, context: Context, name: str, message: str) -> TurnResult:
         """Ask another agent on behalf of a turn and wait for its answer.
+
+        The labels of the answer are to be carried on.
 
         Raises:
             NotFound: No agent has this id or name.

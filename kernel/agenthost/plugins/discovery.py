@@ -75,14 +75,13 @@ class PluginState:
 class SystemState:
     """A security system as ``/api/security`` shows it.
 
-    At the points ``unasked`` it is never asked: no enabled plugin offers them.
+    ``reason`` is why it is not active, or what it protects in vain.
     """
 
     name: str
     plugin: str
     active: bool
     reason: str | None = None
-    unasked: tuple[str, ...] = ()
 
 
 def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[PluginState, ...]:

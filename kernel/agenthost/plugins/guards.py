@@ -12,9 +12,10 @@ from __future__ import annotations
 import inspect
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ..authorization import Refused
 from ..errors import AgentHostError, Blocked
 from ..ports.backend import Backend
 from .calls import describe
@@ -44,14 +45,14 @@ class Replace:
 Verdict = Allow | Deny | Replace
 ALLOW: Verdict = Allow()
 
-
 GuardFunction = Callable[[Any], Verdict]
-Watcher = Callable[[Any, Verdict], object]
 Point = str | GuardPoint[Any]
 """A point, or the name of one: its plugin need not be installed."""
 Points = Sequence[GuardPoint[Any]]
-Told = Callable[[GuardPoint[Any], Any, Verdict, str], object]
-_Asked = tuple[tuple[tuple[str, GuardFunction], ...], tuple[tuple[str, Watcher], ...]]
+EVERY_EFFECT = "*"
+"""At this point stands who failed before it said what it guards."""
+INACTIVE = "the security system {} is not active ({})"
+_Asked = tuple[tuple[str, GuardFunction], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,42 +61,33 @@ class SecuritySystem:
 
     Args:
         name: As shown by ``/api/security``.
-        guards: A synchronous function of the point's case for each point it fills.
+        guards: A synchronous function of the point's case for each point it fills; kept
+            by the points' names. At a point that no plugin offers it is never asked.
         self_test: Raises when the protection does not work; run off the loop.
         proves_on: The class of backends of a port, for a protection that shows itself
             only in the backend that is used: the self-test is called with its ``open``.
-        observes: A synchronous function for each point it watches, told of the case as
-            it was asked and the verdict of all guards. What it returns is ignored.
-
-    Both are kept by the points' names. A point that no plugin offers is never asked.
     """
 
     name: str
     guards: Mapping[Point, GuardFunction]
     self_test: Callable[..., None]
     proves_on: type[Backend] | None = None
-    observes: Mapping[Point, Watcher] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for each in ("guards", "observes"):
-            named = {str(point): do for point, do in getattr(self, each).items()}
-            object.__setattr__(self, each, named)
-
-    @property
-    def points(self) -> set[str]:
-        """The names of the points it fills or watches."""
-        return {str(point) for point in (*self.guards, *self.observes)}
+        named = {str(point): guard for point, guard in self.guards.items()}
+        object.__setattr__(self, "guards", named)
 
 
 Systems = Sequence[SecuritySystem]
 Fail = Callable[[str, str], object]
 
 
-class _Points(dict[GuardPoint[Any], _Asked | None]):
+class _Points(dict[GuardPoint[Any], _Asked]):
     """What is asked at each point; one that no healthy plugin offers refuses."""
 
-    def __missing__(self, point: GuardPoint[Any]) -> _Asked | None:
-        return _asked(point.name, (), point.lost)
+    def __missing__(self, point: GuardPoint[Any]) -> _Asked:
+        why = f"no healthy plugin offers the guard point {point}"
+        return _refusing(point.refusal(why))
 
 
 class Guards:
@@ -107,11 +99,13 @@ class Guards:
 
     Attributes:
         closed: The points that refuse everything, by name, each with its reason.
-        on_verdict: Told of point, case, verdict and the system it is of (none where
-            the point is closed), in the thread that asks; None where nobody listens.
+        on_verdict: Called with the point's name, case, verdict, and whose it is (empty
+            where the point is closed), in the thread that asks; None: nobody listens.
+        on_refused: Called with what :func:`authorize` raised, by who answers for it.
     """
 
-    on_verdict: Told | None = None
+    on_verdict: Callable[[str, Any, Verdict, str], object] | None = None
+    on_refused: Callable[[Refused], object] = staticmethod(lambda _: None)
 
     def __init__(self, systems: Systems = (), fail: Fail = lambda *_: None) -> None:
         self._fail = fail
@@ -128,33 +122,35 @@ class Guards:
             points: The points there are.
         """
         closed: dict[str, str] = {}
+        asked = _Points()
         for point in points:
             name = point.name
-            broken = [system.name for system in failed if name in system.guards]
-            filled = {system.name for system in active if name in system.guards}
+            places = (name, EVERY_EFFECT if point.effects else name)
+            broken = [s.name for s in failed if any(p in s.guards for p in places)]
+            asked[point] = tuple(
+                (s.name, s.guards[name]) for s in active if name in s.guards
+            )
+            filled = {system for system, _ in asked[point]}
             lacking = broken + [s for s in point.requires if s not in filled]
             if lacking:
                 reason = "it has failed" if broken else "no enabled plugin offers it"
-                closed[name] = point.refusal(lacking[0], reason)
+                closed[name] = point.refusal(INACTIVE.format(lacking[0], reason))
+                asked[point] = _refusing(closed[name])
         self.closed: Mapping[str, str] = closed
-        asked = {p: _asked(p.name, active, closed.get(p.name)) for p in points}
-        self._points = _Points(asked)
+        self._points = asked
 
     def filled(self, point: GuardPoint[Any]) -> bool:
         """Tell whether the point is to be asked, so that a case is worth building."""
-        return self._points[point] is not None
+        return bool(self._points[point]) or self.on_verdict is not None
 
     def check(self, point: GuardPoint[Case], case: Case) -> Case:
-        """Ask a point, tell its watchers, and return the case as the guards leave it.
+        """Ask a point, tell of the outcome, and return the case as the guards leave it.
 
         Raises:
             AgentHostError: The error a guard's Deny names (Blocked unless it says).
         """
-        if (asked := self._points[point]) is None:
-            return case
-        guards, watchers = asked
         left, verdict, system = case, ALLOW, ""
-        for name, guard in guards:
+        for name, guard in self._points[point]:
             answer = self._answer(point, name, guard, left)
             if isinstance(answer, Allow):
                 continue
@@ -162,13 +158,8 @@ class Guards:
             if isinstance(answer, Deny):
                 break
             left = replace(left, text=answer.value)  # type: ignore[type-var]  # reason: every case is a dataclass
-        for name, watcher in watchers:
-            try:
-                watcher(case, verdict)
-            except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-                self._fail(name, f"its watcher of {point} raised {describe(error)}")
         if self.on_verdict is not None:
-            self.on_verdict(point, case, verdict, system)
+            self.on_verdict(point.name, case, verdict, system)
         if isinstance(verdict, Deny):
             raise verdict.error(verdict.reason)
         return left
@@ -193,19 +184,14 @@ class Guards:
             if inspect.iscoroutine(answer):
                 answer.close()
         self._fail(name, f"its guard of {point} {fault}")
-        return Deny(point.refusal(name, "it has failed"))
+        return Deny(point.refusal(INACTIVE.format(name, "it has failed")))
 
 
-def _asked(point: str, systems: Systems, closed: str | None) -> _Asked | None:
-    guards = tuple((s.name, s.guards[point]) for s in systems if point in s.guards)
-    told = tuple((s.name, s.observes[point]) for s in systems if point in s.observes)
-    if closed is not None:
-        guards = (("", lambda _: Deny(closed)),)
-    return (guards, told) if guards or told else None
+def _refusing(why: str) -> _Asked:
+    return (("", lambda _: Deny(why)),)
 
 
-def stand_in(name: str, among: Points) -> SecuritySystem:
+def stand_in(name: str) -> SecuritySystem:
     """Stand in for what failed before it said what it guards: it may be any effect."""
-    points: list[Point] = [point for point in among if point.effects]
     refuse: GuardFunction = lambda _: Deny(f"{name} has failed")  # noqa: E731
-    return SecuritySystem(name, dict.fromkeys(points, refuse), lambda: None)
+    return SecuritySystem(name, {EVERY_EFFECT: refuse}, lambda: None)

@@ -153,7 +153,7 @@ class Hooks(Protocol):
     def security_system(self) -> SecuritySystem | None:
         """Offer one protection and the guard points it fills.
 
-        Called once at boot, off the event loop, after the guard points. Its self-test
+        Called once at boot, off the event loop, before any other hook. Its self-test
         runs before anything is served. A guard is a plain function of the point's
         case: one that is async fails this plugin, and so does one that raises or
         answers anything but a verdict, which refuses what it was asked. While this
@@ -175,7 +175,7 @@ class Hooks(Protocol):
     def register_guard_point(self) -> Iterable[GuardPoint[Any]]:
         """Offer guard points: the one place where the plugin does what may be refused.
 
-        Called once at boot, off the event loop, before any other hook. A name that the
+        Called once at boot, off the event loop. A name that the
         kernel or another plugin has taken marks this plugin failed, and so does an
         exception. While the plugin has failed, its points refuse whatever is asked.
 

@@ -22,19 +22,14 @@ from .discovery import Status, SystemState
 from .guards import SecuritySystem, stand_in
 from .loader import Plugins
 from .points import KNOWN
-from .security import PointOffers, SecuritySystems
+from .security import SecuritySystems
 from .specs import SchemaSpec, ServiceSpec, ToolSpec
 from .validation import OFFERS
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
-APART = {
-    "register_guard_point",
-    "security_system",
-    "register_routes",
-    "register_command",
-}
-"""Hooks that are not asked alike: two first, one last, one by the command line."""
+APART = {"security_system", "register_routes", "register_command"}
+"""Hooks that are not asked alike: first, last, and by the command line alone."""
 Offered = dict[str, list[tuple[str, Any]]]
 """What plugins offer, by hook, each after its plugin's key."""
 
@@ -125,10 +120,9 @@ async def compile_registry(
         ConfigError: What ``open_front`` needs is served by no plugin.
     """
     guarding = {key for key, _ in plugins.implementations("security_system")}
-    points = await plugins.collect("register_guard_point")
     systems = await plugins.collect("security_system")
-    systems += _unheard(plugins, guarding, points)
-    offered = {"register_guard_point": points, "security_system": systems}
+    systems += _unheard(plugins, guarding)
+    offered = {"security_system": systems}
     for hook in (each for each in OFFERS if each not in APART):
         offered[hook] = await plugins.collect(hook)
     specs = offered["register_tool"]
@@ -141,7 +135,7 @@ async def compile_registry(
     offered["register_routes"] = await plugins.collect("register_routes", app)
     backends = _backends(_settled(plugins, offered), chosen)
     # Also the systems of failed plugins: what they were to guard is closed.
-    security = SecuritySystems(plugins, systems, points, backends)
+    security = SecuritySystems(plugins, offered, backends)
     await security.test()
     standing = _settled(plugins, offered)
     backends = _backends(standing, chosen)
@@ -149,13 +143,10 @@ async def compile_registry(
     return _compiled(security, backends, standing, tools)
 
 
-def _unheard(
-    plugins: Plugins, guarding: set[str], points: PointOffers
-) -> list[tuple[str, SecuritySystem]]:
+def _unheard(plugins: Plugins, guarding: set[str]) -> list[tuple[str, SecuritySystem]]:
     """Stand-ins for plugins that failed before they said what they guard."""
-    among = (*KNOWN, *(point for _, point in points))
     return [
-        (state.key, stand_in(state.slug, among))
+        (state.key, stand_in(state.slug))
         for state in plugins.states()
         if state.status is Status.FAILED
         and (state.key in guarding or state.key.startswith("security:"))

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any
 
-from agenthost_toml.suggest import did_you_mean
-
 from ..errors import PluginError
 from ..ports.backend import Backends
 from .discovery import SystemState
-from .guards import Guards, SecuritySystem
+from .guards import EVERY_EFFECT, Guards, SecuritySystem
 from .loader import Plugins
 from .points import KNOWN, GuardPoint
 
-Offers = Sequence[tuple[str, SecuritySystem]]
-PointOffers = Sequence[tuple[str, GuardPoint[Any]]]
+Offered = Mapping[str, Sequence[tuple[str, Any]]]
 
 
 class SecuritySystems:
@@ -26,9 +23,8 @@ class SecuritySystems:
 
     Args:
         plugins: Tells which plugins are healthy.
-        offers: The systems, each with its plugin's key. What those of failed plugins
-            guard is closed.
-        points: The points that plugins offer, each with its plugin's key.
+        offered: What plugins offer, by hook. What the systems of failed plugins guard
+            is closed, and so are the points of failed plugins.
         backends: What is on offer for self-tests that prove a backend.
 
     Attributes:
@@ -37,17 +33,11 @@ class SecuritySystems:
 
     failed: tuple[SystemState, ...] = ()
 
-    def __init__(
-        self,
-        plugins: Plugins,
-        offers: Offers,
-        points: PointOffers,
-        backends: Backends,
-    ) -> None:
+    def __init__(self, plugins: Plugins, offered: Offered, backends: Backends) -> None:
         self.guards = Guards(fail=self._fail)
         self._plugins = plugins
-        self._offers = offers
-        self._points = points
+        self._offers = offered["security_system"]
+        self._points = offered["register_guard_point"]
         self._backends = backends
         self._compiling = Lock()
         plugins.on_failure.append(self._compile)
@@ -66,31 +56,28 @@ class SecuritySystems:
     def states(self) -> list[SystemState]:
         """Every system by name; one whose plugin has failed is inactive."""
         reasons = {state.key: state.reason for state in self._plugins.states()}
-        healthy, known = self._plugins.healthy, {p.name for p in self._there()}
+        healthy = self._plugins.healthy
         states = [
-            SystemState(
-                s.name, k, healthy(k), reasons[k], tuple(sorted(s.points - known))
-            )
+            SystemState(s.name, k, healthy(k), reasons[k] or self._in_vain(s))
             for k, s in self._offers
         ]
         return sorted(states, key=lambda state: state.name)
 
     def warnings(self) -> list[str]:
-        """What the operator is told: systems that have failed, points that refuse."""
+        """What the operator is told: failed systems, points that refuse, vain guards."""
         failed = [f"{s.name} is not active: {s.reason}" for s in self.failed]
         refused = self.guards.closed.values()
-        known = [point.name for point in self._there()]
-        unasked = [
-            f"{state.name} is never asked at {name}: no enabled plugin offers this"
-            f" guard point{did_you_mean(name, known)}"
-            for state in self.states()
-            for name in state.unasked
-        ]
-        return [f"security: {told}" for told in (*failed, *refused, *unasked)]
+        vain = [f"{s.name} is {s.reason}" for s in self.states() if s.active and s.reason]
+        return [f"security: {told}" for told in (*failed, *refused, *vain)]
 
     def _there(self) -> Sequence[GuardPoint[Any]]:
         """The points of the kernel, and those of the plugins that have not failed."""
         return (*KNOWN, *(p for key, p in self._points if self._plugins.healthy(key)))
+
+    def _in_vain(self, system: SecuritySystem) -> str | None:
+        known = {EVERY_EFFECT, *map(str, self._there())}
+        lost = ", ".join(sorted({*map(str, system.guards)} - known))
+        return f"never asked at {lost}: no plugin offers it" if lost else None
 
     def _fail(self, name: str, reason: str) -> None:
         for key, system in self._offers:
@@ -111,7 +98,7 @@ class SecuritySystems:
 
 def _test(system: SecuritySystem, backends: Backends) -> None:
     """Check that the functions are plain ones, then run the self-test."""
-    for point, function in (*system.guards.items(), *system.observes.items()):
+    for point, function in system.guards.items():
         if _is_async(function):
             raise PluginError(f"its guard of {point} is async; it must be plain")
     kind = system.proves_on

@@ -26,10 +26,14 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What the model reads; ``is_error`` marks a failure it should know of."""
+    """What the model reads; ``is_error`` marks a failure it should know of.
+
+    ``labels`` tell where it came from, such as ``untrusted``; the turn carries them on.
+    """
 
     text: str
     is_error: bool = False
+    labels: frozenset[str] = frozenset()
 
 
 ToolFunction = Callable[[ToolContext, Any], Awaitable[ToolResult]]
@@ -50,6 +54,9 @@ class ToolSpec:
             never repeated after a crash.
         timeout: Seconds a call may take.
         aliases: Other names that manifests and models may use.
+        labels: What each of its results is labelled with, errors of it too.
+        accepts: The labels that a call may carry, for guards; None is any.
+        critical: The arguments that decide what it does to the world, for guards.
     """
 
     name: str
@@ -60,6 +67,9 @@ class ToolSpec:
     idempotent: bool = False
     timeout: float = 120.0
     aliases: tuple[str, ...] = ()
+    labels: frozenset[str] = frozenset()
+    accepts: frozenset[str] | None = None
+    critical: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

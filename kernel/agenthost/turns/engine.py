@@ -24,7 +24,7 @@ from ..errors import (
     TurnFailed,
     Unavailable,
 )
-from ..ports.records import Conversation, TurnRecord, TurnState
+from ..ports.records import Conversation, TurnRecord, TurnResult, TurnState
 from .events import NOTHING
 from .mailbox import Mailboxes
 from .resume import Past
@@ -153,14 +153,14 @@ class Turns:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    async def call_agent(self, context: Context, reference: str, message: str) -> str:
+    async def call_agent(self, context: Context, name: str, message: str) -> TurnResult:
         """Ask another agent on behalf of a turn and wait for its answer.
 
         Raises:
             NotFound: No agent has this id or name.
             Conflict: The call would wait for itself, or is nested too deeply.
         """
-        agent = self._parts.agents.find(reference)
+        agent = self._parts.agents.find(name)
         caller = self._live.get(context.turn_id or "")
         turn = self.start(context, agent, user_message(message))
         async with AsyncExitStack() as waiting:
@@ -170,7 +170,7 @@ class Turns:
                 # While it waits, its slot is for others and its clock stands.
                 await waiting.enter_async_context(caller.slot.aside())
             try:
-                return (await turn.result()).text
+                return await turn.result()
             except asyncio.CancelledError:
                 turn.cancel("the caller was stopped")
                 raise
@@ -328,7 +328,8 @@ class Turns:
         session = options.session_id or agent.session_id
         view = AgentView(agent.id, agent.name, agent.manifest, session)
         rights = self._parts.toolbox.rights_of(agent.id, agent.manifest)
-        principal = Principal(PrincipalKind.AGENT, agent.name, rights.grants)
+        person = context.principal.person
+        principal = Principal(PrincipalKind.AGENT, agent.name, rights.grants, person)
         context = context.for_agent(view, principal, work_id)
         if options.max_cost_micro_usd is not None:
             pool = Pool(options.max_cost_micro_usd)
@@ -415,14 +416,17 @@ class Turns:
                     return None
                 return await self._past.resumed(turn)
         said = warm or await self._past.conversation(turn.agent.session_id)
+        given = turn.context.labels
         agent = self._parts.agents.get(turn.agent.id)
         target = self._parts.agents.target_of(agent)
         if turn.options.history is not None:
             said = Conversation(said.session, repaired(turn.options.history))
-        elif await self._parts.compaction.before_turn(said, target, turn.context):
-            said = await self._past.conversation(turn.agent.session_id)
+        else:
+            turn.context = turn.context.labelled(said.labels)
+            if await self._parts.compaction.before_turn(said, target, turn.context):
+                said = await self._past.conversation(turn.agent.session_id)
         run = Run(self._parts, turn, said, target)
-        run.begin()
+        run.begin(given)
         return run
 
     async def _end(
@@ -432,7 +436,7 @@ class Turns:
         turn.sealed = True
         result = NOTHING
         if run is not None:
-            result = run.progress.result(turn.saying)
+            result = run.progress.result(turn.saying, turn.context.labels)
             closed = TurnRecord(state, result, error)
             try:
                 # Of a session that was deleted meanwhile nothing is left to close.

@@ -9,6 +9,7 @@ from typing import Any
 from agenthost import (
     Clock,
     Conflict,
+    Conversation,
     Entry,
     Message,
     NotFound,
@@ -24,9 +25,9 @@ from agenthost import (
 )
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
-from .codec import digest_of, dump_parts, load_parts
+from .codec import digest_of, dump_labels, dump_parts, load_labels, load_parts
 from .rows import entry, turn_record
-from .tables import agents, messages, sessions, tool_calls, turns
+from .tables import LABELLED, agents, messages, sessions, tool_calls, turns
 from .usage import record
 from .warm import WarmSessions
 
@@ -49,6 +50,11 @@ _ENTRIES = (
         messages.c.partial != SUPERSEDED,
     )
     .order_by(messages.c.seq)
+)
+_LABELS = (
+    select(messages.c.labels)
+    .where(messages.c.session_id == bindparam("id"), LABELLED)
+    .distinct()
 )
 _TURNS = select(turns).where(
     turns.c.id.in_(
@@ -135,6 +141,8 @@ def _row(step: Step, message: Message) -> dict[str, Any]:
         "partial": int(closed is not None and closed.state is not TurnState.DONE),
         "created_at": step.at,
         "behind": step.behind,
+        "owner": step.owner,
+        "labels": dump_labels(step.labels),
     }
 
 
@@ -211,10 +219,19 @@ class SessionTable:
         # Rows come in order of writing; few turns, if any, went on in their place.
         return sorted(map(entry, rows), key=lambda each: (each.place, each.seq))
 
-    async def history(self, session: Session) -> list[Message]:
+    async def history(self, session: Session) -> Conversation:
         """Read the conversation as a model sees it, the summary first."""
-        said = [entry.message for entry in await self.entries(session)]
-        return [session.summary, *said] if session.summary else said
+        entries = await self.entries(session)
+        said = [entry.message for entry in entries]
+        labels = {label for entry in entries for label in entry.labels}
+        if session.summary is not None:
+            said.insert(0, session.summary)
+            # What it stands for is still there, and so are its labels.
+            rows = await self._store.read(_LABELS, {"id": session.id})
+            labels.update(*(load_labels(row["labels"]) for row in rows))
+        known = Conversation(session, said)
+        known.labels = frozenset(labels)
+        return known
 
     async def turns(self, session_id: str) -> Mapping[str, TurnRecord]:
         """Read how the turns that spoke in a session stand, by id."""

@@ -24,10 +24,12 @@ from agenthost import (
     Outcome,
     OutcomeUnknown,
     RateLimited,
+    Refused,
     Registry,
     Rights,
     ToolCallCase,
     ToolContext,
+    ToolResult,
     ToolResultCase,
     ToolSpec,
     authorize,
@@ -148,7 +150,7 @@ class GuardedToolbox:
         output = outcome.output
         text = _capped(output.text)
         if self._guards.filled(Guard.TOOL_RESULT):
-            case = ToolResultCase(context, output.name, text)
+            case = ToolResultCase(context, output.name, text, outcome.labels)
             text = self._guards.check(Guard.TOOL_RESULT, case).text
         if text is output.text:
             return outcome
@@ -162,19 +164,30 @@ class GuardedToolbox:
         seen: Activity | None,
     ) -> Outcome:
         """Call the tool; every failure is an outcome, and told to who observes."""
+        # Also what was refused is made from what the turn knew.
+        labels = context.labels
         try:
-            text, is_error = await self._call(context, call, before_effect)
-            return Outcome(ToolOutput(call.id, call.name, text, is_error))
+            spec, arguments = self._admitted(context, call)
+            if spec.effect is not Effect.READ:
+                await before_effect(call)
+            # From here on also an error may hold words of whom the tool speaks to.
+            labels |= spec.labels
+            result = await self._call(context, spec, arguments)
+            labels |= result.labels
+            output = ToolOutput(call.id, call.name, result.text, result.is_error)
+            return Outcome(output, labels=labels)
         except (asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001 - plugins raise anything
             if seen is not None:
                 seen.error = error
-            return self._failure(context, call, error)
+            return replace(self._failure(context, call, error), labels=labels)
 
     def _failure(
         self, context: Context, call: ToolUse, error: BaseException
     ) -> Outcome:
+        if isinstance(error, Refused):
+            self._guards.on_refused(error)
         match error:
             case OutcomeUnknown():
                 return self._unknown(call, error.message)
@@ -214,25 +227,38 @@ class GuardedToolbox:
         authorize(context.principal, "tool", next(granted, spec.name))
         return spec
 
-    async def _call(
-        self, context: Context, call: ToolUse, before_effect: BeforeEffect
-    ) -> tuple[str, bool]:
+    def _admitted(self, context: Context, call: ToolUse) -> tuple[ToolSpec, BaseModel]:
+        """Check everything that can be checked before a call begins.
+
+        Raises:
+            AgentHostError: It may not begin.
+        """
         if call.malformed:
             raise InvalidInput("", call.malformed)
         spec = self._allowed(context, call.name)
         arguments = validated(spec, call)
         self._keep_pace(context)
         if self._guards.filled(Guard.TOOL_CALL):
-            case = ToolCallCase(context, spec.name, spec.effect.value, call.arguments)
+            case = ToolCallCase(
+                context,
+                spec.name,
+                spec.effect.value,
+                call.arguments,
+                spec.accepts,
+                spec.critical,
+            )
             self._guards.check(Guard.TOOL_CALL, case)
-        if spec.effect is not Effect.READ:
-            await before_effect(call)
-        plugin = self._registry.tool(call.name).plugin
+        return spec, arguments
+
+    async def _call(
+        self, context: Context, spec: ToolSpec, arguments: BaseModel
+    ) -> ToolResult:
+        plugin = self._registry.tool(spec.name).plugin
         inside = ToolContext.of(context, self._host)
         with self._host.plugins.charges.timed(plugin):
             async with asyncio.timeout(spec.timeout):
-                result = await spec.call(inside, arguments)
-        return result.text, result.is_error
+                result: ToolResult = await spec.call(inside, arguments)
+        return result
 
     def _keep_pace(self, context: Context) -> None:
         agent = context.agent

@@ -10,6 +10,7 @@ from agenthost import (
     CHECK_HOST,
     CONTEXT,
     FINAL_URL,
+    UNTRUSTED,
     Effect,
     EgressPolicy,
     InvalidInput,
@@ -151,4 +152,5 @@ def register_tool() -> Iterable[ToolSpec]:
         web_fetch,
         # What it waits for has limits of its own, the first by configuration.
         timeout=3600.0,
+        labels=UNTRUSTED,
     )

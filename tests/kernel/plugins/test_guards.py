@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +16,7 @@ from agenthost import (
     AgentHostError,
     Allow,
     Blocked,
+    Context,
     Denied,
     Deny,
     Guard,
@@ -47,10 +48,9 @@ def said(text: str) -> ToolResultCase:
 def of(
     name: str,
     guards: Mapping[Any, Callable[[Any], Any]],
-    observes: Mapping[Any, Callable[..., Any]] | None = None,
     test: Callable[[], None] = lambda: None,
 ) -> SecuritySystem:
-    return SecuritySystem(name, guards, test, observes=observes or {})
+    return SecuritySystem(name, guards, test)
 
 
 def planted(*systems: SecuritySystem | Callable[[], Any]) -> list[FakeEntry]:
@@ -171,16 +171,13 @@ async def test_a_replacement_that_is_no_text_refuses_and_fails_the_plugin() -> N
         AsyncMethod().judge,
     ],
 )
-@pytest.mark.parametrize("kind", ["guards", "observes"])
 async def test_an_async_function_at_a_point_fails_its_plugin_at_boot(
-    guard: Callable[..., Any], kind: str
+    guard: Callable[..., Any],
 ) -> None:
-    filled = {Guard.TOOL_CALL: guard}
-    made = of("s", filled) if kind == "guards" else of("s", {}, filled)
-    plugins, registry = await compiled(*planted(made))
+    plugins, registry = await compiled(*planted(of("s", {Guard.TOOL_CALL: guard})))
     assert not plugins.healthy("security:s")
     assert "tool_call is async" in str(registry.security.states()[0].reason)
-    assert refused(registry.security.guards, Guard.TOOL_CALL) is (kind == "guards")
+    assert refused(registry.security.guards, Guard.TOOL_CALL)
 
 
 def test_a_guard_sees_what_those_before_it_replaced() -> None:
@@ -212,54 +209,59 @@ def test_an_unfilled_point_leaves_the_text_as_it_is() -> None:
     assert guards.check(Guard.TOOL_RESULT, said("text")).text == "text"
 
 
-def test_a_watcher_is_told_of_the_case_and_the_verdict() -> None:
-    told: list[tuple[str, Verdict]] = []
+Told = list[tuple[str, str, Verdict, str]]
 
-    def watch(case: ToolResultCase, verdict: Verdict) -> str:
-        told.append((case.text, verdict))
-        return "ignored"
 
-    watcher = of("w", {}, {Guard.TOOL_RESULT: watch})
-    guards = Guards([watcher])
-    assert guards.check(Guard.TOOL_RESULT, said("one")).text == "one"
+def listening(guards: Guards) -> Told:
+    """Note what the guards tell."""
+    told: Told = []
+
+    def note(point: str, case: Any, verdict: Verdict, system: str) -> None:
+        told.append((point, getattr(case, "text", ""), verdict, system))
+
+    guards.on_verdict = note
+    return told
+
+
+def test_who_listens_is_told_of_the_case_the_verdict_and_whose_it_is() -> None:
+    guards = Guards()
+    told = listening(guards)
     change = of("a", {Guard.TOOL_RESULT: lambda c: Replace(c.text * 2)})
-    guards.compile([watcher, change])
+    silent = of("b", {Guard.TOOL_RESULT: lambda _: ALLOW})
+    guards.compile([change, silent])
     assert guards.check(Guard.TOOL_RESULT, said("two")).text == "twotwo"
-    guards.compile([watcher, of("a", {Guard.TOOL_RESULT: lambda _: Deny("no")})])
+    guards.compile([silent, of("c", {Guard.TOOL_RESULT: lambda _: Deny("no")})])
     with pytest.raises(Blocked):
         guards.check(Guard.TOOL_RESULT, said("three"))
-    assert told == [("one", ALLOW), ("two", Replace("twotwo")), ("three", Deny("no"))]
+    guards.compile([silent])
+    guards.check(Guard.TOOL_RESULT, said("four"))
+    assert told == [
+        ("tool_result", "two", Replace("twotwo"), "a"),
+        ("tool_result", "three", Deny("no"), "c"),
+        ("tool_result", "four", ALLOW, ""),
+    ]
 
 
-def test_a_watcher_is_told_that_a_point_is_closed() -> None:
-    told: list[Verdict] = []
-    guards = Guards([of("w", {}, {Guard.URL: lambda _, verdict: told.append(verdict)})])
+def test_who_listens_is_told_that_a_point_is_closed() -> None:
+    guards = Guards()
+    told = listening(guards)
     assert refused(guards, Guard.URL)
-    assert told == [Deny(guards.closed[Guard.URL.name])]
+    assert told == [("url", "", Deny(guards.closed["url"]), "")]
 
 
-@pytest.mark.parametrize(
-    "error", [RuntimeError("x"), SystemExit(1), asyncio.CancelledError(), Blocked("x")]
-)
-async def test_a_watcher_that_raises_decides_nothing_and_fails_its_plugin(
-    error: BaseException,
-) -> None:
-    def watch(_: object, __: Verdict) -> None:
-        raise error
-
-    allows = of("a", {Guard.TOOL_CALL: lambda _: ALLOW})
-    watches = of("w", {}, {Guard.TOOL_CALL: watch})
-    plugins, registry = await compiled(*planted(allows, watches))
-    registry.security.guards.check(Guard.TOOL_CALL, CALL)
-    assert not plugins.healthy("security:w")
-    assert [state.name for state in registry.security.failed] == ["w"]
-    registry.security.guards.check(Guard.TOOL_CALL, CALL)
+def test_a_case_is_worth_building_for_who_guards_or_listens() -> None:
+    guards = Guards()
+    assert not guards.filled(Guard.TOOL_CALL)
+    listening(guards)
+    assert guards.filled(Guard.TOOL_CALL)
+    guards.on_verdict = None
+    guards.compile([of("a", {Guard.TOOL_CALL: lambda _: ALLOW})])
+    assert guards.filled(Guard.TOOL_CALL)
 
 
 @pytest.mark.parametrize("point", sorted(EFFECTS, key=str), ids=str)
-def test_watchers_and_bystanders_fill_no_requirement(point: Point) -> None:
-    watches: dict[Point, Callable[..., None]] = {point: lambda _, __: None}
-    guards = Guards([of(name, {}, watches) for name in point.requires])
+def test_bystanders_fill_no_requirement(point: Point) -> None:
+    guards = Guards([of(name, {}) for name in point.requires])
     assert refused(guards, point)
     guards.compile([of("bystander", {point: lambda _: ALLOW})])
     assert refused(guards, point)
@@ -346,15 +348,124 @@ async def test_a_plugin_that_says_nothing_of_what_it_guards_closes_all_effects(
 
 
 async def test_a_system_says_at_which_points_nobody_will_ask_it() -> None:
-    filled = {"tool_cal": lambda _: ALLOW, Guard.TOOL_CALL: lambda _: ALLOW}
-    watched = {"history": lambda _, __: None}
-    plugins, registry = await compiled(*planted(of("s", filled, watched)))
+    filled = {
+        "tool_cal": lambda _: ALLOW,
+        "history": lambda _: ALLOW,
+        Guard.TOOL_CALL: lambda _: ALLOW,
+    }
+    plugins, registry = await compiled(*planted(of("s", filled)))
     assert plugins.healthy("security:s")
     [state] = registry.systems()
-    assert state.unasked == ("history", "tool_cal")
-    told = "security: s is never asked at tool_cal: no enabled plugin offers this"
-    [hint] = [t for t in registry.security.warnings() if t.startswith(told)]
-    assert hint.endswith("guard point; did you mean 'tool_call'?")
+    assert state.active
+    assert state.reason == "never asked at history, tool_cal: no plugin offers it"
+    assert f"security: s is {state.reason}" in registry.security.warnings()
+
+
+@dataclass(frozen=True, slots=True)
+class DialCase:
+    """A call about to be made."""
+
+    number: str
+    context: Context | None = None
+
+
+def dial(**facts: Any) -> GuardPoint[DialCase]:
+    """A point of a plugin."""
+    return GuardPoint("dial", DialCase, "the call", **facts)
+
+
+def phone(*points: Point, key: str = "plugin:phone") -> FakeEntry:
+    """A plugin that offers points."""
+    return entry(key, module(register_guard_point=lambda: points))
+
+
+def no_premium(case: DialCase) -> Verdict:
+    return Deny("too dear") if case.number.startswith("0900") else ALLOW
+
+
+async def test_a_plugins_point_is_guarded_by_another_plugins_system() -> None:
+    point = dial()
+    system = of("thrift", {"dial": no_premium})
+    plugins, registry = await compiled(phone(point), *planted(system))
+    guards = registry.security.guards
+    assert guards.filled(point)
+    honest = DialCase("112")
+    assert guards.check(point, honest) is honest
+    with pytest.raises(Blocked, match="too dear"):
+        guards.check(point, DialCase("0900 1"))
+    [state] = registry.systems()
+    assert (state.active, state.reason) == (True, None)
+    assert plugins.healthy("plugin:phone")
+
+
+async def test_a_plugins_point_that_nobody_guards_lets_all_pass() -> None:
+    point = dial(effects=True)
+    _, registry = await compiled(phone(point))
+    assert not registry.security.guards.filled(point)
+    assert not refused(registry.security.guards, point)
+
+
+@pytest.mark.parametrize("bystander", [False, True])
+async def test_a_plugins_point_is_closed_without_the_system_it_requires(
+    bystander: bool,
+) -> None:
+    point = dial(requires=("thrift",))
+    other = planted(of("other", {"dial": lambda _: ALLOW}))
+    _, registry = await compiled(phone(point), *(other if bystander else []))
+    assert registry.security.guards.closed["dial"].startswith("the call is refused")
+    assert refused(registry.security.guards, point)
+    _, registry = await compiled(
+        phone(point), *planted(of("thrift", {point: no_premium}))
+    )
+    registry.security.guards.check(point, DialCase("112"))
+
+
+async def test_a_plugins_point_is_closed_while_its_system_has_failed() -> None:
+    point = dial()
+    system = of("thrift", {"dial": no_premium}, test=fails_its_test)
+    _, registry = await compiled(phone(point), *planted(system))
+    assert refused(registry.security.guards, point)
+
+
+async def test_a_plugins_point_of_effects_is_closed_by_who_never_spoke() -> None:
+    loud, quiet = dial(effects=True), GuardPoint("hum", DialCase, "the humming")
+    _, registry = await compiled(phone(loud, quiet), *planted(raises_in_its_hook))
+    assert refused(registry.security.guards, loud)
+    assert not refused(registry.security.guards, quiet)
+
+
+async def test_a_point_refuses_once_its_own_plugin_has_failed() -> None:
+    point = dial()
+    plugins, registry = await compiled(phone(point))
+    guards = registry.security.guards
+    assert not refused(guards, point)
+    plugins.fail("plugin:phone", "its service ran away")
+    assert guards.filled(point)
+    with pytest.raises(Blocked, match="no healthy plugin offers the guard point dial"):
+        guards.check(point, DialCase("112"))
+
+
+def test_a_point_that_was_never_offered_refuses() -> None:
+    assert refused(Guards(), dial())
+    # Neither does one that takes the name of another.
+    twin = GuardPoint("tool_call", DialCase, "the call")
+    assert refused(Guards(), twin)
+    assert not refused(Guards(), Guard.TOOL_CALL)
+
+
+@pytest.mark.parametrize("name", ["path", "dial"])
+async def test_a_point_whose_name_is_taken_fails_its_plugin(name: str) -> None:
+    first, second = (
+        phone(dial()),
+        phone(GuardPoint(name, DialCase, "the call"), key="plugin:zzz"),
+    )
+    plugins, registry = await compiled(first, second)
+    assert not plugins.healthy("plugin:zzz")
+    [reason] = [s.reason for s in plugins.states() if s.key == "plugin:zzz"]
+    owner = "plugin:phone" if name == "dial" else "the kernel"
+    assert reason == f"plugin:zzz offers guard point {name}, which {owner} has taken"
+    assert plugins.healthy("plugin:phone")
+    assert "path" in registry.security.guards.closed
 
 
 async def test_a_system_whose_name_was_taken_closes_what_it_guards() -> None:
