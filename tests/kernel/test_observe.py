@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from agenthost import (
@@ -209,7 +209,7 @@ def guarding(**guards: Callable[[Any], Verdict]) -> SimpleNamespace:
     """A plugin with these guards."""
 
     def security_system() -> SecuritySystem:
-        return SecuritySystem("strict", {**guards}, lambda: None)
+        return SecuritySystem("strict", cast("Any", guards), lambda: None)
 
     return SimpleNamespace(__name__="strict", security_system=hookimpl(security_system))
 

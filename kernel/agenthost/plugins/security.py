@@ -64,10 +64,12 @@ class SecuritySystems:
         return sorted(states, key=lambda state: state.name)
 
     def warnings(self) -> list[str]:
-        """What the operator is told: failed systems, points that refuse, vain guards."""
+        """What the operator is told: systems that have failed, points that refuse."""
         failed = [f"{s.name} is not active: {s.reason}" for s in self.failed]
         refused = self.guards.closed.values()
-        vain = [f"{s.name} is {s.reason}" for s in self.states() if s.active and s.reason]
+        vain = [
+            f"{s.name} is {s.reason}" for s in self.states() if s.active and s.reason
+        ]
         return [f"security: {told}" for told in (*failed, *refused, *vain)]
 
     def _there(self) -> Sequence[GuardPoint[Any]]:
@@ -99,7 +101,7 @@ class SecuritySystems:
 def _test(system: SecuritySystem, backends: Backends) -> None:
     """Check that the functions are plain ones, then run the self-test."""
     for point, function in system.guards.items():
-        if _is_async(function):
+        if is_async(function):
             raise PluginError(f"its guard of {point} is async; it must be plain")
     kind = system.proves_on
     proven = () if kind is None else (backends.find(kind).open,)
@@ -109,7 +111,7 @@ def _test(system: SecuritySystem, backends: Backends) -> None:
         raise PluginError("self_test is async; it must be a plain function")
 
 
-def _is_async(function: object) -> bool:
+def is_async(function: object) -> bool:
     """Tell an async function, an object that is called as one, and partials of them."""
     while isinstance(function, partial):
         function = function.func

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .processes import DaemonProcess
     from .providers import ProviderContract
     from .scripted import Pause, ScriptedModel
+    from .security import SecurityContract
     from .tools import ToolContract
 
 _LATER = {
@@ -26,6 +27,7 @@ _LATER = {
     "RunningDaemon": "daemons",
     "RunningTurn": "daemons",
     "ScriptedModel": "scripted",
+    "SecurityContract": "security",
     "ToolContract": "tools",
     "installed_exchange": "exchanges",
 }
@@ -48,6 +50,7 @@ __all__ = [
     "RunningDaemon",
     "RunningTurn",
     "ScriptedModel",
+    "SecurityContract",
     "ToolContract",
     "installed_exchange",
 ]
