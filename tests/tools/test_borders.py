@@ -38,7 +38,7 @@ def tree(tmp_path: Path) -> Path:
         write(tmp_path / package / "__init__.py")
     modules = {
         "agenthost": ("authorization", "errors", "testing"),
-        "agenthost_providers": ("one", "two", "catalogue", "dialects/__init__"),
+        "agenthost_providers": ("one", "two", "catalogue"),
         "agenthost_security": ("one", "two"),
         "agenthost_tools": ("one", "two"),
     }
@@ -70,7 +70,7 @@ def test_a_tree_that_keeps_the_borders_passes(tree: Path) -> None:
     write(tree / "agenthost_tools/one.py", "import agenthost\nimport agenthost.testing")
     write(
         tree / "agenthost_providers/one.py",
-        "from .dialects import x\nfrom .catalogue import y\n",
+        "from .catalogue import y\n",
     )
     answer = lint(tree)
     assert answer.returncode == 0, answer.stdout + answer.stderr
@@ -110,14 +110,9 @@ def test_a_tree_that_keeps_the_borders_passes(tree: Path) -> None:
             "from agenthost_tools import one",
         ),
         (
-            "Providers share dialects and the catalogue, and never import each other",
+            "Providers share the catalogue, and never import each other",
             "agenthost_providers/one.py",
             "from . import two",
-        ),
-        (
-            "Providers share dialects and the catalogue, and never import each other",
-            "agenthost_providers/dialects/__init__.py",
-            "from .. import two",
         ),
         (
             "Security systems never import each other",

@@ -108,7 +108,7 @@ class Hooks(Protocol):
 
                 @hookimpl
                 def register_provider() -> Iterable[ProviderSpec]:
-                    yield ProviderSpec(facts=FACTS, dialect=MyDialect())
+                    yield ProviderSpec(FACTS, "openai-chat")
         """
 
     @hookspec

@@ -128,6 +128,9 @@ async def compile_registry(
     specs = offered["register_tool"]
     making = [(key, partial(_tool, key, spec)) for key, spec in specs]
     made = await plugins.run_each("tool schema", making)
+    known = {spec.name: spec for _, spec in offered["register_dialect"]}
+    naming = [(key, partial(s.made, known)) for key, s in offered["register_provider"]]
+    offered["register_provider"] = await plugins.run_each("dialect", naming)
     front = open_front(_backends(_settled(plugins, offered), chosen))
     routing = plugins.implementations("register_routes")
     wanted = any("app" in implementation.takes for _, implementation in routing)

@@ -218,13 +218,25 @@ def _header_parameters(route: Route) -> list[dict[str, Any]]:
 
 def _success(route: Route, number: int, schemas: Schemas) -> dict[str, Any]:
     if route.answer is EventStream:
+        # OpenAPI 3.1 has no word for the events of a stream: the schema is that of each
+        # one, and what its data say stands beside it.
         events = schemas.get((number, "events"))
-        # OpenAPI 3.1 has no word for the events of a stream.
         told = {} if events is None else {"x-events": events}
-        return {"text/event-stream": {"schema": _TEXT, **told}}
+        return {"text/event-stream": {"schema": _event(route), **told}}
     if route.answer is None:
         return {route.media: {}}
     return {route.media: {"schema": schemas.get((number, "answer"), {})}}
+
+
+def _event(route: Route) -> dict[str, Any]:
+    data = {"type": "string", "contentMediaType": "application/json"}
+    names = list(getattr(route.events, "__annotations__", ()))
+    event = {"type": "string", "enum": names} if names else _TEXT
+    return {
+        "type": "object",
+        "required": ["data"],
+        "properties": {"event": event, "data": data, "id": _TEXT},
+    }
 
 
 def _responses(bound: Bound, number: int, schemas: Schemas) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from agenthost import (
     Text,
     Usage,
 )
-from agenthost_providers.dialects.openai_responses import OpenAIResponses
+from agenthost_dialects.openai_responses import OpenAIResponses
 
 from .exchange import HERE, body_of, decode, sse
 

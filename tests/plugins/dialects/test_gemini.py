@@ -15,7 +15,7 @@ from agenthost import (
     Reasoning,
     Usage,
 )
-from agenthost_providers.dialects.gemini import UNSIGNED, Gemini
+from agenthost_dialects.gemini import UNSIGNED, Gemini
 
 from .exchange import HERE, body_of, decode, sse
 

@@ -20,8 +20,8 @@ from agenthost import (
     ToolOutput,
     Usage,
 )
+from agenthost_dialects.openai_chat import AFTER_TOOL, OpenAIChat
 from agenthost_providers.catalogue import load_facts
-from agenthost_providers.dialects.openai_chat import AFTER_TOOL, OpenAIChat
 
 from .exchange import HERE, body_of, decode, sse
 

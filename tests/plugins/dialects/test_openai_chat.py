@@ -18,8 +18,8 @@ from agenthost import (
     TextChunk,
     Usage,
 )
+from agenthost_dialects.openai_chat import OpenAIChat
 from agenthost_providers.catalogue import load_facts
-from agenthost_providers.dialects.openai_chat import OpenAIChat
 
 from .exchange import HERE, body_of, decode, sse
 

@@ -33,15 +33,15 @@ from agenthost.testing.simulators import (
     Wire,
 )
 from agenthost.testing.simulators.bedrock import frame
-from agenthost_providers.dialects import answers
-from agenthost_providers.dialects.anthropic_messages import AnthropicMessages
-from agenthost_providers.dialects.bedrock import Bedrock
-from agenthost_providers.dialects.cohere import Cohere
-from agenthost_providers.dialects.event_stream import EventStreamFrames
-from agenthost_providers.dialects.gemini import Gemini
-from agenthost_providers.dialects.ollama import Ollama
-from agenthost_providers.dialects.openai_chat import OpenAIChat
-from agenthost_providers.dialects.openai_responses import OpenAIResponses
+from agenthost_dialects import answers
+from agenthost_dialects.anthropic_messages import AnthropicMessages
+from agenthost_dialects.bedrock import Bedrock
+from agenthost_dialects.cohere import Cohere
+from agenthost_dialects.event_stream import EventStreamFrames
+from agenthost_dialects.gemini import Gemini
+from agenthost_dialects.ollama import Ollama
+from agenthost_dialects.openai_chat import OpenAIChat
+from agenthost_dialects.openai_responses import OpenAIResponses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

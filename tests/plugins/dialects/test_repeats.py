@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from agenthost import ChatRequest, Completion, Delta, Endpoint, Message, Role, Text
+from agenthost_dialects.decoding import EventDecoder
+from agenthost_dialects.openai_chat import OpenAIChat
+from agenthost_dialects.openai_decoder import OpenAIDecoder
+from agenthost_dialects.repeats import TRIES, Repeats
 from agenthost_egress.exchange import joined
-from agenthost_providers.dialects.decoding import EventDecoder
-from agenthost_providers.dialects.openai_chat import OpenAIChat
-from agenthost_providers.dialects.openai_decoder import OpenAIDecoder
-from agenthost_providers.dialects.repeats import TRIES, Repeats
 from hypothesis import example, given
 from hypothesis import strategies as st
 

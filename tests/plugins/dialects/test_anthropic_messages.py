@@ -17,11 +17,11 @@ from agenthost import (
     Text,
     Usage,
 )
-from agenthost_providers.catalogue import load_facts
-from agenthost_providers.dialects.anthropic_messages import (
+from agenthost_dialects.anthropic_messages import (
     OPENING,
     AnthropicMessages,
 )
+from agenthost_providers.catalogue import load_facts
 
 from .exchange import HERE, body_of, decode, sse
 

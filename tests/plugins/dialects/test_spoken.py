@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agenthost import InvalidInput
-from agenthost_providers.dialects.spoken import DIALECTS, late, make
+from agenthost_dialects.spoken import DIALECTS, late, make
 
 
 @pytest.mark.parametrize("name", DIALECTS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from agenthost import ChatRequest, Finish, ProviderError, ProviderFault, Usage
-from agenthost_providers.dialects.cohere import Cohere
+from agenthost_dialects.cohere import Cohere
 
 from .exchange import HERE, body_of, decode, sse
 

@@ -18,9 +18,9 @@ from agenthost import (
     Usage,
 )
 from agenthost.testing.simulators.bedrock import frame
+from agenthost_dialects.aws_signature import read_keys, region_of
+from agenthost_dialects.bedrock import Bedrock
 from agenthost_providers.catalogue import load_facts
-from agenthost_providers.dialects.aws_signature import read_keys, region_of
-from agenthost_providers.dialects.bedrock import Bedrock
 
 from .exchange import HERE, body_of, decode
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 from agenthost import ProviderError, ProviderFault
 from agenthost.testing.simulators.bedrock import frame
-from agenthost_providers.dialects.event_stream import EventStreamFrames, Frame
+from agenthost_dialects.event_stream import EventStreamFrames, Frame
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

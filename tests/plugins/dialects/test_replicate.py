@@ -30,7 +30,7 @@ from agenthost.testing.simulators import (
     Reply,
     Turn,
 )
-from agenthost_providers.dialects.replicate import Replicate
+from agenthost_dialects.replicate import Replicate
 
 QUICK = Replicate.from_quirks({"poll_seconds": 0.001})
 MODEL = "meta/llama-3-70b-instruct"

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 from agenthost import ProviderError, ProviderFault
-from agenthost_providers.dialects.framing import (
+from agenthost_dialects.framing import (
     MAX_LINE,
     Framing,
     JsonLines,

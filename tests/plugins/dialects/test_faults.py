@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from agenthost import Endpoint, ProviderFault, Secret
-from agenthost_providers.dialects.faults import (
+from agenthost_dialects.faults import (
     BY_NAME,
     http_fault,
     retry_after,

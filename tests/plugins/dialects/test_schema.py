@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from agenthost_providers.dialects.schema import SchemaRules, shape_schema
+from agenthost_dialects.schema import SchemaRules, shape_schema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel

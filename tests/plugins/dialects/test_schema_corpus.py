@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from agenthost_providers.dialects.schema import (
+from agenthost_dialects.schema import (
     ANTHROPIC,
     BEDROCK,
     COHERE,
