@@ -175,9 +175,9 @@ class Hooks(Protocol):
     def register_guard_point(self) -> Iterable[GuardPoint[Any]]:
         """Offer guard points: the one place where the plugin does what may be refused.
 
-        Called once at boot, off the event loop. A name that the
-        kernel or another plugin has taken marks this plugin failed, and so does an
-        exception. While the plugin has failed, its points refuse whatever is asked.
+        Called once at boot, off the event loop. A name that the kernel or another
+        plugin has taken marks this plugin failed, and so does an exception. While the
+        plugin has failed, its points refuse whatever is asked.
 
         Returns:
             The points. The plugin asks them with ``host.guards.check(point, case)``,
@@ -257,7 +257,7 @@ class Hooks(Protocol):
 
     @hookspec
     def register_observer(self) -> Iterable[Observer]:
-        """Offer observers of turns, model calls and tool calls.
+        """Offer observers of turns, model and tool calls, verdicts and refusals.
 
         Called once at boot, off the event loop. An observer is told of each begin
         and end on the event loop, so it must not wait for anything. One that raises
