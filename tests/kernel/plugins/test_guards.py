@@ -447,10 +447,14 @@ async def test_a_point_refuses_once_its_own_plugin_has_failed() -> None:
 
 def test_a_point_that_was_never_offered_refuses() -> None:
     assert refused(Guards(), dial())
-    # Neither does one that takes the name of another.
-    twin = GuardPoint("tool_call", DialCase, "the call")
-    assert refused(Guards(), twin)
-    assert not refused(Guards(), Guard.TOOL_CALL)
+    # So does one that takes the name of another, or is the same in all but identity.
+    known = Guard.TOOL_CALL
+    for twin in (
+        GuardPoint("tool_call", DialCase, "the call"),
+        GuardPoint("tool_call", known.case, known.what),
+    ):
+        assert refused(Guards(), twin)
+    assert not refused(Guards(), known)
 
 
 @pytest.mark.parametrize("name", ["path", "dial"])
