@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from agenthost_chat.chat import JsonObject, ToolDefinition
+from agenthost_chat.schema import tool_schema
 from pydantic import BaseModel
 
+from ..errors import PluginError
 from ..host import Host, ToolContext
 
 if TYPE_CHECKING:
     import click
     from sqlalchemy import MetaData
+
+    from ..agent import Agent
+
+
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Effect(StrEnum):
@@ -57,6 +66,12 @@ class ToolSpec:
         labels: What each of its results is labelled with, errors of it too.
         accepts: The labels that a call may carry, for guards; None is any.
         critical: The arguments that decide what it does to the world, for guards.
+
+    Attributes:
+        schema: The JSON Schema of its arguments.
+
+    Raises:
+        PluginError: A name is none that every provider takes.
     """
 
     name: str
@@ -70,6 +85,18 @@ class ToolSpec:
     labels: frozenset[str] = frozenset()
     accepts: frozenset[str] | None = None
     critical: tuple[str, ...] = ()
+    schema: JsonObject = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in self.names:
+            if not _TOOL_NAME.fullmatch(name):
+                raise PluginError(f"tool {name!r} must be 1 to 64 of A-Z a-z 0-9 _ -")
+        object.__setattr__(self, "schema", tool_schema(self.input))
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """The tool as a model sees it."""
+        return ToolDefinition(self.name, self.description, self.schema)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -109,3 +136,33 @@ class CommandSpec:
     """A command of ``agenthost``: a click command or group."""
 
     command: click.Command
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCommand:
+    """What a message that starts with ``/name`` does, instead of a turn.
+
+    Args:
+        name: Lower case, without the slash.
+        help: One line that ``/help`` shows.
+        run: ``async (call, agent, argument) -> str``: who gives the command and the
+            daemon, the agent it is given to, what stands behind the name. It returns
+            the answer's text; an AgentHostError is told as it is.
+        argument: What may stand behind the name, for ``/help``: ``<name>``.
+        timeout: Seconds it may take; what follows in the same chat waits for it.
+    """
+
+    name: str
+    help: str
+    run: Callable[[ToolContext, Agent, str], Awaitable[str]]
+    argument: str = ""
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A card of the chat page; ``path`` is the route that tells its contents."""
+
+    name: str
+    title: str
+    path: str

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ..host import Host
     from ..observe import Bus, Observer, Observers
     from ..plugins.guards import Guards
-    from ..plugins.registry import Registry
     from ..plugins.specs import SchemaSpec
     from .agents import Agents
     from .compaction import Compaction
@@ -85,10 +84,10 @@ class AgentsBackend(Backend):
 
 @dataclass(frozen=True, slots=True)
 class ToolsBackend(Backend):
-    """What runs tool calls: ``open(host, registry, observers)``."""
+    """What runs tool calls: ``open(host, observers)``."""
 
     port: ClassVar[str] = "tools"
-    open: Callable[[Host, Registry, Observers], Toolbox]
+    open: Callable[[Host, Observers], Toolbox]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,21 @@ from agenthost import (
     AgentHostError,
     AgentMode,
     AgentRows,
+    AgentSpawned,
     AgentState,
+    AgentTerminated,
+    AgentUpdated,
     Choice,
-    Event,
     Guard,
     Host,
+    LifecycleEvent,
     Manifest,
     ManifestCase,
     NotFound,
     Principal,
     SpawnCase,
     Target,
+    ToolSpec,
     parse_manifest,
 )
 
@@ -131,7 +135,7 @@ class KeptAgents:
         )
         await self._rows.add(agent)
         self._keep(agent)
-        self._tell("agent_spawned", agent)
+        self._tell(AgentSpawned, agent)
         return agent, warnings
 
     async def change(
@@ -145,7 +149,7 @@ class KeptAgents:
         manifest = agent.manifest.model_copy(update=changes)
         self._check(principal, manifest)
         changed = await self._save(replace(agent, manifest=manifest))
-        self._tell("agent_updated", changed)
+        self._tell(AgentUpdated, changed)
         return changed
 
     async def set_model(
@@ -206,7 +210,7 @@ class KeptAgents:
         self._by_id.pop(agent.id, None)
         self._by_name.pop(agent.name, None)
         await asyncio.to_thread(host.files.workspace(agent.id).remove)
-        self._tell("agent_terminated", agent)
+        self._tell(AgentTerminated, agent)
 
     def target_of(self, agent: Agent) -> Target:
         """The model an agent uses now: pinned, its manifest's, or the default."""
@@ -230,7 +234,8 @@ class KeptAgents:
         self._host.guards.check(Guard.SPAWN, case)
 
     def _unknown_tools(self, manifest: Manifest) -> Sequence[str]:
-        known = self._host.registry.names()
+        offered = self._host.registry.offered(ToolSpec)
+        known = {name for _, tool in offered for name in tool.names}
         return [
             f"capabilities.tools: there is no tool {name!r} now"
             for name in manifest.capabilities.tools
@@ -248,6 +253,7 @@ class KeptAgents:
         self._by_id[agent.id] = agent
         self._by_name[agent.name] = agent
 
-    def _tell(self, kind: str, agent: Agent) -> None:
-        now = self._host.clock.time()
-        self._host.events.publish(Event(kind, agent.id, now, {"name": agent.name}))
+    def _tell(self, kind: type[LifecycleEvent], agent: Agent) -> None:
+        events, now = self._host.events, self._host.clock.time()
+        if events.wants(kind):
+            events.publish(kind(agent.id, now, agent.name))

@@ -7,12 +7,15 @@ import logging
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .errors import CommandError
 from .home import home_folder
+
+if TYPE_CHECKING:
+    from .client import Client
 
 STOP_SECONDS = 75
 MESSAGE_SECONDS = 900
@@ -47,8 +50,17 @@ def run() -> int:
 
 
 @click.group(cls=Commands, epilog="Plugins bring more: agenthost plugins commands")
-def agenthost() -> None:
+@click.pass_context
+def agenthost(context: click.Context) -> None:
     """Run a daemon that hosts AI agents, and speak to it."""
+    context.obj = _connect
+
+
+def _connect() -> Client:
+    """Find the daemon of this home: what ``click.pass_obj`` gives to commands."""
+    from .client import Client
+
+    return Client(home_folder())
 
 
 @agenthost.command()

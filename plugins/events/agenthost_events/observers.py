@@ -22,6 +22,8 @@ from agenthost import (
     Target,
 )
 
+from .telling import Teller
+
 T = TypeVar("T")
 
 
@@ -53,10 +55,14 @@ class ToldObservers:
     Args:
         host: The daemon they observe.
         offers: The observers, each with its plugin's key.
+        teller: Makes events of what it hears.
     """
 
-    def __init__(self, host: Host, offers: Sequence[tuple[str, Observer]]) -> None:
+    def __init__(
+        self, host: Host, offers: Sequence[tuple[str, Observer]], teller: Teller
+    ) -> None:
         self._host = host
+        self._teller = teller
         self._offers = tuple(offers)
         self._count = count(1)
         self._thread = threading.get_ident()
@@ -75,7 +81,7 @@ class ToldObservers:
         failed: Sequence[Attempt] = (),
     ) -> AbstractContextManager[Activity | None]:
         """Tell of what the block does; None where nobody observes."""
-        if not self._offers:
+        if not self._offers and not self._teller.wants(subject):
             return nullcontext()
         id_, parent = context.turn_id or "", context.cause
         if not isinstance(subject, Message):
@@ -87,6 +93,7 @@ class ToldObservers:
 
     def tell(self, what: str, *of: object) -> None:
         """Call the method of this name of all observers."""
+        getattr(self._teller, what)(*of)
         for key, observer in self._offers:
             try:
                 getattr(observer, what)(*of)
@@ -118,18 +125,3 @@ class ToldObservers:
             return
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more
             loop.call_soon_threadsafe(tell)
-
-
-class _Nobody:
-    """Nobody observes."""
-
-    def find(self, _: type[T]) -> T | None:
-        """There is none."""
-        return None
-
-    def watch(self, *_: object, **__: object) -> AbstractContextManager[None]:
-        """Tell nobody."""
-        return nullcontext()
-
-
-NOBODY = _Nobody()

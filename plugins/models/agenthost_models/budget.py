@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from agenthost import (
     AgentView,
+    BudgetAlert,
+    BudgetExceeded,
     ChatRequest,
-    Event,
     Host,
     ModelFacts,
     Payer,
+    QuotaEvent,
     QuotaExceeded,
     Usage,
 )
@@ -95,7 +97,7 @@ class Budgets:
             free = room.limit.amount - room.used(now) - room.held
             answer = min(answer, _affordable(model, prompt, asked, free))
             if answer < min(asked, LEAST_ANSWER):
-                raise _refusal(room, now)
+                raise self._refused(room, now)
         cost = _dearest(model, prompt, answer)
         parts = []
         for room in rooms:
@@ -103,7 +105,7 @@ class Budgets:
             if room.limit.tokens:
                 free = room.limit.amount - room.used(now) - room.held
                 if free <= 0:
-                    raise _refusal(room, now)
+                    raise self._refused(room, now)
                 amount = min(prompt + answer, free)
             parts.append((room, amount))
         for room, amount in parts:
@@ -112,15 +114,24 @@ class Budgets:
             request = replace(request, max_tokens=answer)
         return Hold(request, tuple(parts))
 
+    def _refused(self, room: Room, now: float) -> QuotaExceeded:
+        self._tell(BudgetExceeded, room, now)
+        return _refusal(room, now)
+
     def _alert(self, meter: Meter, now: float) -> None:
         used, limit = meter.used(now), meter.limit
         mark = limit.amount * self._settings.alert_threshold
         if used < mark or not used or now < meter.quiet_until:
             return
         meter.quiet_until = now + limit.span
-        unit = "tokens" if limit.tokens else "micro_usd"
-        data = {"limit": limit.name, "unit": unit, "used": used, "of": limit.amount}
-        self._host.events.publish(Event("budget_alert", meter.subject, now, data))
+        self._tell(BudgetAlert, meter, now)
+
+    def _tell(self, kind: type[QuotaEvent], room: Room, now: float) -> None:
+        events, limit = self._host.events, room.limit
+        if events.wants(kind):
+            unit = "tokens" if limit.tokens else "micro_usd"
+            told = (limit.name, unit, room.used(now), limit.amount)
+            events.publish(kind(room.subject, now, *told))
 
     async def _daemon_meters(self) -> list[Meter]:
         if self._of_daemon is None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from agenthost import (
     ConfigError,
+    DialectSpec,
     Host,
     InvalidInput,
     ModelFacts,
@@ -32,8 +33,8 @@ def configured(host: Host) -> Providers:
     Raises:
         ConfigError: A declared provider cannot be used.
     """
-    offered = host.registry.providers
-    providers = {slug: _placed(host, spec) for slug, spec in offered.items()}
+    offered = host.registry.offered(ProviderSpec)
+    providers = {spec.facts.slug: _placed(host, spec) for _, spec in offered}
     sections = host.config.providers
     for slug, section in sections.items():
         known = providers.get(slug)
@@ -64,11 +65,11 @@ def _placed(host: Host, spec: ProviderSpec) -> ProviderSpec:
 
 def _declared(host: Host, slug: str, section: ProviderSection) -> ProviderSpec:
     """A provider that stands in the configuration alone."""
-    registry = host.registry
+    dialects = {spec.name: spec for _, spec in host.registry.offered(DialectSpec)}
     name = section.dialect or DEFAULT_DIALECT
-    offer = registry.dialects.get(name)
+    offer = dialects.get(name)
     if offer is None:
-        hint = did_you_mean(name, registry.dialects)
+        hint = did_you_mean(name, dialects)
         raise ConfigError(f"providers.{slug}.dialect: unknown dialect {name!r}{hint}")
     if section.base_url is None:
         raise ConfigError(

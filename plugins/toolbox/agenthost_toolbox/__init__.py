@@ -8,18 +8,17 @@ from agenthost import (
     Backend,
     Host,
     Observers,
-    Registry,
     Toolbox,
     ToolsBackend,
     hookimpl,
 )
 
 
-def open_toolbox(host: Host, registry: Registry, observers: Observers) -> Toolbox:
+def open_toolbox(host: Host, observers: Observers) -> Toolbox:
     """Run the tools of the plugins of this daemon."""
     from .toolbox import GuardedToolbox
 
-    return GuardedToolbox(host, registry, observers)
+    return GuardedToolbox(host, observers)
 
 
 @hookimpl

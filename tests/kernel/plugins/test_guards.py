@@ -514,7 +514,7 @@ async def test_what_a_plugin_with_a_failed_self_test_offers_is_not_used() -> Non
         register_schema=lambda: SchemaSpec("notes", MetaData()),
     )
     _, registry = await compiled(entry("plugin:a", both))
-    assert registry.schemas == ()
+    assert registry.offered(SchemaSpec) == ()
 
 
 def test_every_case_beyond_the_request_tells_on_whose_behalf() -> None:

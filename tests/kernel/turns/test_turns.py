@@ -327,7 +327,7 @@ async def test_neighbouring_reads_run_together(daemon: RunningDaemon) -> None:
     from agenthost_toolbox.toolbox import GuardedToolbox
 
     inside = daemon.daemon
-    toolbox = GuardedToolbox(inside, inside.registry, inside.observers)
+    toolbox = GuardedToolbox(inside, inside.observers)
     names = ["kv_get", "file_list", "kv_set", "file_read", "calculate"]
     groups = toolbox._groups([ToolUse(name, name, {}) for name in names])
     assert [[use.name for use in group] for group in groups] == [

@@ -68,7 +68,10 @@ class Bench:
             self.vault[name] = Secret(value)
         self.environ: dict[str, str] = {}
         self.config = Config.model_validate({"data_dir": Path("."), **(config or {})})
-        specs = [spec for u in upstreams for spec in u.plugin.register_provider()]
+        self.listens = True
+        self.offers: list[object] = [
+            spec for u in upstreams for spec in u.plugin.register_provider()
+        ]
         self.daemon = SimpleNamespace(
             clock=self.clock,
             config=self.config,
@@ -78,9 +81,15 @@ class Bench:
                 client=lambda _: None, exchange=installed_exchange()
             ),
             usage=self.ledger,
-            events=SimpleNamespace(publish=self.events.append),
+            events=SimpleNamespace(
+                publish=self.events.append, wants=lambda _: self.listens
+            ),
             registry=SimpleNamespace(
-                providers={s.facts.slug: s for s in specs}, dialects={}
+                offered=lambda kind: [
+                    ("plugin:test", offer)
+                    for offer in self.offers
+                    if isinstance(offer, kind)
+                ]
             ),
         )
         self.restart()
