@@ -100,8 +100,8 @@ from .host import Installed as Installed
 from .host import Offered as Offered
 from .host import ToolContext as ToolContext
 from .host import Turns as Turns
-from .manifest import parse_manifest as parse_manifest
 from .manifest_model import Manifest as Manifest
+from .manifest_table import ManifestTable as ManifestTable
 from .observe import Activity as Activity
 from .observe import Bus as Bus
 from .observe import Observer as Observer
@@ -109,6 +109,7 @@ from .observe import Observers as Observers
 from .observe import Subject as Subject
 from .plugins.calls import describe as describe
 from .plugins.calls import within as within
+from .plugins.discovery import PluginState as PluginState
 from .plugins.discovery import find_plugins as find_plugins
 from .plugins.guards import ALLOW as ALLOW
 from .plugins.guards import Allow as Allow
@@ -129,6 +130,8 @@ from .plugins.points import SpawnCase as SpawnCase
 from .plugins.points import ToolCallCase as ToolCallCase
 from .plugins.points import ToolResultCase as ToolResultCase
 from .plugins.points import UrlCase as UrlCase
+from .plugins.registry import Registry as Registry
+from .plugins.selection import select_plugins as select_plugins
 from .plugins.specs import Card as Card
 from .plugins.specs import ChatCommand as ChatCommand
 from .plugins.specs import CommandSpec as CommandSpec

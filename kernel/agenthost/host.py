@@ -182,6 +182,10 @@ class Offered(Protocol):
     def offered(self, kind: type[T]) -> Sequence[tuple[str, T]]:
         """What is on offer of a type, as ``ToolSpec``, each with its plugin's key."""
 
+    @property
+    def names_of(self) -> Mapping[str, Sequence[str]]:
+        """What plugins offer, by their keys: names, each after its kind."""
+
     def systems(self) -> Sequence[SystemState]:
         """Every security system, and whether it is active."""
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from quart import Quart
 
     from ..host import Authenticator
+    from ..manifest_table import ManifestTable
     from ..observe import Observer
     from ..ports.backend import Backend
     from ..providers import DialectSpec, ProviderSpec
@@ -317,6 +318,36 @@ class Hooks(Protocol):
                 @hookimpl
                 def register_authenticator() -> Iterable[Authenticator]:
                     yield Badges()
+        """
+
+    @hookspec
+    def register_manifest(self) -> Iterable[ManifestTable[Any]]:
+        """Offer keys of agents' manifests that this plugin reads.
+
+        Called once at boot, off the event loop. A key that agenthost or another plugin
+        reads marks this plugin failed; two plugins may each read keys of one table.
+        From then on a manifest with a wrong value is refused, naming the key, and a
+        misspelt key is told of when an agent is made. Manifests that were kept before
+        are not looked at until the plugin reads them.
+
+        Returns:
+            The tables, each a name and a pydantic model whose fields have defaults;
+            the name is empty for keys outside every table.
+
+        Example:
+            ::
+
+                class Greeting(BaseModel):
+                    words: str = Field("hello", description="What it says first.")
+
+                GREETING = ManifestTable("greeting", Greeting)
+
+                @hookimpl
+                def register_manifest() -> Iterable[ManifestTable[Any]]:
+                    yield GREETING
+
+                async def greet(context: ToolContext, call: Greet) -> ToolResult:
+                    return ToolResult(GREETING.of(context.agent.manifest).words)
         """
 
     @hookspec

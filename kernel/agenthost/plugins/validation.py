@@ -13,6 +13,7 @@ from agenthost_toml.suggest import did_you_mean
 
 from ..errors import PluginError
 from ..host import Authenticator
+from ..manifest_table import ManifestTable
 from ..observe import Observer
 from ..ports.backend import Backend
 from ..providers import DialectSpec, ProviderSpec
@@ -64,6 +65,7 @@ OFFERS: Mapping[str, Offers] = {
     "register_guard_point": Offers(GuardPoint, _by("guard point")),
     "register_backend": Offers(Backend, lambda o: [f"backend {o.port} {o.name}"]),
     "register_schema": Offers(SchemaSpec, _by("schema"), one=True, or_more=True),
+    "register_manifest": Offers(ManifestTable, lambda o: o.names),
     "register_dialect": Offers(DialectSpec, _by("dialect")),
     "register_provider": Offers(ProviderSpec, lambda o: [f"provider {o.facts.slug}"]),
     "register_tool": Offers(ToolSpec, lambda o: [f"tool {name}" for name in o.names]),

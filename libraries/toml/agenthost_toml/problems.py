@@ -38,7 +38,7 @@ def unknown_keys(
     model: type[BaseModel], table: Mapping[str, Any], at: KeyPath = ()
 ) -> Iterator[Problem]:
     """Find the keys, at any depth, that the model does not have."""
-    fields = _fields(model)
+    fields = fields_of(model)
     for key, value in table.items():
         if key in fields:
             yield from _unknown_below(fields[key], value, (*at, key))
@@ -47,7 +47,8 @@ def unknown_keys(
             yield Problem((*at, key), f"unknown key, ignored{hint}")
 
 
-def _fields(model: type[BaseModel]) -> dict[str, Any]:
+def fields_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The types of a model's fields, by every name that they go by in a document."""
     fields: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         fields[name] = field.annotation

@@ -139,8 +139,14 @@ class Keyring(Authenticator):
         """Make a change, rows and memory alike, also when who asked for it leaves."""
         task = asyncio.create_task(change)
         self._changes.add(task)
-        task.add_done_callback(self._changes.discard)
+        task.add_done_callback(self._changed)
         await asyncio.shield(task)
+
+    def _changed(self, change: asyncio.Task[None]) -> None:
+        self._changes.discard(change)
+        if not change.cancelled():
+            # Whoever asked for it may have left: its failure is nobody's to hear then.
+            change.exception()
 
     async def _add(self, host: Host, key: Key) -> None:
         async with self._changing:

@@ -15,7 +15,7 @@ from agenthost import (
     timestamp,
 )
 
-from .keyring import keyring_of
+from .keyring import KIND, keyring_of
 from .scopes import may_hand_out
 from .shapes import CreatedKey, CreateKey, Gone, KeyItem, KeyList, Status
 from .tables import Key
@@ -92,9 +92,12 @@ def _check_rights(call: Call, key: Key) -> None:
     """
     if not may_hand_out(call.principal.grants, key.scopes):
         raise Denied("scopes: a key may not make one with more rights than its own")
+    if call.principal.kind != KIND:
+        return
     own = keyring_of(call.host).holder(call.principal)
     if own is None:
-        return
+        # Revoked since it came in, perhaps by itself: its limits are gone with it.
+        raise Denied("the key that asks holds no more")
     for field, mine, wanted in (
         ("expires_at", own.expires_at, key.expires_at),
         ("units_per_minute", own.units_per_minute, key.units_per_minute),

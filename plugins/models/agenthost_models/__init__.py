@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from agenthost import Backend, Host, Models, ModelsBackend, hookimpl
+from agenthost import Backend, Host, ManifestTable, Models, ModelsBackend, hookimpl
 
 
 def open_models(host: Host) -> Models:
@@ -24,3 +25,11 @@ def open_models(host: Host) -> Models:
 def register_backend() -> Iterable[Backend]:
     """Offer routing for the port ``models``."""
     yield ModelsBackend("default", open_models)
+
+
+@hookimpl
+def register_manifest() -> Iterable[ManifestTable[Any]]:
+    """Read what an agent may spend."""
+    from .manifest import SPENDING
+
+    yield SPENDING

@@ -359,4 +359,6 @@ def test_nothing_is_copied_for_labels_that_are_there() -> None:
 
 
 async def test_what_comes_from_the_web_is_untrusted(daemon: RunningDaemon) -> None:
-    assert daemon.daemon.registry.tool("web_fetch").spec.labels == WEB
+    offered = daemon.daemon.registry.offered(ToolSpec)
+    [fetch] = [spec for _, spec in offered if spec.name == "web_fetch"]
+    assert fetch.labels == WEB

@@ -301,6 +301,7 @@ async def test_compaction_below_the_threshold_changes_nothing(
     assert answer.json()["status"] == "ok"
 
 
+@pytest.mark.manifest("resources.max_llm_tokens_per_hour")
 async def test_an_hourly_token_quota_refuses_the_next_turn(
     daemon: RunningDaemon,
 ) -> None:

@@ -234,6 +234,25 @@ async def test_a_key_makes_none_that_can_more_or_for_longer(make: Make) -> None:
     assert answer.status_code == 403
 
 
+async def test_a_key_that_revokes_itself_meanwhile_leaves_no_wider_one(
+    locked: RunningDaemon, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boss = await make("boss", "admin", units_per_minute=900)
+    ring = keyring_of(locked.daemon)
+    person = locked.daemon.persons.get
+
+    async def meanwhile(person_id: str) -> Any:
+        await ring.revoke(locked.daemon, boss.id)
+        return await person(person_id)
+
+    ada = (await locked.http.post("/api/persons", json={"name": "Ada"})).json()
+    monkeypatch.setattr(locked.daemon.persons, "get", meanwhile)
+    wider = {"name": "wider", "scopes": ["admin"], "person": ada["id"]}
+    assert (await boss.post("/api/keys", wider)).status_code == 403
+    rows = (await locked.http.get("/api/keys")).json()["keys"]
+    assert [row["name"] for row in rows] == ["boss"]
+
+
 async def test_there_are_a_thousand_keys_at_most(
     locked: RunningDaemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:

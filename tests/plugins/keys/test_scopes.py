@@ -42,13 +42,13 @@ async def asked(daemons: Daemons) -> Asked:
 
 
 def routes_of(daemon: RunningDaemon) -> list[Route]:
-    groups = daemon.daemon.registry.offered(Mountable)
+    groups = daemon.daemon.registry.offered(Mountable)  # type: ignore[type-abstract]  # reason: two unlike classes are mounted
     ours = [group for _, group in groups if isinstance(group, RouteGroup)]
     return [route for group in ours for route in group.routes]
 
 
 def sockets_of(daemon: RunningDaemon) -> list[SocketRoute]:
-    groups = daemon.daemon.registry.offered(Mountable)
+    groups = daemon.daemon.registry.offered(Mountable)  # type: ignore[type-abstract]  # reason: two unlike classes are mounted
     ours = [group for _, group in groups if isinstance(group, RouteGroup)]
     return [socket for group in ours for socket in group.sockets]
 
