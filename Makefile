@@ -31,6 +31,7 @@ check: $(VENV)/.installed-dev ## format, lint, types, borders, sizes, docs, chan
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_sizes.py
 	$(BIN)/python tools/hook_docs.py --check
+	$(BIN)/python tools/config_docs.py --check
 	$(BIN)/python tools/manifest_docs.py --check
 	$(BIN)/python tools/check_changes.py
 

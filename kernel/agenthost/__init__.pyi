@@ -35,7 +35,7 @@ from .clock import Clock as Clock
 from .clock import SystemClock as SystemClock
 from .clock import timestamp as timestamp
 from .config import load_config as load_config
-from .config_model import ProviderSection as ProviderSection
+from .config_model import Config as Config
 from .context import OPERATOR as OPERATOR
 from .context import UNTRUSTED as UNTRUSTED
 from .context import AgentView as AgentView
@@ -135,6 +135,7 @@ from .plugins.selection import select_plugins as select_plugins
 from .plugins.specs import Card as Card
 from .plugins.specs import ChatCommand as ChatCommand
 from .plugins.specs import CommandSpec as CommandSpec
+from .plugins.specs import ConfigSection as ConfigSection
 from .plugins.specs import Effect as Effect
 from .plugins.specs import SchemaSpec as SchemaSpec
 from .plugins.specs import ServiceSpec as ServiceSpec
@@ -154,6 +155,7 @@ from .ports.backends import FrontBackend as FrontBackend
 from .ports.backends import JobsBackend as JobsBackend
 from .ports.backends import ModelsBackend as ModelsBackend
 from .ports.backends import RecordsBackend as RecordsBackend
+from .ports.backends import SettingsBackend as SettingsBackend
 from .ports.backends import StoreBackend as StoreBackend
 from .ports.backends import ToolsBackend as ToolsBackend
 from .ports.backends import VaultBackend as VaultBackend
@@ -183,7 +185,6 @@ from .ports.models import Payer as Payer
 from .ports.models import Target as Target
 from .ports.records import AgentRows as AgentRows
 from .ports.records import CallState as CallState
-from .ports.records import Conversation as Conversation
 from .ports.records import Entry as Entry
 from .ports.records import Journal as Journal
 from .ports.records import Ledger as Ledger
@@ -194,8 +195,6 @@ from .ports.records import PeriodTotal as PeriodTotal
 from .ports.records import Person as Person
 from .ports.records import Persons as Persons
 from .ports.records import Records as Records
-from .ports.records import Session as Session
-from .ports.records import SessionItem as SessionItem
 from .ports.records import Sessions as Sessions
 from .ports.records import Slot as Slot
 from .ports.records import Spent as Spent
@@ -205,6 +204,11 @@ from .ports.records import TurnRecord as TurnRecord
 from .ports.records import TurnResult as TurnResult
 from .ports.records import TurnState as TurnState
 from .ports.records import namespace_of as namespace_of
+from .ports.sessions import ALL_SESSIONS as ALL_SESSIONS
+from .ports.sessions import Conversation as Conversation
+from .ports.sessions import Session as Session
+from .ports.sessions import SessionFilter as SessionFilter
+from .ports.settings import Settings as Settings
 from .ports.store import Row as Row
 from .ports.store import SlowWrite as SlowWrite
 from .ports.store import Store as Store

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .ports.jobs import Jobs
     from .ports.models import Models
     from .ports.records import Journal, Ledger, Memory, Persons, Sessions, TurnResult
+    from .ports.settings import Settings
     from .ports.store import Store
     from .ports.vault import Vault
     from .ports.workers import Workers
@@ -133,10 +134,19 @@ class Turns(Protocol):
     async def stop_all(self, agent_id: str, reason: str) -> int:
         """End all that runs or waits for an agent, and wait until it is closed."""
 
-    async def reset(self, agent: Agent) -> Agent:
-        """Give the agent an empty session; what runs or waits in its old is stopped.
+    async def reset(self, agent: Agent, into: str = "", *, keep: bool = False) -> Agent:
+        """Give the agent another session; what runs or waits in its old is stopped.
 
         Of several resets at once one changes the session, and all tell of that one.
+
+        Args:
+            agent: Whose session it is.
+            into: One of the agent's that it goes on in, archived or not; an empty one
+                by default.
+            keep: Archive the old one instead of deleting it, unless it is empty.
+
+        Raises:
+            NotFound: The agent has no such session.
         """
 
     async def apart(
@@ -218,8 +228,8 @@ class Host(Protocol):
 
     ``warnings`` are told to the operator; ``address`` is where it listens, empty until
     it does. Backends that are opened with a host may use what was opened before them:
-    configuration, plugins and guards; then store, vault, egress, workers, files,
-    events, records and agents, models, compaction, turns, jobs in this order.
+    configuration, settings, plugins and guards; then store, vault, egress, workers,
+    files, events, records and agents, models, compaction, turns, jobs in this order.
     """
 
     version: str
@@ -227,6 +237,7 @@ class Host(Protocol):
     environ: Mapping[str, str]
     clock: Clock
     config: Config
+    settings: Settings
     warnings: list[str]
     address: str
     guards: Guards

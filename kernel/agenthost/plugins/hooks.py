@@ -14,7 +14,15 @@ import pluggy
 from ..events import Event
 from .guards import SecuritySystem
 from .points import GuardPoint
-from .specs import Card, ChatCommand, CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
+from .specs import (
+    Card,
+    ChatCommand,
+    CommandSpec,
+    ConfigSection,
+    SchemaSpec,
+    ServiceSpec,
+    ToolSpec,
+)
 
 if TYPE_CHECKING:
     from quart import Quart
@@ -175,6 +183,32 @@ class Hooks(Protocol):
                 @hookimpl
                 def security_system() -> SecuritySystem:
                     return SecuritySystem("no_shouting", {Guard.TOOL_CALL: quiet}, test)
+        """
+
+    @hookspec
+    def register_config(self) -> Iterable[ConfigSection]:
+        """Offer sections of ``config.toml`` that the plugin reads.
+
+        Called once at boot, off the event loop. The whole configuration is checked
+        against the models before anything is opened: a wrong value stops the start,
+        naming line, key and remedy; an unknown key is a warning. Each key can be given
+        by the environment as well, as in ``AGENTHOST_ACME__TOKEN``. A section that
+        another plugin or agenthost itself has taken, or one within it or around it,
+        marks this plugin failed.
+
+        Returns:
+            The sections; ``host.settings(model)`` gives what one of them says.
+
+        Example:
+            ::
+
+                class Acme(BaseModel):
+                    token: Secret | None = Field(None, description="Key of the API.")
+                    rooms: tuple[str, ...] = Field((), description="Where to listen.")
+
+                @hookimpl
+                def register_config() -> Iterable[ConfigSection]:
+                    yield ConfigSection("acme", Acme)
         """
 
     @hookspec

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -14,12 +14,14 @@ from .guards import SecuritySystem, stand_in
 from .loader import Plugins
 from .points import KNOWN
 from .security import SecuritySystems
+from .specs import ConfigSection
 from .validation import OFFERS
 
 T = TypeVar("T")
 
 Offered = dict[str, list[tuple[str, Any]]]
 """What plugins offer, by hook, each after its plugin's key."""
+Sections = Sequence[tuple[str, ConfigSection]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Registry:
 
 async def compile_registry(
     plugins: Plugins,
-    open_front: Callable[[Backends], Front],
+    open_front: Callable[[Backends, Sections], Awaitable[Front]],
     chosen: Mapping[str, str],
 ) -> Registry:
     """Ask every plugin for everything and compile the answers.
@@ -55,8 +57,9 @@ async def compile_registry(
 
     Args:
         plugins: The loaded plugins.
-        open_front: Called once the backends are known. The front's ``app`` is asked
-            for only when some plugin's ``register_routes`` takes it.
+        open_front: Called once backends and sections of the configuration are known.
+            The front's ``app`` is asked for only when some plugin's
+            ``register_routes`` takes it.
         chosen: The backends that the configuration names, by port.
 
     Raises:
@@ -71,7 +74,9 @@ async def compile_registry(
     known = {spec.name: spec for _, spec in offered["register_dialect"]}
     naming = [(key, partial(s.made, known)) for key, s in offered["register_provider"]]
     offered["register_provider"] = await plugins.run_each("dialect", naming)
-    front = open_front(_backends(_settled(plugins, offered), chosen))
+    standing = _settled(plugins, offered)
+    sections = standing["register_config"]
+    front = await open_front(_backends(standing, chosen), sections)
     routing = plugins.implementations("register_routes")
     wanted = any("app" in implementation.takes for _, implementation in routing)
     app = front.app if wanted else None

@@ -23,7 +23,15 @@ from .discovery import Entry
 from .guards import SecuritySystem
 from .hooks import API_VERSION, PROJECT, Hooks
 from .points import GuardPoint
-from .specs import Card, ChatCommand, CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
+from .specs import (
+    Card,
+    ChatCommand,
+    CommandSpec,
+    ConfigSection,
+    SchemaSpec,
+    ServiceSpec,
+    ToolSpec,
+)
 
 MOST_ITEMS = 10_000
 REMEDY = "install the version of it, or of agenthost, that fits"
@@ -63,6 +71,7 @@ class Offers(NamedTuple):
 OFFERS: Mapping[str, Offers] = {
     "security_system": Offers(SecuritySystem, _by("securitysystem"), "first", one=True),
     "register_guard_point": Offers(GuardPoint, _by("guard point")),
+    "register_config": Offers(ConfigSection, _by("section")),
     "register_backend": Offers(Backend, lambda o: [f"backend {o.port} {o.name}"]),
     "register_schema": Offers(SchemaSpec, _by("schema"), one=True, or_more=True),
     "register_manifest": Offers(ManifestTable, lambda o: o.names),

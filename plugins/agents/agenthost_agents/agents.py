@@ -181,15 +181,17 @@ class KeptAgents:
         pinned = self.model_of(agent) if mode is AgentMode.STABLE else None
         return await self._save(replace(agent, mode=mode, pinned_model=pinned))
 
-    async def new_session(self, agent: Agent) -> Agent:
-        """Give the agent an empty session and delete its old one.
+    async def new_session(self, agent: Agent, into: str, *, keep: bool) -> Agent:
+        """Give the agent another session, an empty one unless it is named.
+
+        The old one is deleted, or archived when it is to be kept.
 
         Raises:
             NotFound: It has another session by now, or has been deleted.
         """
         now = self._host.clock.time()
-        fresh = replace(agent, session_id=str(uuid4()), updated_at=now)
-        await self._rows.switch_session(fresh, agent.session_id)
+        fresh = replace(agent, session_id=into or str(uuid4()), updated_at=now)
+        await self._rows.switch_session(fresh, agent.session_id, keep=keep)
         # What else was changed meanwhile stays changed.
         fresh = replace(self.get(agent.id), session_id=fresh.session_id)
         self._keep(fresh)

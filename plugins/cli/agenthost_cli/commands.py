@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 75
 MESSAGE_SECONDS = 900
-FAILED = 1
 INTERRUPTED = 130
 
 
@@ -37,12 +36,15 @@ class Commands(click.Group):
 
 
 def run() -> int:
-    """Run one command; its exit code is 0, 1 or 130."""
+    """Run one command; its exit code is 0, 1, 2 for a wrong use, or 130."""
     try:
-        code = agenthost(prog_name="agenthost", standalone_mode=False)
+        # Commands of plugins find the home in their context.
+        code = agenthost(
+            prog_name="agenthost", standalone_mode=False, obj=home_folder()
+        )
     except click.ClickException as error:
         error.show()
-        return FAILED
+        return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo(err=True)
         return INTERRUPTED

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from agenthost import Backend, Host, ManifestTable, Models, ModelsBackend, hookimpl
+from agenthost import (
+    Backend,
+    ConfigSection,
+    Host,
+    ManifestTable,
+    Models,
+    ModelsBackend,
+    hookimpl,
+)
 
 
 def open_models(host: Host) -> Models:
@@ -19,6 +27,16 @@ def open_models(host: Host) -> Models:
     from .models import RoutedModels
 
     return RoutedModels(host, SystemRandom())
+
+
+@hookimpl
+def register_config() -> Iterable[ConfigSection]:
+    """Read which providers there are, who stands in for them, and who may spend."""
+    from .settings import Budget, FallbackProviders, Providers
+
+    yield ConfigSection("budget", Budget)
+    yield ConfigSection("fallback_providers", FallbackProviders)
+    yield ConfigSection("providers", Providers)
 
 
 @hookimpl

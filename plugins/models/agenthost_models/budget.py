@@ -25,6 +25,7 @@ from agenthost import (
 from .manifest import SPENDING
 from .meters import Limit, Meter, PoolRoom, Room
 from .price import input_estimate, price
+from .settings import Budget
 
 if TYPE_CHECKING:
     from agenthost import Spent
@@ -56,7 +57,7 @@ class Budgets:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._settings = host.config.budget
+        self._settings = host.settings(Budget)
         self._loading = asyncio.Lock()
         self._of_daemon: list[Meter] | None = None
         self._agents: OrderedDict[str, list[Meter]] = OrderedDict()
@@ -191,7 +192,7 @@ def _amount(room: Room, spent: Spent | None) -> int:
 
 
 def _daemon_limits(host: Host) -> Iterator[Limit]:
-    budget = host.config.budget
+    budget = host.settings(Budget)
     for name, dollars, span in (
         ("budget.max_hourly_usd", budget.max_hourly_usd, HOUR),
         ("budget.max_daily_usd", budget.max_daily_usd, DAY),

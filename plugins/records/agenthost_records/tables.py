@@ -18,6 +18,7 @@ from sqlalchemy import (
 
 from .steps import (
     go_on_in_place,
+    name_sessions,
     owners_and_labels,
     tell_who_remembers,
     write_less,
@@ -61,6 +62,28 @@ sessions = Table(
     Column("summary", Text),
     Column("created_at", REAL, nullable=False),
     Column("updated_at", REAL, nullable=False),
+    Column("key", Text),
+    Column("title", Text, nullable=False, server_default=text("''")),
+    Column("title_folded", Text, nullable=False, server_default=text("''")),
+    Column("archived_at", REAL),
+    Column("parent_id", Text),
+    Column("at_message", Integer),
+    Column("root_id", Text),
+    Column("owner", Text, nullable=False, server_default=text("''")),
+    Column("labels", Text, nullable=False, server_default=text("''")),
+)
+Index(
+    "sessions_by_key",
+    sessions.c.agent_id,
+    sessions.c.key,
+    unique=True,
+    sqlite_where=sessions.c.key.is_not(None) & sessions.c.archived_at.is_(None),
+)
+# Forks and what they began with hold turns in common.
+Index(
+    "sessions_by_root",
+    sessions.c.root_id,
+    sqlite_where=sessions.c.root_id.is_not(None),
 )
 
 # Rows of all sessions stand in order of arrival: one placed among its own session's
@@ -155,7 +178,11 @@ usage = Table(
 Index("usage_by_time", usage.c.at)
 Index("usage_by_agent", usage.c.agent_id, usage.c.at)
 
-KERNEL = SchemaSpec("kernel", metadata, (write_less, go_on_in_place, owners_and_labels))
+KERNEL = SchemaSpec(
+    "kernel",
+    metadata,
+    (write_less, go_on_in_place, name_sessions, owners_and_labels),
+)
 
 memory = MetaData()
 

@@ -87,7 +87,11 @@ class Front:
 async def compiled(*entries: FakeEntry, front: Any = None) -> tuple[Plugins, Registry]:
     plugins = Plugins(entries)
     await plugins.load(config(enable=["*"]))
-    return plugins, await compile_registry(plugins, lambda _: front, {})
+
+    async def opened(*_: object) -> Any:
+        return front
+
+    return plugins, await compile_registry(plugins, opened, {})
 
 
 def failures(plugins: Plugins) -> dict[str, str | None]:

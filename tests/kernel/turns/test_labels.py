@@ -250,6 +250,15 @@ async def test_a_summary_has_the_labels_of_what_it_stands_for(
         agent = daemon.known_agent("tester")
     await turn(agent, "send")
     assert watched.last("send") == WEB
+    # A fork begins with the summary, and not with what it stands for.
+    host = daemon.daemon
+    session = await host.sessions.get(host.agents.get(agent.id).session_id)
+    fork = await host.sessions.fork(session)
+    await turn(agent, "send", session_id=fork.id)
+    assert watched.last("send") == WEB
+    again = await host.sessions.fork(await host.sessions.get(fork.id))
+    await turn(agent, "send", session_id=again.id)
+    assert watched.last("send") == WEB
 
 
 @pytest.mark.parametrize("one_step", [True, False])

@@ -47,6 +47,7 @@ async def test_a_long_retry_after_fails_at_once() -> None:
 
 
 @pytest.mark.manifest("fallback_models.provider")
+@pytest.mark.setting("fallback_providers[].provider")
 async def test_the_agents_fallbacks_come_before_the_daemons() -> None:
     a, b, c = (Upstream(s, usual=Fails(ProviderFault.BILLING)) for s in "abc")
     c.usual = "here"
