@@ -56,6 +56,8 @@ class Principal:
     allowance: int | None = None
 
 
+UNTRUSTED = frozenset({"untrusted"})
+"""The label of what strangers may have written."""
 OPERATOR = Principal(PrincipalKind.OPERATOR, "operator")
 
 
@@ -85,7 +87,8 @@ class Context:
     ``chain`` holds the session ids of the calling turns, oldest first; ``pools`` the
     spending limits of all of them. ``caller`` is who started the turn and ``cause`` the
     observed activity it came from. ``log_fields`` go into log lines only; none of these
-    three decides anything.
+    three decides anything. ``labels`` tell where what it knows came from, such as
+    ``untrusted``; they only grow.
     """
 
     principal: Principal
@@ -96,6 +99,18 @@ class Context:
     cause: str | None = None
     pools: tuple[Pool, ...] = ()
     log_fields: Mapping[str, Any] = field(default_factory=dict)
+    labels: frozenset[str] = frozenset()
+
+    @property
+    def owner(self) -> str:
+        """Who caused it (``kind:name``): the caller of a turn, else the principal."""
+        who = self.caller or self.principal
+        return f"{who.kind}:{who.name}"
+
+    def labelled(self, *labels: frozenset[str]) -> Context:
+        """The same context with these labels too; itself where it has them all."""
+        joined = self.labels.union(*labels)
+        return self if joined == self.labels else replace(self, labels=joined)
 
     def for_agent(self, agent: AgentView, principal: Principal, turn: str) -> Context:
         """The context of a turn of this agent, called from here."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .ports.files import Files
     from .ports.jobs import Jobs
     from .ports.models import Models
-    from .ports.records import Journal, Ledger, Memory, Persons, Sessions
+    from .ports.records import Journal, Ledger, Memory, Persons, Sessions, TurnResult
     from .ports.settings import Settings
     from .ports.store import Store
     from .ports.tools import Toolbox
@@ -115,8 +115,10 @@ class Turns(Protocol):
             A function that ends it.
         """
 
-    async def call_agent(self, context: Context, reference: str, message: str) -> str:
+    async def call_agent(self, context: Context, name: str, message: str) -> TurnResult:
         """Ask another agent on behalf of a turn and wait for its answer.
+
+        The labels of the answer are to be carried on.
 
         Raises:
             NotFound: No agent has this id or name.

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from agenthost_chat.chat import ChatRequest, Completion, Message, ToolOutput, ToolUse
 
 from .ports.events import Events
 
 if TYPE_CHECKING:
+    from .authorization import Refused
     from .context import Context
     from .host import Host
+    from .plugins.guards import Verdict
     from .ports.models import Attempt, Target
     from .ports.records import Memory, Spent, TurnResult
 
@@ -52,6 +54,19 @@ class Observer:
 
     def ended(self, activity: Activity) -> None:
         """Hear how it ended."""
+
+    def judged(self, point: str, case: Any, verdict: Verdict, system: str) -> None:
+        """Hear what the guards of a point said of a case, where there are any.
+
+        Args:
+            point: The name of the point.
+            case: What they were asked.
+            verdict: What came out: the last that was not Allow, else Allow.
+            system: Whose verdict it is; empty for Allow, and where a point is closed.
+        """
+
+    def refused(self, error: Refused) -> None:
+        """Hear that a principal had no right to act on a resource."""
 
 
 class Observers(Protocol):

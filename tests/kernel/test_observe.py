@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from agenthost import (
+    ALLOW,
     Activity,
     Cancelled,
     ChatRequest,
     Completion,
     Denied,
+    Deny,
+    Grants,
+    Guard,
     Message,
     Observer,
+    Principal,
+    PrincipalKind,
     ProviderError,
     ProviderFault,
+    Refused,
+    SecuritySystem,
     ToolOutput,
     ToolUse,
     TurnResult,
+    Verdict,
     hookimpl,
 )
 from agenthost.context import OPERATOR, Context
 from agenthost.testing import Daemons, Pause
 from agenthost_events.observers import ToldObservers
 from agenthost_events.telling import Teller
+from agenthost_front.access import Access
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 
 class Notes(Observer):
@@ -168,3 +184,116 @@ async def test_nothing_is_made_where_nobody_observes(
     with observers.watch(agent.context(), ToolUse("1", "calculate", {})) as seen:
         assert (seen is None) == (not offers)
     assert context.cause is None
+
+
+class Judge(Observer):
+    """Every verdict and refusal that it was told of."""
+
+    def __init__(self) -> None:
+        self.verdicts: list[tuple[str, Any, Verdict, str]] = []
+        self.refusals: list[tuple[str, str, str]] = []
+        self.threads: set[int] = set()
+
+    def judged(self, point: str, case: Any, verdict: Verdict, system: str) -> None:
+        self.threads.add(threading.get_ident())
+        self.verdicts.append((point, case, verdict, system))
+
+    def refused(self, error: Refused) -> None:
+        of = error.principal
+        self.refusals.append((f"{of.kind}:{of.name}", error.action, error.resource))
+
+    def at(self, point: str) -> list[tuple[Verdict, str]]:
+        return [(verdict, s) for p, _, verdict, s in self.verdicts if p == point]
+
+
+def guarding(**guards: Callable[[Any], Verdict]) -> SimpleNamespace:
+    """A plugin with these guards."""
+
+    def security_system() -> SecuritySystem:
+        return SecuritySystem("strict", cast("Any", guards), lambda: None)
+
+    return SimpleNamespace(__name__="strict", security_system=hookimpl(security_system))
+
+
+async def test_observers_are_told_of_verdicts(daemons: Daemons) -> None:
+    judge = Judge()
+    no_files = guarding(path=lambda case: Deny("no") if case.write else ALLOW)
+    daemon = await daemons.start(plugins=[observing(judge), no_files])
+    agent = await daemon.agent(tools=["file_write", "file_list"])
+    daemon.model.calls("file_list")
+    daemon.model.calls("file_write", path="a", content="b")
+    assert await agent.ask("write")
+    # A path is judged in a thread; it is told of on the loop.
+    assert judge.at("path") == [(ALLOW, ""), (Deny("no"), "strict")]
+    # Where nobody guards, who listens hears of what passed.
+    assert judge.at("tool_call") == [(ALLOW, "")] * 2
+    calls = [case for point, case, *_ in judge.verdicts if point == "tool_call"]
+    assert [case.tool for case in calls] == ["file_list", "file_write"]
+    assert judge.at("manifest") == [(ALLOW, "")]
+    assert judge.threads == {threading.get_ident()}
+
+
+async def test_observers_are_told_who_had_no_right(daemons: Daemons) -> None:
+    judge = Judge()
+    daemon = await daemons.start(plugins=[observing(judge)])
+    agent = await daemon.agent(tools=["kv_set", "agent_call"])
+    daemon.model.calls("file_write", path="a", content="b")
+    daemon.model.calls("kv_set", key="shared.a", value=1)
+    await agent.ask("try it")
+    assert judge.refusals == [
+        ("agent:tester", "tool", "file_write"),
+        ("agent:tester", "memory_write", "shared.a"),
+    ]
+
+
+@pytest.mark.parametrize("path", ["/api/health/detail", "/api/agents/x/ws"])
+async def test_observers_are_told_who_had_no_right_to_a_route(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    judge = Judge()
+    daemon = await daemons.start(plugins=[observing(judge)])
+    guest = Principal(PrincipalKind.ANONYMOUS, "guest", Grants())
+    monkeypatch.setattr(Access, "identify", lambda *_: guest)
+    monkeypatch.setattr(Access, "identify_socket", lambda *_: guest)
+    if path.endswith("ws"):
+        agent = await daemon.daemon.agents.spawn(OPERATOR, 'name = "ada"')
+        url = f"{daemon.url}/api/agents/{agent[0].id}/ws".replace("http", "ws")
+        with pytest.raises(InvalidStatus):
+            await connect(url)
+    else:
+        assert (await daemon.http.get(path)).status_code == 403
+    [(who, action, _)] = judge.refusals
+    assert (who, action) == ("anonymous:guest", "route")
+
+
+async def test_nobody_is_told_of_verdicts_who_does_not_listen(
+    daemons: Daemons,
+) -> None:
+    daemon = await daemons.start(plugins=[observing(Notes())])
+    guards = daemon.daemon.guards
+    assert guards.on_verdict is None
+    assert not guards.filled(Guard.TOOL_CALL)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("x"), SystemExit(3), asyncio.CancelledError(), BaseException("odd")],
+)
+async def test_an_observer_of_verdicts_that_raises_is_dropped_and_decides_nothing(
+    daemons: Daemons, error: BaseException
+) -> None:
+    class Raises(Observer):
+        def judged(self, *_: object) -> None:
+            raise error
+
+        def refused(self, _: Refused) -> None:
+            raise error
+
+    daemon = await daemons.start(plugins=[observing(Raises())])
+    agent = await daemon.agent()
+    daemon.model.calls("calculate", expression="1+1")
+    daemon.model.says("two")
+    assert await agent.ask("what is 1+1?") == "two"
+    assert daemon.daemon.observers.find(Raises) is None
+    assert daemon.daemon.guards.on_verdict is None
+    assert not daemon.daemon.plugins.healthy("plugin:watching")

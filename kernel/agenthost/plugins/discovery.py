@@ -67,7 +67,10 @@ class PluginState:
 
 @dataclass(frozen=True, slots=True)
 class SystemState:
-    """A security system as ``/api/security`` shows it."""
+    """A security system as ``/api/security`` shows it.
+
+    ``reason`` is why it is not active, or what it protects in vain.
+    """
 
     name: str
     plugin: str

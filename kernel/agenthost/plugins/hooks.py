@@ -13,6 +13,7 @@ import pluggy
 
 from ..events import Event
 from .guards import SecuritySystem
+from .points import GuardPoint
 from .sources import ToolSource
 from .specs import (
     Card,
@@ -242,6 +243,33 @@ class Hooks(Protocol):
         """
 
     @hookspec
+    def register_guard_point(self) -> Iterable[GuardPoint[Any]]:
+        """Offer guard points: the one place where the plugin does what may be refused.
+
+        Called once at boot, off the event loop. A name that the kernel or another
+        plugin has taken marks this plugin failed, and so does an exception. While the
+        plugin has failed, its points refuse whatever is asked.
+
+        Returns:
+            The points. The plugin asks them with ``host.guards.check(point, case)``,
+            each at one place; security systems fill them by their name.
+
+        Example:
+            ::
+
+                @dataclass(frozen=True, slots=True)
+                class DialCase:
+                    number: str
+                    context: Context | None = None
+
+                DIAL = GuardPoint("dial", DialCase, "the call", effects=True)
+
+                @hookimpl
+                def register_guard_point() -> Iterable[GuardPoint[DialCase]]:
+                    yield DIAL
+        """
+
+    @hookspec
     def register_backend(self) -> Iterable[Backend]:
         """Offer a backend: what serves one of the kernel's ports.
 
@@ -300,7 +328,7 @@ class Hooks(Protocol):
 
     @hookspec
     def register_observer(self) -> Iterable[Observer]:
-        """Offer observers of turns, model calls and tool calls.
+        """Offer observers of turns, model and tool calls, verdicts and refusals.
 
         Called once at boot, off the event loop. An observer is told of each begin
         and end on the event loop, so it must not wait for anything. One that raises

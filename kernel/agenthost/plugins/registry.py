@@ -12,6 +12,7 @@ from ..ports.front import Front
 from .discovery import Status, SystemState
 from .guards import SecuritySystem, stand_in
 from .loader import Plugins
+from .points import KNOWN
 from .security import SecuritySystems
 from .specs import ConfigSection
 from .validation import OFFERS
@@ -82,7 +83,7 @@ async def compile_registry(
     offered["register_routes"] = await plugins.collect("register_routes", app)
     backends = _backends(_settled(plugins, offered), chosen)
     # Also the systems of failed plugins: what they were to guard is closed.
-    security = SecuritySystems(plugins, systems, backends)
+    security = SecuritySystems(plugins, offered, backends)
     await security.test()
     standing = _settled(plugins, offered)
     return Registry(
@@ -106,7 +107,7 @@ def _unheard(plugins: Plugins, guarding: set[str]) -> list[tuple[str, SecuritySy
 def _settled(plugins: Plugins, offered: Offered) -> Offered:
     """Settle the names, and keep the offers of the plugins that stand."""
     names = _names(offered)
-    taken: dict[str, str] = {}
+    taken = {f"guard point {point}": "the kernel" for point in KNOWN}
     for key in plugins.in_order():
         own = names.get(key, [])
         if reason := _collision(key, own, taken):

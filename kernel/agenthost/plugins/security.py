@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from threading import Lock
+from typing import Any
 
 from ..errors import PluginError
 from ..ports.backend import Backends
 from .discovery import SystemState
-from .guards import Guards, SecuritySystem
+from .guards import EVERY_EFFECT, Guards, SecuritySystem
 from .loader import Plugins
+from .points import KNOWN, GuardPoint
 
-Offers = Sequence[tuple[str, SecuritySystem]]
+Offered = Mapping[str, Sequence[tuple[str, Any]]]
 
 
 class SecuritySystems:
@@ -21,8 +23,8 @@ class SecuritySystems:
 
     Args:
         plugins: Tells which plugins are healthy.
-        offers: The systems, each with its plugin's key. What those of failed plugins
-            guard is closed.
+        offered: What plugins offer, by hook. What the systems of failed plugins guard
+            is closed, and so are the points of failed plugins.
         backends: What is on offer for self-tests that prove a backend.
 
     Attributes:
@@ -31,10 +33,11 @@ class SecuritySystems:
 
     failed: tuple[SystemState, ...] = ()
 
-    def __init__(self, plugins: Plugins, offers: Offers, backends: Backends) -> None:
+    def __init__(self, plugins: Plugins, offered: Offered, backends: Backends) -> None:
         self.guards = Guards(fail=self._fail)
         self._plugins = plugins
-        self._offers = offers
+        self._offers = offered["security_system"]
+        self._points = offered["register_guard_point"]
         self._backends = backends
         self._compiling = Lock()
         plugins.on_failure.append(self._compile)
@@ -53,9 +56,10 @@ class SecuritySystems:
     def states(self) -> list[SystemState]:
         """Every system by name; one whose plugin has failed is inactive."""
         reasons = {state.key: state.reason for state in self._plugins.states()}
+        healthy = self._plugins.healthy
         states = [
-            SystemState(system.name, key, self._plugins.healthy(key), reasons[key])
-            for key, system in self._offers
+            SystemState(s.name, k, healthy(k), reasons[k] or self._in_vain(s))
+            for k, s in self._offers
         ]
         return sorted(states, key=lambda state: state.name)
 
@@ -63,7 +67,19 @@ class SecuritySystems:
         """What the operator is told: systems that have failed, points that refuse."""
         failed = [f"{s.name} is not active: {s.reason}" for s in self.failed]
         refused = self.guards.closed.values()
-        return [f"security: {told}" for told in (*failed, *refused)]
+        vain = [
+            f"{s.name} is {s.reason}" for s in self.states() if s.active and s.reason
+        ]
+        return [f"security: {told}" for told in (*failed, *refused, *vain)]
+
+    def _there(self) -> Sequence[GuardPoint[Any]]:
+        """The points of the kernel, and those of the plugins that have not failed."""
+        return (*KNOWN, *(p for key, p in self._points if self._plugins.healthy(key)))
+
+    def _in_vain(self, system: SecuritySystem) -> str | None:
+        known = {EVERY_EFFECT, *map(str, self._there())}
+        lost = ", ".join(sorted({*map(str, system.guards)} - known))
+        return f"never asked at {lost}: no plugin offers it" if lost else None
 
     def _fail(self, name: str, reason: str) -> None:
         for key, system in self._offers:
@@ -78,14 +94,14 @@ class SecuritySystems:
             healthy = self._plugins.healthy
             active = [system for key, system in self._offers if healthy(key)]
             failed = [system for key, system in self._offers if not healthy(key)]
-            self.guards.compile(active, failed)
+            self.guards.compile(active, failed, self._there())
             self.failed = tuple(state for state in self.states() if not state.active)
 
 
 def _test(system: SecuritySystem, backends: Backends) -> None:
     """Check that the functions are plain ones, then run the self-test."""
-    for point, function in (*system.guards.items(), *system.observes.items()):
-        if _is_async(function):
+    for point, function in system.guards.items():
+        if is_async(function):
             raise PluginError(f"its guard of {point} is async; it must be plain")
     kind = system.proves_on
     proven = () if kind is None else (backends.find(kind).open,)
@@ -95,7 +111,7 @@ def _test(system: SecuritySystem, backends: Backends) -> None:
         raise PluginError("self_test is async; it must be a plain function")
 
 
-def _is_async(function: object) -> bool:
+def is_async(function: object) -> bool:
     """Tell an async function, an object that is called as one, and partials of them."""
     while isinstance(function, partial):
         function = function.func

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
     from sqlalchemy import MetaData
 
     from ..agent import Agent
-
-
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Effect(StrEnum):
@@ -42,12 +38,14 @@ class ToolResult:
             in results sees them; whatever it does not take is named to it in words.
         structured: Any JSON value. The model reads it as JSON, unless the words are
             that same value.
+        labels: Where it came from, such as ``untrusted``; the turn carries them on.
     """
 
     text: str = ""
     is_error: bool = False
     parts: tuple[Text | Medium, ...] = ()
     structured: Json = None
+    labels: frozenset[str] = frozenset()
 
 
 ToolFunction = Callable[[ToolContext, Any], Awaitable[ToolResult]]
@@ -71,6 +69,9 @@ class ToolSpec:
         aliases: Other names that manifests and models may use.
         output: The JSON Schema of what its results have as ``structured``; one that
             does not fit is an error to the model.
+        labels: What each of its results is labelled with, errors of it too.
+        accepts: The labels that a call may carry, for guards; None is any.
+        critical: The arguments that decide what it does to the world, for guards.
     """
 
     name: str
@@ -82,6 +83,9 @@ class ToolSpec:
     timeout: float = 120.0
     aliases: tuple[str, ...] = ()
     output: JsonObject | None = None
+    labels: frozenset[str] = frozenset()
+    accepts: frozenset[str] | None = None
+    critical: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

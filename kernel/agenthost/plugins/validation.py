@@ -22,6 +22,7 @@ from .calls import Implementation
 from .discovery import Entry
 from .guards import SecuritySystem
 from .hooks import API_VERSION, PROJECT, Hooks
+from .points import GuardPoint
 from .sources import ToolSource
 from .specs import (
     Card,
@@ -70,6 +71,7 @@ class Offers(NamedTuple):
 
 OFFERS: Mapping[str, Offers] = {
     "security_system": Offers(SecuritySystem, _by("securitysystem"), "first", one=True),
+    "register_guard_point": Offers(GuardPoint, _by("guard point")),
     "register_config": Offers(ConfigSection, _by("section")),
     "register_backend": Offers(Backend, lambda o: [f"backend {o.port} {o.name}"]),
     "register_schema": Offers(SchemaSpec, _by("schema"), one=True, or_more=True),

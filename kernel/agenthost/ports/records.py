@@ -18,6 +18,7 @@ from .sessions import ALL_SESSIONS, Conversation, Session, SessionFilter
 
 if TYPE_CHECKING:
     from ..agent import Agent
+    from ..context import Context
     from ..errors import AgentHostError
 
 SHARED = "shared"
@@ -30,7 +31,10 @@ def namespace_of(agent_id: str, key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What one provider call took."""
+    """What one provider call took.
+
+    ``principal`` (``kind:name``) asked for it, ``person`` is who is behind that.
+    """
 
     at: float
     agent_id: str
@@ -40,6 +44,8 @@ class Spent:
     model: str
     usage: Usage
     cost_micro_usd: int
+    principal: str = ""
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,8 @@ class TurnResult:
     """How a turn ended: the answer and what it took.
 
     ``cost_micro_usd`` is in millionths of a US dollar, ``iterations`` the number of
-    model calls, ``model`` the last one that answered, as ``provider/model``.
+    model calls, ``model`` the last one that answered, as ``provider/model``; ``labels``
+    are those of all that it is made from.
     """
 
     text: str
@@ -90,6 +97,7 @@ class TurnResult:
     iterations: int
     cost_micro_usd: int
     model: str = ""
+    labels: frozenset[str] = frozenset()
 
 
 class TurnState(StrEnum):
@@ -137,6 +145,7 @@ class Entry:
     turn_id: str | None
     at: float
     partial: bool = False
+    labels: frozenset[str] = frozenset()
 
 
 class CallState(StrEnum):
@@ -154,6 +163,7 @@ class Outcome:
 
     output: ToolOutput
     known: bool = True
+    labels: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +187,8 @@ class Step:
         reopened: An interrupted or failed turn goes on, and what it was saying when
             it broke off is no longer part of the session.
         spent: What the model call took.
+        owner: Who caused it, as ``kind:name``.
+        labels: Those of all that was known when it was said.
         closed: How the turn ended. When it is not DONE, ``message`` broke off, and
             how its running calls ended will not be known.
     """
@@ -193,6 +205,8 @@ class Step:
     own: Session | None = None
     reopened: bool = False
     spent: Spent | None = None
+    owner: str = ""
+    labels: frozenset[str] = frozenset()
     closed: TurnRecord | None = None
 
 
@@ -272,7 +286,7 @@ class Sessions(Protocol):
     async def entries(self, session: Session) -> list[Entry]:
         """Read what is not summarised, as it stands: each turn in its own place."""
 
-    async def history(self, session: Session) -> list[Message]:
+    async def history(self, session: Session) -> Conversation:
         """Read the conversation as a model sees it, the summary first."""
 
     async def turns(self, session_id: str) -> Mapping[str, TurnRecord]:
@@ -350,7 +364,7 @@ class Journal(Protocol):
 
     async def calls(
         self, turn_id: str
-    ) -> Mapping[str, tuple[CallState, ToolOutput | None]]:
+    ) -> Mapping[str, tuple[CallState, Outcome | None]]:
         """Read how a turn's calls stand, by id, with the outcome where it is kept."""
 
     async def find(self, turn_id: str) -> TurnRecord | None:
@@ -393,11 +407,17 @@ class Ledger(Protocol):
 class Memory(Protocol):
     """Values by key; a namespace is an agent's id or ``shared``."""
 
-    async def get(self, namespace: str, key: str) -> Json:
-        """Give the value of a key; NotFound, or Unavailable when it is damaged."""
+    async def get(self, namespace: str, key: str) -> tuple[Json, frozenset[str]]:
+        """Give the value of a key, and its labels.
 
-    async def set(self, namespace: str, key: str, value: Json) -> None:
-        """Put a value under a key; InvalidInput or TooLarge when it cannot be."""
+        It raises NotFound, or Unavailable when the value is damaged.
+        """
+
+    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
+        """Put a value under a key; InvalidInput or TooLarge when it cannot be.
+
+        Owner and labels are those of ``by``.
+        """
 
     async def delete(self, namespace: str, key: str) -> None:
         """Forget a key; NotFound when it has no value."""

@@ -76,11 +76,12 @@ ALL_SESSIONS = SessionFilter()
 class Conversation:
     """A session and what is said in it; ``tokens`` estimates its size."""
 
-    __slots__ = ("messages", "session", "tokens")
+    __slots__ = ("labels", "messages", "session", "tokens")
 
     def __init__(self, session: Session, messages: list[Message]) -> None:
         self.session = session
         self.messages = messages
+        self.labels: frozenset[str] = frozenset()
         self.tokens = estimate_tokens(messages)
 
     def add(self, message: Message) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .processes import DaemonProcess
     from .providers import ProviderContract
     from .scripted import Pause, ScriptedModel
+    from .security import SecurityContract
     from .tool_sources import ToolSourceContract
     from .tools import ToolContract
 
@@ -27,6 +28,7 @@ _LATER = {
     "RunningDaemon": "daemons",
     "RunningTurn": "daemons",
     "ScriptedModel": "scripted",
+    "SecurityContract": "security",
     "ToolContract": "tools",
     "ToolSourceContract": "tool_sources",
     "installed_exchange": "exchanges",
@@ -50,6 +52,7 @@ __all__ = [
     "RunningDaemon",
     "RunningTurn",
     "ScriptedModel",
+    "SecurityContract",
     "ToolContract",
     "ToolSourceContract",
     "installed_exchange",

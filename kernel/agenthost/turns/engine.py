@@ -23,7 +23,7 @@ from ..errors import (
     TurnFailed,
     Unavailable,
 )
-from ..ports.records import TurnRecord, TurnState
+from ..ports.records import TurnRecord, TurnResult, TurnState
 from ..ports.sessions import Conversation
 from .events import NOTHING
 from .mailbox import Mailboxes
@@ -153,14 +153,14 @@ class Turns:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    async def call_agent(self, context: Context, reference: str, message: str) -> str:
+    async def call_agent(self, context: Context, name: str, message: str) -> TurnResult:
         """Ask another agent on behalf of a turn and wait for its answer.
 
         Raises:
             NotFound: No agent has this id or name.
             Conflict: The call would wait for itself, or is nested too deeply.
         """
-        agent = self._parts.agents.find(reference)
+        agent = self._parts.agents.find(name)
         caller = self._live.get(context.turn_id or "")
         turn = self.start(context, agent, user_message(message))
         async with AsyncExitStack() as waiting:
@@ -170,7 +170,7 @@ class Turns:
                 # While it waits, its slot is for others and its clock stands.
                 await waiting.enter_async_context(caller.slot.aside())
             try:
-                return (await turn.result()).text
+                return await turn.result()
             except asyncio.CancelledError:
                 turn.cancel("the caller was stopped")
                 raise
@@ -328,7 +328,8 @@ class Turns:
         session = options.elsewhere(work_id) or agent.session_id
         view = AgentView(agent.id, agent.name, agent.manifest, session)
         rights = self._parts.toolbox.rights_of(agent.id, agent.manifest)
-        principal = Principal(PrincipalKind.AGENT, agent.name, rights.grants)
+        person = context.principal.person
+        principal = Principal(PrincipalKind.AGENT, agent.name, rights.grants, person)
         context = context.for_agent(view, principal, work_id)
         if options.max_cost_micro_usd is not None:
             pool = Pool(options.max_cost_micro_usd)
@@ -415,6 +416,8 @@ class Turns:
                     return None
                 return await self._past.resumed(turn)
         said = await self._past.begun(turn, warm)
+        given = turn.context.labels
+        turn.context = turn.context.labelled(said.labels)
         agent = self._parts.agents.get(turn.agent.id)
         target = self._parts.agents.target_of(agent)
         before_turn = self._parts.compaction.before_turn
@@ -422,7 +425,7 @@ class Turns:
         if not stateless and await before_turn(said, target, turn.context):
             said = await self._past.conversation(turn.agent.session_id)
         run = Run(self._parts, turn, said, target)
-        run.begin()
+        run.begin(given)
         return run
 
     async def _end(
@@ -432,7 +435,7 @@ class Turns:
         turn.sealed = True
         result = NOTHING
         if run is not None:
-            result = run.progress.result(turn.saying)
+            result = run.progress.result(turn.saying, turn.context.labels)
             closed = TurnRecord(state, result, error)
             try:
                 # Of a session that was deleted meanwhile nothing is left to close.

@@ -35,7 +35,10 @@ class Past:
         """Read a session as its next turn finds it."""
         sessions = self._parts.sessions
         session = await sessions.get(session_id)
-        return Conversation(session, repaired(await sessions.history(session)))
+        found = await sessions.history(session)
+        said = Conversation(session, repaired(found.messages))
+        said.labels = found.labels
+        return said
 
     async def begun(self, turn: Turn, warm: Conversation | None) -> Conversation:
         """Give the conversation that a turn goes on with: its own, or a session's.
@@ -120,8 +123,9 @@ class Past:
             messages.insert(0, session.summary)
         agent = self._parts.agents.get(turn.agent.id)
         target = self._parts.agents.target_of(agent)
-        said = Conversation(session, messages)
-        run = Run(self._parts, turn, said, target, behind)
+        known = (await self._parts.sessions.history(session)).labels
+        turn.context = turn.context.labelled(known)
+        run = Run(self._parts, turn, Conversation(session, messages), target, behind)
         run.resumed = True
         turn.recall([entry.message for entry in head if entry.turn_id == turn.id])
         await self._count(turn, run)

@@ -68,9 +68,10 @@ class Progress:
             self.cost += spent.cost_micro_usd
             self.model = f"{spent.provider}/{spent.model}"
 
-    def result(self, text: str) -> TurnResult:
-        """The result with this answer."""
-        return TurnResult(text, self.usage, self.iterations, self.cost, self.model)
+    def result(self, text: str, labels: frozenset[str]) -> TurnResult:
+        """The result with this answer, and the labels of what it is made from."""
+        took = (self.usage, self.iterations, self.cost, self.model)
+        return TurnResult(text, *took, labels)
 
 
 class Run:
@@ -111,16 +112,19 @@ class Run:
         self._effects: set[str] = set()
         self._ended: list[Outcome] = []
 
-    def begin(self) -> None:
+    def begin(self, given: frozenset[str]) -> None:
         """Take up the conversation with the user's message.
 
         It is on its way to disk now, or within ``TOGETHER`` seconds: when nobody
         watches, a quick answer goes with it in one commit.
+
+        Args:
+            given: The labels that the message came with.
         """
         turn = self.turn
         self._said.add(turn.message)
         opened, digest = self.session.agent_id, turn.options.digest
-        self._note(turn.message, opened=opened, digest=digest)
+        self._note(turn.message, opened=opened, digest=digest, labels=given)
         if turn.watched:
             self._flush()
         else:
@@ -191,6 +195,7 @@ class Run:
         if self.turn.options.history is not None or self._behind is not None:
             return None
         self._said.session = replace(self.session, next_seq=self._seq)
+        self._said.labels = self.turn.context.labels
         return self._said
 
     async def keep_what_was_said(self, closed: TurnRecord) -> None:
@@ -230,7 +235,7 @@ class Run:
     async def _answer(self, message: Message, spent: Spent) -> TurnResult:
         if not message.parts:
             message = Message(Role.ASSISTANT, (Text(""),))
-        result = self.progress.result(message.text)
+        result = self.progress.result(message.text, self.turn.context.labels)
         self.turn.sealed = True
         self._spoke(message)
         closed = TurnRecord(TurnState.DONE, result)
@@ -247,10 +252,10 @@ class Run:
         journal = await self.parts.journal.calls(self.turn.id)
         known: dict[str, Outcome] = {}
         for call in calls:
-            state, output = journal.get(call.id, (CallState.UNKNOWN, None))
+            state, outcome = journal.get(call.id, (CallState.UNKNOWN, None))
             begun = state is not CallState.INTENDED
-            if output is not None:
-                known[call.id] = Outcome(output, state is CallState.COMMITTED)
+            if outcome is not None:
+                known[call.id] = outcome
             elif begun and not self.parts.toolbox.repeatable(call.name):
                 lost = ToolOutput(call.id, call.name, UNKNOWN, is_error=True)
                 known[call.id] = Outcome(lost, known=False)
@@ -276,6 +281,9 @@ class Run:
             if self.turn.watched:
                 self.turn.emit(ToolEnd.of(out, inputs[out.id]))
         self._ended = []
+        # What the model has read labels all that follows, in this turn and behind it.
+        learnt = [each.labels for each in outcomes.values()]
+        self.turn.context = self.turn.context.labelled(*learnt)
         outputs = tuple(outcomes[call.id].output for call in calls)
         unknown = frozenset(id_ for id_, each in outcomes.items() if not each.known)
         answers = Message(Role.TOOL, outputs)
@@ -304,6 +312,7 @@ class Run:
 
     def _note(self, message: Message | None = None, **facts: Any) -> None:
         """Make the next step; ``facts`` are further fields of :class:`Step`."""
+        facts.setdefault("labels", self.turn.context.labels)
         step = Step(
             session_id=self.session.id,
             turn_id=self.turn.id,
@@ -311,6 +320,7 @@ class Run:
             seq=self._seq,
             message=message,
             behind=self._behind,
+            owner=self.turn.context.owner,
             own=self._own,
             **facts,
         )

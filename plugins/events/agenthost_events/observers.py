@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import threading
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from itertools import count
 from typing import TypeVar
 
@@ -62,6 +65,9 @@ class ToldObservers:
         self._teller = teller
         self._offers = tuple(offers)
         self._count = count(1)
+        self._thread = threading.get_ident()
+        self._hear_verdicts()
+        host.guards.on_refused = partial(self.tell, "refused")
 
     def find(self, kind: type[T]) -> T | None:
         """Find the observer of a class; None when there is none or it was dropped."""
@@ -85,15 +91,37 @@ class ToldObservers:
         )
         return _Watch(self, activity)
 
-    def tell(self, what: str, activity: Activity) -> None:
-        """Tell all of a beginning (``started``) or an end (``ended``)."""
-        getattr(self._teller, what)(activity)
+    def tell(self, what: str, *of: object) -> None:
+        """Call the method of this name of all observers."""
+        getattr(self._teller, what)(*of)
         for key, observer in self._offers:
             try:
-                getattr(observer, what)(activity)
-            except (Exception, SystemExit, KeyboardInterrupt):
+                getattr(observer, what)(*of)
+            except BaseException:
                 self._offers = tuple(o for o in self._offers if o[1] is not observer)
+                self._hear_verdicts()
                 logging.getLogger(__name__).exception("an observer of %s raised", key)
                 self._host.plugins.fail(
                     key, f"its observer raised when told of what {what}"
                 )
+
+    def _hear_verdicts(self) -> None:
+        """Be told by the guards while an observer has a use for it."""
+        guards = self._host.guards
+        listens = any(type(o).judged is not Observer.judged for _, o in self._offers)
+        guards.on_verdict = None
+        if listens:
+            guards.on_verdict = partial(self._judged, asyncio.get_running_loop())
+
+    def _judged(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *what: object,
+    ) -> None:
+        # Guards are asked in threads too; observers live on the loop.
+        tell = partial(self.tell, "judged", *what)
+        if threading.get_ident() == self._thread:
+            tell()
+            return
+        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            loop.call_soon_threadsafe(tell)

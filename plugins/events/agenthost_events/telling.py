@@ -6,6 +6,7 @@ from agenthost import (
     Activity,
     AgentHostError,
     Cancelled,
+    Context,
     Event,
     Events,
     Host,
@@ -95,9 +96,9 @@ class ToldMemory:
         self.get = memory.get
         self.items = memory.items
 
-    async def set(self, namespace: str, key: str, value: Json) -> None:
+    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
         """Put a value under a key."""
-        await self._memory.set(namespace, key, value)
+        await self._memory.set(by, namespace, key, value)
         self._tell(namespace, key, "set")
 
     async def delete(self, namespace: str, key: str) -> None:

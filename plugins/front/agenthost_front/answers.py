@@ -13,8 +13,10 @@ from agenthost import (
     AgentHostError,
     Answer,
     EventStream,
+    Host,
     QuotaExceeded,
     RateLimited,
+    Refused,
     Reply,
     Unauthenticated,
 )
@@ -127,13 +129,17 @@ class ErrorMap:
 
     Args:
         on_panic: Called for every exception that nobody expected.
+        host: Its guards are told where a principal had no right.
     """
 
-    def __init__(self, on_panic: Callable[[], None]) -> None:
+    def __init__(self, on_panic: Callable[[], None], host: Host) -> None:
         self._on_panic = on_panic
+        self._host = host
 
     def answer(self, error: BaseException, request_id: str) -> Plain:
         """Map an error; what is not of our tree is logged and shows nothing."""
+        if isinstance(error, Refused):
+            self._host.guards.on_refused(error)
         if isinstance(error, AgentHostError):
             headers = [JSON_TYPE, *_remedies(error)]
             body = error_body(error.message, error.code, error.facts)

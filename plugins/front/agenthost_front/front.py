@@ -35,7 +35,7 @@ class QuartFront:
     def __init__(self, host: Host, settings: FrontSettings) -> None:
         self.panics = 0
         self.tickets = Tickets(host.clock.monotonic)
-        errors = ErrorMap(self._count_panic)
+        errors = ErrorMap(self._count_panic, host)
         dispatcher = Dispatcher(host, errors)
         self._mounted = Mounted(errors, dispatcher)
         self._gate = Gate(host, settings, self.tickets)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from agenthost import Answer, Call, RouteGroup, namespace_of
+from agenthost import Answer, Call, Context, RouteGroup, namespace_of
 
 from .shapes import KVList, KVPair, PairChanged, SetValue
 
@@ -36,7 +36,7 @@ async def list_pairs(call: Call, agent_id: UUID) -> Answer:
 )
 async def get_pair(call: Call, agent_id: UUID, key: str) -> Answer:
     """Read one value; keys may contain slashes."""
-    value = await call.host.kv.get(_namespace(call, agent_id, key), key)
+    value, _ = await call.host.kv.get(_namespace(call, agent_id, key), key)
     return {"key": key, "value": value}
 
 
@@ -50,7 +50,8 @@ async def get_pair(call: Call, agent_id: UUID, key: str) -> Answer:
 )
 async def set_pair(call: Call, agent_id: UUID, key: str, body: SetValue) -> Answer:
     """Create or overwrite a value."""
-    await call.host.kv.set(_namespace(call, agent_id, key), key, body.value)
+    by, namespace = Context(call.principal), _namespace(call, agent_id, key)
+    await call.host.kv.set(by, namespace, key, body.value)
     return {"status": "stored", "key": key}
 
 

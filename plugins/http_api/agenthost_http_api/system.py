@@ -58,9 +58,7 @@ async def health_detail(call: Call) -> Answer:
             }
             for state in host.plugins.states()
         ],
-        "closed_guards": {
-            str(point): reason for point, reason in host.guards.closed.items()
-        },
+        "closed_guards": dict(host.guards.closed),
         "slow_writes": [
             {
                 "name": slow.name,

@@ -258,6 +258,7 @@ class RoutedModels(Catalogue):
 
     def _spent(self, call: _Call, usage: Usage) -> Spent:
         target, payer = call.candidate.target, call.payer
+        context = payer.context if payer else None
         return Spent(
             at=self._host.clock.time(),
             agent_id=payer.agent.id if payer else "",
@@ -267,6 +268,8 @@ class RoutedModels(Catalogue):
             model=target.model.id,
             usage=usage,
             cost_micro_usd=price(target.model, usage),
+            principal=context.owner if context else "",
+            person=context.principal.person if context else "",
         )
 
     def _open(self, call: _Call) -> AsyncGenerator[Delta, None]:

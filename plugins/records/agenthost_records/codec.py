@@ -30,6 +30,16 @@ def dump_json(value: Any) -> str:
     return _ENCODE(value)
 
 
+def dump_labels(labels: frozenset[str]) -> str:
+    """Write labels sorted; none, which is the rule, are nothing."""
+    return dump_json(sorted(map(str, labels))) if labels else ""
+
+
+def load_labels(text: str) -> frozenset[str]:
+    """Read what :func:`dump_labels` wrote."""
+    return frozenset(json.loads(text)) if text else frozenset()
+
+
 def _part_row(part: Part) -> dict[str, Any]:
     match part:
         case Text(text):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from sqlalchemy import (
     update,
 )
 
+from .labels import inherit, labels_behind
 from .session_rows import SUPERSEDED, erase, open_session
 from .tables import messages, sessions, turns
 
@@ -100,7 +101,9 @@ async def fork(
         message_count=visible + (summary is not None),
     )
     copies = [_copy_of(row, made, seq) for seq, row in enumerate(said)]
-    await _write_all(store, made, copies)
+    behind = await labels_behind(store, source.id) if summary else frozenset()
+    inheriting = partial(inherit, session_id=made.id, labels=behind)
+    await _write_all(store, made, copies, inheriting)
     return made
 
 
@@ -123,13 +126,18 @@ def _copy_of(row: Row, made: Session, seq: int) -> dict[str, Any]:
     }
 
 
-async def _write_all(store: Store, made: Session, copies: _Copies) -> None:
+async def _write_all(
+    store: Store,
+    made: Session,
+    copies: _Copies,
+    inheriting: Callable[[Connection], None],
+) -> None:
     parts = [copies[at : at + BATCH] for at in range(0, len(copies), BATCH)] or [()]
     try:
         for part in parts:
             first, last = part is parts[0], part is parts[-1]
             write = partial(_write, made=made, part=part, first=first, last=last)
-            await store.write(write)
+            await store.write(write, inheriting)
     except BaseException:
         # Nobody waits for it: what is left of a fork is ephemeral, and gone with the
         # next start at the latest.

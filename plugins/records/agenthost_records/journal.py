@@ -20,9 +20,9 @@ from agenthost import (
     TurnRecord,
     TurnState,
 )
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
-from .codec import dump_json, dump_part, load_part
+from .codec import dump_json, dump_labels, dump_part, load_labels, load_part
 from .late import LateSteps
 from .rows import entry, turn_record
 from .session_rows import SUPERSEDED, append, erase, open_session, supersede
@@ -44,7 +44,10 @@ _MOVE = (
         tool_calls.c.call_id == bindparam("call"),
     )
     .values(
-        state=bindparam("new_state"), ended_at=bindparam("now"), output=bindparam("out")
+        state=bindparam("new_state"),
+        ended_at=bindparam("now"),
+        output=bindparam("out"),
+        labels=func.coalesce(bindparam("made_of"), tool_calls.c.labels),
     )
 )
 _ABANDON = (
@@ -59,9 +62,9 @@ _FLEETING = select(sessions.c.id).where(
     sessions.c.ephemeral == 1, sessions.c.key.is_(None)
 )
 _BY_ID = select(turns).where(turns.c.id == bindparam("id"))
-_CALLS = select(tool_calls.c.call_id, tool_calls.c.state, tool_calls.c.output).where(
-    tool_calls.c.turn_id == bindparam("turn")
-)
+_CALLS = select(
+    tool_calls.c.call_id, tool_calls.c.state, tool_calls.c.output, tool_calls.c.labels
+).where(tool_calls.c.turn_id == bindparam("turn"))
 _SAID = (
     select(messages)
     .where(
@@ -99,10 +102,12 @@ class TurnJournal:
 
     async def calls(
         self, turn_id: str
-    ) -> Mapping[str, tuple[CallState, ToolOutput | None]]:
+    ) -> Mapping[str, tuple[CallState, Outcome | None]]:
         """Read how a turn's calls stand, by id, with the outcome where it is kept."""
         rows = await self._store.read(_CALLS, {"turn": turn_id})
-        return {row["call_id"]: (CallState(row["state"]), _output(row)) for row in rows}
+        return {
+            row["call_id"]: (CallState(row["state"]), _outcome(row)) for row in rows
+        }
 
     async def find(self, turn_id: str) -> TurnRecord | None:
         """Read a turn, or None when there is none."""
@@ -119,9 +124,12 @@ class TurnJournal:
         return await self._store.write(_interrupt_all)
 
 
-def _output(row: Row) -> ToolOutput | None:
+def _outcome(row: Row) -> Outcome | None:
     part = load_part(row["output"]) if row["output"] else None
-    return part if isinstance(part, ToolOutput) else None
+    if not isinstance(part, ToolOutput):
+        return None
+    known = CallState(row["state"]) is CallState.COMMITTED
+    return Outcome(part, known, load_labels(row["labels"]))
 
 
 def _keep_all(connection: Connection, steps: tuple[Step, ...]) -> None:
@@ -171,6 +179,8 @@ def _beginning(step: Step, agent_id: str) -> dict[str, Any]:
         "cost_micro_usd": 0,
         "started_at": step.at,
         "digest": step.digest,
+        "owner": step.owner,
+        "labels": dump_labels(step.labels),
     }
 
 
@@ -187,6 +197,7 @@ def _ending(step: Step, closed: TurnRecord) -> dict[str, Any]:
         "cost_micro_usd": result.cost_micro_usd,
         "ended_at": step.at,
         "model": result.model,
+        "labels": dump_labels(result.labels),
     }
 
 
@@ -198,6 +209,7 @@ def _follow_calls(connection: Connection, step: Step, message: Message) -> None:
 
 
 def _intend(connection: Connection, step: Step, message: Message) -> None:
+    labels = dump_labels(step.labels)
     connection.execute(
         _INTEND,
         [
@@ -209,6 +221,8 @@ def _intend(connection: Connection, step: Step, message: Message) -> None:
                 "arguments": dump_json(dict(call.arguments)),
                 "state": CallState.INTENDED.value,
                 "created_at": step.at,
+                "owner": step.owner,
+                "labels": labels,
             }
             for call in message.tool_uses
         ],
@@ -219,15 +233,17 @@ def _move(
     call_id: str,
     state: CallState,
     now: float | None = None,
-    output: str | None = None,
 ) -> dict[str, Any]:
-    return {"call": call_id, "new_state": state.value, "now": now, "out": output}
+    row = {"call": call_id, "new_state": state.value, "now": now}
+    return {**row, "out": None, "made_of": None}
 
 
 def _ended(outcome: Outcome) -> dict[str, Any]:
     """An effect's end, with its words: the step that holds them is yet to come."""
     state = CallState.COMMITTED if outcome.known else CallState.UNKNOWN
-    return _move(outcome.output.id, state, output=dump_part(outcome.output))
+    labels = dump_labels(outcome.labels)
+    kept = {"out": dump_part(outcome.output), "made_of": labels}
+    return _move(outcome.output.id, state) | kept
 
 
 def _move_calls(

@@ -8,6 +8,7 @@ from functools import partial
 
 from agenthost import (
     Clock,
+    Context,
     InvalidInput,
     Json,
     NotFound,
@@ -18,14 +19,14 @@ from agenthost import (
 )
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from .codec import digest_of
+from .codec import digest_of, dump_labels, load_labels
 from .tables import kv
 
 KEY_LIMIT = 256
 VALUE_LIMIT = 1024 * 1024
 NESTING_LIMIT = 100
 
-ONE = select(kv.c.key, kv.c.value, kv.c.digest).where(
+ONE = select(kv).where(
     kv.c.namespace == bindparam("namespace"), kv.c.key == bindparam("key")
 )
 ALL = (
@@ -42,8 +43,8 @@ class KeyValues:
         self._store = store
         self._clock = clock
 
-    async def get(self, namespace: str, key: str) -> Json:
-        """Give the value of a key.
+    async def get(self, namespace: str, key: str) -> tuple[Json, frozenset[str]]:
+        """Give the value of a key, and its labels.
 
         Raises:
             NotFound: The key has no value.
@@ -54,10 +55,16 @@ class KeyValues:
         )
         if row is None:
             raise NotFound("key", key)
-        return value_of(row)
+        return value_of(row), load_labels(row["labels"])
 
-    async def set(self, namespace: str, key: str, value: Json) -> None:
+    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
         """Put a value under a key, in place of an earlier one.
+
+        Args:
+            by: Who puts it there, and the labels of what they know.
+            namespace: Whose memory it is.
+            key: 1 to 256 bytes.
+            value: What is remembered.
 
         Raises:
             InvalidInput: The key is empty or too long, or the value is not JSON.
@@ -68,6 +75,8 @@ class KeyValues:
             "value": written,
             "digest": digest_of(written),
             "updated_at": self._clock.time(),
+            "owner": by.owner,
+            "labels": dump_labels(by.labels),
         }
         await self._store.write(
             partial(put, namespace=namespace, key=checked_key(key), row=row)

@@ -12,7 +12,7 @@ from agenthost import (
     Usage,
 )
 
-from .codec import load_message
+from .codec import load_labels, load_message
 
 
 def entry(row: Row) -> Entry:
@@ -25,7 +25,8 @@ def entry(row: Row) -> Entry:
     seq, behind = row["seq"], row["behind"]
     place = seq if behind is None else behind
     at, partial = row["created_at"], bool(row["partial"])
-    return Entry(message, seq, place, row["turn_id"], at, partial)
+    labels = load_labels(row["labels"])
+    return Entry(message, seq, place, row["turn_id"], at, partial, labels)
 
 
 def turn_record(row: Row) -> TurnRecord:
@@ -36,6 +37,7 @@ def turn_record(row: Row) -> TurnRecord:
         iterations=row["iterations"],
         cost_micro_usd=row["cost_micro_usd"],
         model=row["model"] or "",
+        labels=load_labels(row["labels"]),
     )
     error = row["error"] and PastFailure(row["error"], row["error_code"])
     return TurnRecord(

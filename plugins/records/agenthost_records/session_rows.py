@@ -28,7 +28,7 @@ from sqlalchemy import (
     update,
 )
 
-from .codec import digest_of, dump_parts, load_parts
+from .codec import digest_of, dump_labels, dump_parts, load_parts
 from .tables import agents, messages, sessions, tool_calls, turns
 from .texts import forget_texts, texts
 from .words import folded, title_of
@@ -174,6 +174,8 @@ def _row(step: Step, message: Message) -> dict[str, Any]:
         "partial": int(closed is not None and closed.state is not TurnState.DONE),
         "created_at": step.at,
         "behind": step.behind,
+        "owner": step.owner,
+        "labels": dump_labels(step.labels),
     }
 
 

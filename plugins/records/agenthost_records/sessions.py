@@ -11,6 +11,7 @@ from agenthost import (
     ALL_SESSIONS,
     Clock,
     Conflict,
+    Conversation,
     Entry,
     InvalidInput,
     Message,
@@ -28,6 +29,7 @@ from sqlalchemy import Connection, bindparam, func, select, update
 from .archive import archive, refuse_own, take_out
 from .codec import dump_parts
 from .forks import fork
+from .labels import labels_behind
 from .listing import listing
 from .rows import entry, turn_record
 from .session_rows import BY_ID, BY_KEY, SUPERSEDED, erase, find_or_open, session_of
@@ -143,10 +145,17 @@ class SessionTable:
             return await asyncio.to_thread(_in_place, rows)
         return _in_place(rows)
 
-    async def history(self, session: Session) -> list[Message]:
+    async def history(self, session: Session) -> Conversation:
         """Read the conversation as a model sees it, the summary first."""
-        said = [entry.message for entry in await self.entries(session)]
-        return [session.summary, *said] if session.summary else said
+        entries = await self.entries(session)
+        said = [entry.message for entry in entries]
+        labels = {label for entry in entries for label in entry.labels}
+        if session.summary is not None:
+            said.insert(0, session.summary)
+            labels |= await labels_behind(self._store, session.id)
+        known = Conversation(session, said)
+        known.labels = frozenset(labels)
+        return known
 
     async def turns(self, session_id: str) -> Mapping[str, TurnRecord]:
         """Read how the turns that spoke in a session stand, by id."""

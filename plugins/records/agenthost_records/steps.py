@@ -60,6 +60,27 @@ def go_on_in_place(op: Operations) -> None:
     op.add_column("tool_calls", Column("output", Text))
 
 
+def owners_and_labels(op: Operations) -> None:
+    """Say of each row who caused it, and where what it holds came from."""
+    for table in ("messages", "turns", "tool_calls"):
+        _add_texts(op, table, "owner", "labels")
+    _add_texts(op, "usage", "principal", "person")
+    labelled = text("labels != ''")
+    columns = ["session_id", "labels"]
+    op.create_index("messages_labelled", "messages", columns, sqlite_where=labelled)
+
+
+def tell_who_remembers(op: Operations) -> None:
+    """Say of each value who put it there, and where it came from."""
+    _add_texts(op, "kv", "owner", "labels")
+
+
+def _add_texts(op: Operations, table: str, *names: str) -> None:
+    for name in names:
+        empty = text("''")
+        op.add_column(table, Column(name, Text, nullable=False, server_default=empty))
+
+
 def name_sessions(op: Operations) -> None:
     """Give sessions a title, a key, an archive and a past in another session."""
     for name in ("key", "parent_id", "root_id"):

@@ -16,9 +16,24 @@ from sqlalchemy import (
     text,
 )
 
-from .steps import go_on_in_place, name_sessions, write_less
+from .steps import (
+    go_on_in_place,
+    name_sessions,
+    owners_and_labels,
+    tell_who_remembers,
+    write_less,
+)
 
 metadata = MetaData()
+
+
+def _cause() -> tuple[Column[str], ...]:
+    """Who caused a row (``kind:name``), and where what it holds came from."""
+    return (
+        Column("owner", Text, nullable=False, server_default=text("''")),
+        Column("labels", Text, nullable=False, server_default=text("''")),
+    )
+
 
 agents = Table(
     "agents",
@@ -86,8 +101,18 @@ messages = Table(
     Column("partial", Integer, nullable=False),
     Column("created_at", REAL, nullable=False),
     Column("behind", Integer),
+    *_cause(),
 )
 Index("messages_by_session", messages.c.session_id, messages.c.seq, unique=True)
+
+LABELLED = messages.c.labels != literal_column("''")
+"""What has no labels, which is the rule, is in no index."""
+Index(
+    "messages_labelled",
+    messages.c.session_id,
+    messages.c.labels,
+    sqlite_where=LABELLED,
+)
 
 # A session's turns and tool calls are found by its messages.
 turns = Table(
@@ -108,6 +133,7 @@ turns = Table(
     Column("ended_at", REAL),
     Column("digest", Text),
     Column("model", Text),
+    *_cause(),
 )
 
 RUNNING = turns.c.state == literal_column("'running'")
@@ -126,6 +152,7 @@ tool_calls = Table(
     Column("created_at", REAL, nullable=False),
     Column("ended_at", REAL),
     Column("output", Text),
+    *_cause(),
 )
 
 usage = Table(
@@ -144,12 +171,18 @@ usage = Table(
     Column("cache_write_tokens", Integer, nullable=False),
     Column("reasoning_tokens", Integer, nullable=False),
     Column("cost_micro_usd", Integer, nullable=False),
+    Column("principal", Text, nullable=False, server_default=text("''")),
+    Column("person", Text, nullable=False, server_default=text("''")),
 )
 
 Index("usage_by_time", usage.c.at)
 Index("usage_by_agent", usage.c.agent_id, usage.c.at)
 
-KERNEL = SchemaSpec("kernel", metadata, (write_less, go_on_in_place, name_sessions))
+KERNEL = SchemaSpec(
+    "kernel",
+    metadata,
+    (write_less, go_on_in_place, name_sessions, owners_and_labels),
+)
 
 memory = MetaData()
 
@@ -162,6 +195,7 @@ kv = Table(
     Column("version", Integer, nullable=False),
     Column("digest", Text, nullable=False),
     Column("updated_at", Float, nullable=False),
+    *_cause(),
 )
 
-MEMORY = SchemaSpec("kv", memory)
+MEMORY = SchemaSpec("kv", memory, (tell_who_remembers,))

@@ -158,6 +158,8 @@ def record(connection: Connection, spent: Spent) -> None:
             "cache_write_tokens": spent.usage.cache_write_tokens,
             "reasoning_tokens": spent.usage.reasoning_tokens,
             "cost_micro_usd": spent.cost_micro_usd,
+            "principal": spent.principal,
+            "person": spent.person,
         },
     )
 

@@ -25,11 +25,15 @@ from agenthost import (
     hookimpl,
 )
 
+SHOWN = 200
+"""So many characters of a path are told."""
+
 
 def inside_workspace(case: PathCase) -> Verdict:
     """Deny a path that names a place outside the workspace."""
     if case.path.is_absolute() or ".." in case.path.parts:
-        return Deny(f"{case.path} leaves the workspace; use a path inside it")
+        shown = str(case.path)[:SHOWN].encode("utf-8", "replace").decode()
+        return Deny(f"{shown} leaves the workspace; use a path inside it")
     return ALLOW
 
 

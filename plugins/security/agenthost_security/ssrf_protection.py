@@ -33,6 +33,8 @@ METADATA = frozenset(
 METADATA_NAMES = frozenset(
     {"metadata", "metadata.google.internal", "metadata.aws.internal", "instance-data"}
 )
+SHOWN = 253
+"""The longest name that there is."""
 LOCAL_NAMES = ("localhost", "ip6-localhost", "ip6-loopback")
 LOCAL_SUFFIXES = (".localhost", ".localdomain", ".local", ".internal")
 NAT64 = IPv6Network("64:ff9b::/96")
@@ -58,14 +60,17 @@ def public_name(case: UrlCase) -> Verdict:
 
 def public_address(case: AddressCase) -> Verdict:
     """Deny an address that is not public, whatever it is wrapped in."""
-    return _judged_address(case.host, case.address, case.allowed_hosts)
+    try:
+        return _judged_address(case.host, case.address, case.allowed_hosts)
+    except ValueError:
+        return Deny(f"the address of {_shown(case.host)} cannot be read")
 
 
 # Remembered by what decides alone: a case would keep the context of its turn alive.
 @lru_cache(maxsize=1024)
 def _judged_name(host: str, allowed: frozenset[str]) -> Verdict:
     if host in METADATA_NAMES and host not in allowed:
-        return Deny(f"{host} is a metadata service; allow it by its own name")
+        return Deny(f"{_shown(host)} is a metadata service; allow it by its own name")
     with suppress(ValueError):
         return _judged_address(host, host, allowed)
     if not _is_local_name(host) or _names(allowed, host):
@@ -79,7 +84,7 @@ def _judged_address(host: str, text: str, allowed: frozenset[str]) -> Verdict:
     forms = tuple(_unwrapped(address))
     literal = _literals(allowed)
     if any(form in METADATA and form not in literal for form in forms):
-        return Deny(f"{host} is a metadata service; allow it by its address")
+        return Deny(f"{_shown(host)} is a metadata service; allow it by its address")
     if all(_is_public(form) for form in forms):
         return ALLOW
     if _names(allowed, host) or _holds(allowed, address):
@@ -88,7 +93,12 @@ def _judged_address(host: str, text: str, allowed: frozenset[str]) -> Verdict:
 
 
 def _remedy(host: str) -> str:
-    return f"{host} is not a public address; the operator can add it to allowed_hosts"
+    told = f"{_shown(host)} is not a public address"
+    return f"{told}; the operator can add it to allowed_hosts"
+
+
+def _shown(host: str) -> str:
+    return host[:SHOWN].encode("utf-8", "replace").decode()
 
 
 def _is_local_name(host: str) -> bool:
@@ -157,6 +167,9 @@ def self_test() -> None:
     Raises:
         RuntimeError: A case was judged wrongly.
     """
+    # A proof is of now, not of what was judged before.
+    _judged_name.cache_clear()
+    _judged_address.cache_clear()
     none: frozenset[str] = frozenset()
     local = ("127.0.0.1", "10.0.0.1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "::1")
     for address in (*local, *map(str, METADATA)):

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from typing import Any
 
 from agenthost import (
     Activity,
@@ -24,9 +25,11 @@ from agenthost import (
     Outcome,
     OutcomeUnknown,
     RateLimited,
+    Refused,
     Rights,
     ToolCallCase,
     ToolContext,
+    ToolResult,
     ToolResultCase,
     ToolSource,
     ToolSpec,
@@ -179,7 +182,7 @@ class GuardedToolbox:
         """
         output = capped(outcome.output)
         if self._guards.filled(Guard.TOOL_RESULT):
-            case = ToolResultCase(context, output.name, output.text)
+            case = ToolResultCase(context, output.name, output.text, outcome.labels)
             left = self._guards.check(Guard.TOOL_RESULT, case)
             output = reworded(output, left.text)
         return outcome if output is outcome.output else replace(outcome, output=output)
@@ -192,18 +195,31 @@ class GuardedToolbox:
         seen: Activity | None,
     ) -> Outcome:
         """Call the tool; every failure is an outcome, and told to who observes."""
+        # Also what was refused is made from what the turn knew.
+        labels = context.labels
         try:
-            return Outcome(await self._call(context, call, told))
+            tool, arguments = self._admitted(context, call)
+            if tool.spec.effect is not Effect.READ:
+                await told[0](call)
+            # From here on also an error may hold words of whom the tool speaks to.
+            labels |= tool.spec.labels
+            result = await self._call(context, call, tool, arguments, told)
+            labels |= result.labels
+            output = outcome_of(call, result)
+            tool.fits(output)
+            return Outcome(output, labels=labels)
         except (asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001 - plugins raise anything
             if seen is not None:
                 seen.error = error
-            return self._failure(context, call, error)
+            return replace(self._failure(context, call, error), labels=labels)
 
     def _failure(
         self, context: Context, call: ToolUse, error: BaseException
     ) -> Outcome:
+        if isinstance(error, Refused):
+            self._guards.on_refused(error)
         match error:
             case OutcomeUnknown():
                 return self._unknown(call, error.message)
@@ -268,29 +284,46 @@ class GuardedToolbox:
         authorize(principal, "tool", next(granted, tool.spec.name))
         return tool
 
-    async def _call(self, context: Context, call: ToolUse, told: _Told) -> ToolOutput:
+    def _admitted(self, context: Context, call: ToolUse) -> tuple[ReadyTool, Any]:
+        """Check everything that can be checked before a call begins.
+
+        Raises:
+            AgentHostError: It may not begin.
+        """
         if call.malformed:
             raise InvalidInput("", call.malformed)
         tool = self._allowed(context, call.name)
         spec, arguments = tool.spec, tool.arguments(call)
-        before_effect, progressed = told
         self._keep_pace(context)
         if self._guards.filled(Guard.TOOL_CALL):
-            case = ToolCallCase(context, spec.name, spec.effect.value, call.arguments)
+            case = ToolCallCase(
+                context,
+                spec.name,
+                spec.effect.value,
+                call.arguments,
+                spec.accepts,
+                spec.critical,
+            )
             self._guards.check(Guard.TOOL_CALL, case)
-        if spec.effect is not Effect.READ:
-            await before_effect(call)
-        reports = CallReports(context, call, self._host.clock, progressed)
+        return tool, arguments
+
+    async def _call(
+        self,
+        context: Context,
+        call: ToolUse,
+        tool: ReadyTool,
+        arguments: Any,
+        told: _Told,
+    ) -> ToolResult:
+        reports = CallReports(context, call, self._host.clock, told[1])
         inside = ToolContext.of(context, self._host, reports)
         try:
             with self._host.plugins.charges.timed(tool.plugin):
-                async with asyncio.timeout(spec.timeout):
-                    result = await spec.call(inside, arguments)
+                async with asyncio.timeout(tool.spec.timeout):
+                    result: ToolResult = await tool.spec.call(inside, arguments)
         finally:
             reports.end()
-        output = outcome_of(call, result)
-        tool.fits(output)
-        return output
+        return result
 
     def _keep_pace(self, context: Context) -> None:
         agent = context.agent

@@ -49,7 +49,7 @@ async def agent_call(context: ToolContext, call: AgentCall) -> ToolResult:
     other = context.host.agents.find(call.agent_id)
     authorize(context.principal, "agent_message", other.name)
     answer = await context.host.turns.call_agent(context, other.id, call.message)
-    return ToolResult(answer)
+    return ToolResult(answer.text, labels=answer.labels)
 
 
 @hookimpl

@@ -40,16 +40,16 @@ class KvSet(BaseModel, extra="forbid"):
 async def kv_get(context: ToolContext, call: KvGet) -> ToolResult:
     """Return the value of a key as JSON; text as it is."""
     namespace = _allowed(context, "memory_read", call.key)
-    value = await context.host.kv.get(namespace, call.key)
-    if isinstance(value, str):
-        return ToolResult(value)
-    return ToolResult(json.dumps(value, ensure_ascii=False))
+    value, labels = await context.host.kv.get(namespace, call.key)
+    if not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False)
+    return ToolResult(value, labels=labels)
 
 
 async def kv_set(context: ToolContext, call: KvSet) -> ToolResult:
     """Put a value under a key."""
     namespace = _allowed(context, "memory_write", call.key)
-    await context.host.kv.set(namespace, call.key, call.value)
+    await context.host.kv.set(context, namespace, call.key, call.value)
     return ToolResult(f"remembered {call.key}")
 
 

@@ -10,6 +10,7 @@ from agenthost import (
     CHECK_HOST,
     CONTEXT,
     FINAL_URL,
+    UNTRUSTED,
     ConfigSection,
     Effect,
     EgressPolicy,
@@ -177,4 +178,5 @@ def register_tool() -> Iterable[ToolSpec]:
         web_fetch,
         # What it waits for has limits of its own, the first by configuration.
         timeout=3600.0,
+        labels=UNTRUSTED,
     )

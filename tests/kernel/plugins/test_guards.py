@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -16,9 +16,11 @@ from agenthost import (
     AgentHostError,
     Allow,
     Blocked,
+    Context,
     Denied,
     Deny,
     Guard,
+    GuardPoint,
     Guards,
     Replace,
     SecuritySystem,
@@ -26,14 +28,17 @@ from agenthost import (
     Verdict,
 )
 from agenthost.plugins.discovery import SystemState
-from agenthost.plugins.guards import POINTS, GuardPoint
 from agenthost.plugins.loader import Plugins
+from agenthost.plugins.points import KNOWN
 from agenthost.plugins.registry import Registry, compile_registry
 
 from .entries import FakeEntry, config, entry, module
 
 CONTEXT: Any = None
-EFFECTS = {name for name, point in POINTS.items() if point.effects}
+CALL: Any = None
+Point = GuardPoint[Any]
+EFFECTS = {point for point in KNOWN if point.effects}
+NAMES_OF_EFFECTS = {point.name for point in EFFECTS}
 
 
 def said(text: str) -> ToolResultCase:
@@ -42,11 +47,10 @@ def said(text: str) -> ToolResultCase:
 
 def of(
     name: str,
-    guards: Mapping[Guard, Callable[[Any], Any]],
-    observes: Mapping[Guard, Callable[..., Any]] | None = None,
+    guards: Mapping[Any, Callable[[Any], Any]],
     test: Callable[[], None] = lambda: None,
 ) -> SecuritySystem:
-    return SecuritySystem(name, guards, test, observes=observes or {})
+    return SecuritySystem(name, guards, test)
 
 
 def planted(*systems: SecuritySystem | Callable[[], Any]) -> list[FakeEntry]:
@@ -75,9 +79,9 @@ async def compiled(
     return plugins, await compile_registry(plugins, no_front, {})
 
 
-def refused(guards: Guards, point: Guard) -> bool:
+def refused(guards: Guards, point: Point) -> bool:
     """Ask the point about any case."""
-    case = said("text") if POINTS[point].replaceable else None
+    case = said("text") if point.replaceable else None
     try:
         guards.check(point, case)
     except AgentHostError:
@@ -85,8 +89,8 @@ def refused(guards: Guards, point: Guard) -> bool:
     return False
 
 
-def required(point: GuardPoint) -> list[SecuritySystem]:
-    return [of(name, {point.name: lambda _: ALLOW}) for name in point.requires]
+def required(point: Point) -> list[SecuritySystem]:
+    return [of(name, {point: lambda _: ALLOW}) for name in point.requires]
 
 
 async def asynchronous(_: object) -> Verdict:
@@ -133,22 +137,22 @@ async def test_what_is_no_verdict_refuses_and_fails_the_plugin(answer: str) -> N
     guard = {Guard.TOOL_CALL: NO_VERDICTS[answer]}
     plugins, registry = await compiled(*planted(of("odd", guard)))
     guards = registry.security.guards
-    assert not guards.closed.get(Guard.TOOL_CALL)
+    assert not guards.closed.get(Guard.TOOL_CALL.name)
     with pytest.raises(Blocked, match="the security system odd is not active"):
-        guards.check(Guard.TOOL_CALL, None)
+        guards.check(Guard.TOOL_CALL, CALL)
     assert not plugins.healthy("security:odd")
     [state] = registry.security.failed
     assert state.name == "odd"
     assert "its guard of tool_call" in str(state.reason)
     with pytest.raises(Blocked, match="the tool call is refused: the security system"):
-        guards.check(Guard.TOOL_CALL, None)
+        guards.check(Guard.TOOL_CALL, CALL)
 
 
 async def test_a_cancelled_guard_is_neither_a_verdict_nor_a_failure() -> None:
     cancels = {Guard.TOOL_CALL: raises(asyncio.CancelledError())}
     plugins, registry = await compiled(*planted(of("s", cancels)))
     with pytest.raises(asyncio.CancelledError):
-        registry.security.guards.check(Guard.TOOL_CALL, None)
+        registry.security.guards.check(Guard.TOOL_CALL, CALL)
     assert plugins.healthy("security:s")
 
 
@@ -171,16 +175,13 @@ async def test_a_replacement_that_is_no_text_refuses_and_fails_the_plugin() -> N
         AsyncMethod().judge,
     ],
 )
-@pytest.mark.parametrize("kind", ["guards", "observes"])
 async def test_an_async_function_at_a_point_fails_its_plugin_at_boot(
-    guard: Callable[..., Any], kind: str
+    guard: Callable[..., Any],
 ) -> None:
-    filled = {Guard.TOOL_CALL: guard}
-    made = of("s", filled) if kind == "guards" else of("s", {}, filled)
-    plugins, registry = await compiled(*planted(made))
+    plugins, registry = await compiled(*planted(of("s", {Guard.TOOL_CALL: guard})))
     assert not plugins.healthy("security:s")
     assert "tool_call is async" in str(registry.security.states()[0].reason)
-    assert refused(registry.security.guards, Guard.TOOL_CALL) is (kind == "guards")
+    assert refused(registry.security.guards, Guard.TOOL_CALL)
 
 
 def test_a_guard_sees_what_those_before_it_replaced() -> None:
@@ -212,66 +213,68 @@ def test_an_unfilled_point_leaves_the_text_as_it_is() -> None:
     assert guards.check(Guard.TOOL_RESULT, said("text")).text == "text"
 
 
-def test_a_watcher_is_told_of_the_case_and_the_verdict() -> None:
-    told: list[tuple[str, Verdict]] = []
+Told = list[tuple[str, str, Verdict, str]]
 
-    def watch(case: ToolResultCase, verdict: Verdict) -> str:
-        told.append((case.text, verdict))
-        return "ignored"
 
-    watcher = of("w", {}, {Guard.TOOL_RESULT: watch})
-    guards = Guards([watcher])
-    assert guards.check(Guard.TOOL_RESULT, said("one")).text == "one"
+def listening(guards: Guards) -> Told:
+    """Note what the guards tell."""
+    told: Told = []
+
+    def note(point: str, case: Any, verdict: Verdict, system: str) -> None:
+        told.append((point, getattr(case, "text", ""), verdict, system))
+
+    guards.on_verdict = note
+    return told
+
+
+def test_who_listens_is_told_of_the_case_the_verdict_and_whose_it_is() -> None:
+    guards = Guards()
+    told = listening(guards)
     change = of("a", {Guard.TOOL_RESULT: lambda c: Replace(c.text * 2)})
-    guards.compile([watcher, change])
+    silent = of("b", {Guard.TOOL_RESULT: lambda _: ALLOW})
+    guards.compile([change, silent])
     assert guards.check(Guard.TOOL_RESULT, said("two")).text == "twotwo"
-    guards.compile([watcher, of("a", {Guard.TOOL_RESULT: lambda _: Deny("no")})])
+    guards.compile([silent, of("c", {Guard.TOOL_RESULT: lambda _: Deny("no")})])
     with pytest.raises(Blocked):
         guards.check(Guard.TOOL_RESULT, said("three"))
-    assert told == [("one", ALLOW), ("two", Replace("twotwo")), ("three", Deny("no"))]
+    guards.compile([silent])
+    guards.check(Guard.TOOL_RESULT, said("four"))
+    assert told == [
+        ("tool_result", "two", Replace("twotwo"), "a"),
+        ("tool_result", "three", Deny("no"), "c"),
+        ("tool_result", "four", ALLOW, ""),
+    ]
 
 
-def test_a_watcher_is_told_that_a_point_is_closed() -> None:
-    told: list[Verdict] = []
-    guards = Guards([of("w", {}, {Guard.URL: lambda _, verdict: told.append(verdict)})])
+def test_who_listens_is_told_that_a_point_is_closed() -> None:
+    guards = Guards()
+    told = listening(guards)
     assert refused(guards, Guard.URL)
-    assert told == [Deny(guards.closed[Guard.URL])]
+    assert told == [("url", "", Deny(guards.closed["url"]), "")]
 
 
-@pytest.mark.parametrize(
-    "error", [RuntimeError("x"), SystemExit(1), asyncio.CancelledError(), Blocked("x")]
-)
-async def test_a_watcher_that_raises_decides_nothing_and_fails_its_plugin(
-    error: BaseException,
-) -> None:
-    def watch(_: object, __: Verdict) -> None:
-        raise error
-
-    allows = of("a", {Guard.TOOL_CALL: lambda _: ALLOW})
-    watches = of("w", {}, {Guard.TOOL_CALL: watch})
-    plugins, registry = await compiled(*planted(allows, watches))
-    registry.security.guards.check(Guard.TOOL_CALL, None)
-    assert not plugins.healthy("security:w")
-    assert [state.name for state in registry.security.failed] == ["w"]
-    registry.security.guards.check(Guard.TOOL_CALL, None)
+def test_a_case_is_worth_building_for_who_guards_or_listens() -> None:
+    guards = Guards()
+    assert not guards.filled(Guard.TOOL_CALL)
+    listening(guards)
+    assert guards.filled(Guard.TOOL_CALL)
+    guards.on_verdict = None
+    guards.compile([of("a", {Guard.TOOL_CALL: lambda _: ALLOW})])
+    assert guards.filled(Guard.TOOL_CALL)
 
 
-@pytest.mark.parametrize("point", sorted(EFFECTS))
-def test_watchers_and_bystanders_fill_no_requirement(point: Guard) -> None:
-    watches: dict[Guard, Callable[..., None]] = {point: lambda _, __: None}
-    names = POINTS[point].requires
-    guards = Guards([of(name, {}, watches) for name in names])
+@pytest.mark.parametrize("point", sorted(EFFECTS, key=str), ids=str)
+def test_bystanders_fill_no_requirement(point: Point) -> None:
+    guards = Guards([of(name, {}) for name in point.requires])
     assert refused(guards, point)
     guards.compile([of("bystander", {point: lambda _: ALLOW})])
     assert refused(guards, point)
-    guards.compile(
-        [of("bystander", {point: lambda _: ALLOW}), *required(POINTS[point])]
-    )
+    guards.compile([of("bystander", {point: lambda _: ALLOW}), *required(point)])
     assert not refused(guards, point)
 
 
 def test_a_refusal_names_the_system_and_the_remedy() -> None:
-    assert Guards().closed[Guard.PATH] == (
+    assert Guards().closed[Guard.PATH.name] == (
         "file access is refused: the security system path_traversal_prevention is not"
         " active (no enabled plugin offers it); enable or mend its plugin and restart"
     )
@@ -290,12 +293,12 @@ STATES = ("absent", "active", "failed at boot", "failed its test", "failed later
 
 @pytest.mark.parametrize("bystander", [False, True])
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("point", list(Guard))
+@pytest.mark.parametrize("point", KNOWN, ids=str)
 async def test_a_point_refuses_while_a_system_that_guards_it_has_failed(
-    point: Guard, state: str, bystander: bool
+    point: Point, state: str, bystander: bool
 ) -> None:
     allow = {point: lambda _: ALLOW}
-    names = POINTS[point].requires or ("guardian",)
+    names = point.requires or ("guardian",)
     test = fails_its_test if state == "failed its test" else lambda: None
     systems = [of(name, allow, test=test) for name in names]
     entries = [] if state == "absent" else planted(*systems)
@@ -307,16 +310,16 @@ async def test_a_point_refuses_while_a_system_that_guards_it_has_failed(
     if state == "failed later":
         plugins.fail(f"security:{names[0]}", "ran away")
     wanted = {
-        "absent": bool(POINTS[point].requires),
+        "absent": bool(point.requires),
         "active": False,
         # What it guards is not known, so every effect is refused.
-        "failed at boot": POINTS[point].effects,
+        "failed at boot": point.effects,
         "failed its test": True,
         "failed later": True,
     }
     assert refused(registry.security.guards, point) is wanted[state]
     guards = registry.security.guards
-    assert refused(guards, point) is (point in guards.closed)
+    assert refused(guards, point) is (point.name in guards.closed)
     failed = state.startswith("failed")
     assert [s.name for s in registry.security.failed] == list(names) * failed
     if failed:
@@ -328,8 +331,8 @@ async def test_a_plugin_that_says_nothing_of_what_it_guards_closes_all_effects(
     bystander: bool,
 ) -> None:
     systems = [
-        of(name, {n: lambda _: ALLOW for n, p in POINTS.items() if name in p.requires})
-        for name in {name for point in POINTS.values() for name in point.requires}
+        of(name, {p: lambda _: ALLOW for p in KNOWN if name in p.requires})
+        for name in {name for point in KNOWN for name in point.requires}
     ]
     if bystander:
         systems.append(of("url_log", {point: lambda _: ALLOW for point in EFFECTS}))
@@ -337,8 +340,8 @@ async def test_a_plugin_that_says_nothing_of_what_it_guards_closes_all_effects(
     assert registry.security.guards.closed == {}
     _, registry = await compiled(*planted(*systems, raises_in_its_hook))
     closed = registry.security.guards.closed
-    assert closed.keys() == EFFECTS
-    assert closed[Guard.PATH] == (
+    assert closed.keys() == NAMES_OF_EFFECTS
+    assert closed[Guard.PATH.name] == (
         "file access is refused: the security system silent is not active (it has"
         " failed); enable or mend its plugin and restart"
     )
@@ -348,14 +351,129 @@ async def test_a_plugin_that_says_nothing_of_what_it_guards_closes_all_effects(
     )
 
 
-async def test_a_system_at_a_point_that_does_not_exist_closes_all_effects() -> None:
-    def misspelt() -> SecuritySystem:
-        return of("s", {cast("Guard", "tool_cal"): lambda _: ALLOW})
+async def test_a_system_says_at_which_points_nobody_will_ask_it() -> None:
+    filled = {
+        "tool_cal": lambda _: ALLOW,
+        "history": lambda _: ALLOW,
+        Guard.TOOL_CALL: lambda _: ALLOW,
+    }
+    plugins, registry = await compiled(*planted(of("s", filled)))
+    assert plugins.healthy("security:s")
+    [state] = registry.systems()
+    assert state.active
+    assert state.reason == "never asked at history, tool_cal: no plugin offers it"
+    assert f"security: s is {state.reason}" in registry.security.warnings()
 
-    _, registry = await compiled(*planted(misspelt))
-    [state] = registry.security.failed
-    assert state.reason == "s: there is no guard point 'tool_cal'"
-    assert registry.security.guards.closed.keys() == EFFECTS
+
+@dataclass(frozen=True, slots=True)
+class DialCase:
+    """A call about to be made."""
+
+    number: str
+    context: Context | None = None
+
+
+def dial(**facts: Any) -> GuardPoint[DialCase]:
+    """A point of a plugin."""
+    return GuardPoint("dial", DialCase, "the call", **facts)
+
+
+def phone(*points: Point, key: str = "plugin:phone") -> FakeEntry:
+    """A plugin that offers points."""
+    return entry(key, module(register_guard_point=lambda: points))
+
+
+def no_premium(case: DialCase) -> Verdict:
+    return Deny("too dear") if case.number.startswith("0900") else ALLOW
+
+
+async def test_a_plugins_point_is_guarded_by_another_plugins_system() -> None:
+    point = dial()
+    system = of("thrift", {"dial": no_premium})
+    plugins, registry = await compiled(phone(point), *planted(system))
+    guards = registry.security.guards
+    assert guards.filled(point)
+    honest = DialCase("112")
+    assert guards.check(point, honest) is honest
+    with pytest.raises(Blocked, match="too dear"):
+        guards.check(point, DialCase("0900 1"))
+    [state] = registry.systems()
+    assert (state.active, state.reason) == (True, None)
+    assert plugins.healthy("plugin:phone")
+
+
+async def test_a_plugins_point_that_nobody_guards_lets_all_pass() -> None:
+    point = dial(effects=True)
+    _, registry = await compiled(phone(point))
+    assert not registry.security.guards.filled(point)
+    assert not refused(registry.security.guards, point)
+
+
+@pytest.mark.parametrize("bystander", [False, True])
+async def test_a_plugins_point_is_closed_without_the_system_it_requires(
+    bystander: bool,
+) -> None:
+    point = dial(requires=("thrift",))
+    other = planted(of("other", {"dial": lambda _: ALLOW}))
+    _, registry = await compiled(phone(point), *(other if bystander else []))
+    assert registry.security.guards.closed["dial"].startswith("the call is refused")
+    assert refused(registry.security.guards, point)
+    _, registry = await compiled(
+        phone(point), *planted(of("thrift", {point: no_premium}))
+    )
+    registry.security.guards.check(point, DialCase("112"))
+
+
+async def test_a_plugins_point_is_closed_while_its_system_has_failed() -> None:
+    point = dial()
+    system = of("thrift", {"dial": no_premium}, test=fails_its_test)
+    _, registry = await compiled(phone(point), *planted(system))
+    assert refused(registry.security.guards, point)
+
+
+async def test_a_plugins_point_of_effects_is_closed_by_who_never_spoke() -> None:
+    loud, quiet = dial(effects=True), GuardPoint("hum", DialCase, "the humming")
+    _, registry = await compiled(phone(loud, quiet), *planted(raises_in_its_hook))
+    assert refused(registry.security.guards, loud)
+    assert not refused(registry.security.guards, quiet)
+
+
+async def test_a_point_refuses_once_its_own_plugin_has_failed() -> None:
+    point = dial()
+    plugins, registry = await compiled(phone(point))
+    guards = registry.security.guards
+    assert not refused(guards, point)
+    plugins.fail("plugin:phone", "its service ran away")
+    assert guards.filled(point)
+    with pytest.raises(Blocked, match="no healthy plugin offers the guard point dial"):
+        guards.check(point, DialCase("112"))
+
+
+def test_a_point_that_was_never_offered_refuses() -> None:
+    assert refused(Guards(), dial())
+    # So does one that takes the name of another, or is the same in all but identity.
+    known = Guard.TOOL_CALL
+    for twin in (
+        GuardPoint("tool_call", DialCase, "the call"),
+        GuardPoint("tool_call", known.case, known.what),
+    ):
+        assert refused(Guards(), twin)
+    assert not refused(Guards(), known)
+
+
+@pytest.mark.parametrize("name", ["path", "dial"])
+async def test_a_point_whose_name_is_taken_fails_its_plugin(name: str) -> None:
+    first, second = (
+        phone(dial()),
+        phone(GuardPoint(name, DialCase, "the call"), key="plugin:zzz"),
+    )
+    plugins, registry = await compiled(first, second)
+    assert not plugins.healthy("plugin:zzz")
+    [reason] = [s.reason for s in plugins.states() if s.key == "plugin:zzz"]
+    owner = "plugin:phone" if name == "dial" else "the kernel"
+    assert reason == f"plugin:zzz offers guard point {name}, which {owner} has taken"
+    assert plugins.healthy("plugin:phone")
+    assert "path" in registry.security.guards.closed
 
 
 async def test_a_system_whose_name_was_taken_closes_what_it_guards() -> None:
@@ -404,9 +522,9 @@ async def test_what_a_plugin_with_a_failed_self_test_offers_is_not_used() -> Non
 
 
 def test_every_case_beyond_the_request_tells_on_whose_behalf() -> None:
-    for point in POINTS.values():
+    for point in KNOWN:
         names = {field.name for field in fields(point.case)}
-        assert names & {"context", "principal"} or point.name is Guard.REQUEST
+        assert names & {"context", "principal"} or point is Guard.REQUEST
         assert "text" in names or not point.replaceable
 
 
@@ -418,4 +536,4 @@ def test_the_page_about_guards_lists_the_points_as_they_are() -> None:
         if line.startswith("| `")
     ]
     told = {name: (effect == "yes", requires) for name, _, effect, requires in rows}
-    assert told == {n: (p.effects, ", ".join(p.requires)) for n, p in POINTS.items()}
+    assert told == {p.name: (p.effects, ", ".join(p.requires)) for p in KNOWN}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -24,6 +25,7 @@ from agenthost import (
     Event,
     Finish,
     Guard,
+    GuardPoint,
     Guards,
     Message,
     ModelCall,
@@ -177,6 +179,52 @@ async def test_security_system_is_asked_at_the_guard_points_it_fills(
     assert refused.status_code == 403
     assert refused.json() == {"error": "lists are closed", "code": "blocked"}
     assert (await daemon.http.get("/api/health")).status_code == 200
+
+
+@dataclass(frozen=True, slots=True)
+class GreetCase:
+    """A greeting about to be said."""
+
+    name: str
+    context: Context | None = None
+
+
+async def test_register_guard_point_lets_others_guard_what_the_plugin_does(
+    daemons: Daemons,
+) -> None:
+    point = GuardPoint("greet", GreetCase, "the greeting")
+    routes = RouteGroup("greetings")
+
+    @routes.get("/api/greetings/<name>", scope="system:read")
+    async def greeting(call: Call, name: str) -> Answer:
+        case = call.host.guards.check(point, GreetCase(name, Context(call.principal)))
+        return {"greeting": f"hello {case.name}"}
+
+    def register_guard_point() -> list[GuardPoint[GreetCase]]:
+        return [point]
+
+    def register_routes() -> list[RouteGroup]:
+        return [routes]
+
+    def not_bob(case: GreetCase) -> Verdict:
+        return Deny("bob wants to be left alone") if case.name == "bob" else ALLOW
+
+    def security_system() -> SecuritySystem:
+        return SecuritySystem("calm", {"greet": not_bob}, lambda: None)
+
+    greeter = plugin(register_guard_point)
+    greeter.register_routes = hookimpl(register_routes)
+    calm = plugin(security_system)
+    calm.__name__ = "calm"
+    daemon = await daemons.start(plugins=[greeter, calm])
+    assert (await daemon.http.get("/api/greetings/ada")).status_code == 200
+    refused = await daemon.http.get("/api/greetings/bob")
+    assert (refused.status_code, refused.json()["code"]) == (403, "blocked")
+    # Once the plugin has failed, it can do no more of what it does.
+    daemon.daemon.plugins.fail("plugin:made", "its service ran away")
+    refused = await daemon.http.get("/api/greetings/ada")
+    assert refused.status_code == 403
+    assert "no healthy plugin offers the guard point greet" in refused.json()["error"]
 
 
 class Silence:

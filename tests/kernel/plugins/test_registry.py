@@ -39,6 +39,8 @@ from sqlalchemy import MetaData
 
 from .entries import OTHER, FakeEntry, config, entry, module
 
+CASE: Any = None
+
 
 class Arguments(BaseModel):
     """What the tool takes."""
@@ -302,7 +304,7 @@ async def test_guards_of_a_failed_self_test_are_not_used(
     assert (state.active, state.reason) == (False, reason)
     assert failures(plugins) == {"security:s": reason}
     with pytest.raises(Blocked, match="the security system s is not active"):
-        registry.security.guards.check(Guard.PATH, None)
+        registry.security.guards.check(Guard.PATH, CASE)
 
 
 async def test_guards_of_a_healthy_system_decide() -> None:
@@ -310,7 +312,7 @@ async def test_guards_of_a_healthy_system_decide() -> None:
     _, registry = await compiled(entry("security:s", refuse))
     assert registry.security.states()[0].active
     with pytest.raises(Blocked, match="no"):
-        registry.security.guards.check(Guard.PATH, None)
+        registry.security.guards.check(Guard.PATH, CASE)
 
 
 async def test_a_self_test_is_run_again_and_off_the_loop_until_it_fails() -> None:

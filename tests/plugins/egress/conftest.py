@@ -9,8 +9,12 @@ from agenthost_egress.client import AiohttpEgress
 
 
 def allow_all() -> Guards:
-    open_door = {Guard.URL: lambda _: ALLOW, Guard.ADDRESS: lambda _: ALLOW}
-    return Guards([SecuritySystem("ssrf_protection", open_door, lambda: None)])
+    system = SecuritySystem(
+        "ssrf_protection",
+        {Guard.URL: lambda _: ALLOW, Guard.ADDRESS: lambda _: ALLOW},
+        lambda: None,
+    )
+    return Guards([system])
 
 
 @pytest.fixture

@@ -384,7 +384,7 @@ async def test_the_address_guard_sees_literals_and_names(host: str) -> None:
     def allow(case: UrlCase) -> Verdict:
         return ALLOW
 
-    guards: dict[Guard, Callable[[Any], Verdict]] = {
+    guards: dict[Any, Callable[[Any], Verdict]] = {
         Guard.URL: allow,
         Guard.ADDRESS: refuse,
     }
@@ -404,7 +404,7 @@ class Told:
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, object]] = []
-        guards: dict[Guard, Callable[[Any], Verdict]] = {
+        guards: dict[Any, Callable[[Any], Verdict]] = {
             Guard.URL: self.url,
             Guard.ADDRESS: self.address,
         }

@@ -43,7 +43,7 @@ def test_register_schema_offers_the_kernels_rows_and_memory() -> None:
         "persons": ["person_links", "persons"],
         "search": ["message_texts", "message_texts_mark"],
     }
-    assert [len(spec.steps) for spec in register_schema()] == [3, 0, 0, 0, 0]
+    assert [len(spec.steps) for spec in register_schema()] == [4, 1, 0, 0, 0]
 
 
 def test_importing_the_plugin_imports_no_sqlalchemy() -> None:
@@ -180,7 +180,7 @@ async def test_memory_and_usage_of_an_earlier_release_are_kept(
     daemon = earlier.daemon
     ada = daemon.agents.find("ada")
     assert await daemon.kv.items(ada.id) == [("self.colour", {"name": "blué"})]
-    assert await daemon.kv.get("shared", "shared.plan") == [1, None]
+    assert await daemon.kv.get("shared", "shared.plan") == ([1, None], frozenset())
     assert await daemon.usage.of_agent(ada.id) == Total(4, 1055, 18, 1091)
     assert await daemon.usage.by_model() == [
         ModelTotal(10, 1115, 48, 1211, "scripted", "scripted-model")

@@ -104,7 +104,9 @@ async def say(records: Records, session_id: str, *texts: str, turn: str = "") ->
 
 async def said(records: Records, session_id: str) -> list[str]:
     session = await records.sessions.get(session_id)
-    return [message.text for message in await records.sessions.history(session)]
+    return [
+        message.text for message in (await records.sessions.history(session)).messages
+    ]
 
 
 async def rows(store: SqliteStore, table: Table, *columns: str) -> list[Any]:
@@ -522,7 +524,7 @@ async def test_a_fork_shows_turns_and_effects_after_its_original_has_gone(
     assert shown["t"].result == RESULT
     session = await records.sessions.get(fork.id)
     history = await records.sessions.history(session)
-    assert [m.role for m in history][1:3] == [Role.ASSISTANT, Role.TOOL]
+    assert [m.role for m in history.messages][1:3] == [Role.ASSISTANT, Role.TOOL]
     assert len(await rows(store, tool_calls)) == 1
     await records.sessions.erase(fork.id)
     for table in (tool_calls, turns, messages):

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from agenthost import (
+    OPERATOR,
+    UNTRUSTED,
     Agent,
     AgentMode,
     AgentState,
@@ -17,6 +19,7 @@ from agenthost import (
     CallState,
     Cancelled,
     Conflict,
+    Context,
     File,
     Image,
     Json,
@@ -62,6 +65,7 @@ ASKS = Message(Role.ASSISTANT, (Text("I will."), USE))
 SAYS = Message(Role.ASSISTANT, (Text("Done."),))
 HEARD = Message(Role.USER, (Text("go"),))
 RESULTS = Message(Role.TOOL, (ToolOutput("call", "kv_set", "ok"),))
+BY = Context(OPERATOR)
 SPENT = Spent(NOW, ADA.id, "s", "t", "p", "m", Usage(10, 5, 1, 2, 3), 7)
 RESULT = TurnResult("Done.", Usage(10, 5), 2, 7)
 
@@ -100,9 +104,11 @@ async def test_a_turn_is_journalled_step_by_step(
     records: Records, store: SqliteStore
 ) -> None:
     await run_to_its_call(records)
-    assert await rows(store, tool_calls) == [
-        ("t", "call", "s", "kv_set", '{"key":"é"}', "intended", NOW, None, None)
-    ]
+    (row,) = await rows(store, tool_calls)
+    assert row[:9] == (
+        *("t", "call", "s", "kv_set", '{"key":"é"}', "intended"),
+        *(NOW, None, None),
+    )
     await records.journal.start_call("t", "call")
     assert await rows(store, tool_calls, "state") == [("started",)]
     await records.journal.keep(step(2, RESULTS))
@@ -114,7 +120,12 @@ async def test_a_turn_is_journalled_step_by_step(
     )
     session = await records.sessions.get("s")
     assert session.next_seq == 4
-    assert await records.sessions.history(session) == [HEARD, ASKS, RESULTS, SAYS]
+    assert (await records.sessions.history(session)).messages == [
+        HEARD,
+        ASKS,
+        RESULTS,
+        SAYS,
+    ]
     assert await rows(store, messages, "seq", "role", "partial") == [
         (0, "user", 0),
         (1, "assistant", 0),
@@ -177,7 +188,7 @@ async def test_two_writers_of_a_session_do_not_overwrite_each_other(
     with pytest.raises(IntegrityError):
         await records.journal.keep(step(1, SAYS, spent=SPENT))
     session = await records.sessions.get("s")
-    assert await records.sessions.history(session) == [HEARD, ASKS]
+    assert (await records.sessions.history(session)).messages == [HEARD, ASKS]
     assert len(await rows(store, usage)) == 1
 
 
@@ -206,7 +217,7 @@ async def test_a_summary_stands_for_what_is_before_it(
     await records.sessions.compact(before, 3, summary, SPENT)
     session = await records.sessions.get("s")
     assert (session.first_seq, session.next_seq) == (3, 4)
-    assert await records.sessions.history(session) == [summary, HEARD]
+    assert (await records.sessions.history(session)).messages == [summary, HEARD]
     assert await rows(store, sessions, "message_count") == [(2,)]
     assert len(await rows(store, messages)) == 4
     assert len(await rows(store, usage)) == 2
@@ -256,11 +267,13 @@ async def test_what_an_effect_answered_is_written_before_the_next_begins(
     await records.journal.start_call("t", "call")
     assert await records.journal.calls("t") == {"call": (CallState.STARTED, None)}
     output = ToolOutput("call", "kv_set", "kept")
-    await records.journal.start_call("t", "other", [Outcome(output)])
-    assert await records.journal.calls("t") == {"call": (CallState.COMMITTED, output)}
+    await records.journal.start_call("t", "other", [Outcome(output, labels=UNTRUSTED)])
+    assert await records.journal.calls("t") == {
+        "call": (CallState.COMMITTED, Outcome(output, labels=UNTRUSTED))
+    }
     unsure = Outcome(output, known=False)
     await records.journal.start_call("t", "other", [unsure])
-    assert await records.journal.calls("t") == {"call": (CallState.UNKNOWN, output)}
+    assert await records.journal.calls("t") == {"call": (CallState.UNKNOWN, unsure)}
 
 
 async def test_a_call_whose_end_nobody_saw_is_unknown(
@@ -321,8 +334,8 @@ async def test_a_deleted_agent_leaves_its_usage_alone(
     records: Records, store: SqliteStore
 ) -> None:
     await run_to_its_call(records)
-    await records.memory.set(ADA.id, "key", 1)
-    await records.memory.set("shared", "shared.key", 2)
+    await records.memory.set(BY, ADA.id, "key", 1)
+    await records.memory.set(BY, "shared", "shared.key", 2)
     await records.agents.delete(ADA.id)
     assert await records.agents.load() == []
     assert await records.memory.items(ADA.id) == []

@@ -11,6 +11,7 @@ from agenthost import (
     ALLOW,
     Deny,
     Guard,
+    GuardPoint,
     Replace,
     SecuritySystem,
     ToolCallCase,
@@ -20,6 +21,7 @@ from agenthost import (
     Verdict,
     hookimpl,
 )
+from agenthost.plugins.points import KNOWN
 from agenthost.testing import Daemons, RunningDaemon
 from agenthost.testing.simulators import (
     OpenAIChatWire,
@@ -34,7 +36,7 @@ from ..egress.wire import Wire, always, answer
 
 def offering(
     name: str,
-    guards: Mapping[Guard, Callable[[Any], Any]],
+    guards: Mapping[Any, Callable[[Any], Any]],
     test: Callable[[], None] = lambda: None,
 ) -> ModuleType:
     """A plugin of a third party that offers a security system."""
@@ -68,13 +70,13 @@ async def used(daemon: RunningDaemon, tool: str, **arguments: Any) -> ToolOutput
     return output
 
 
-LOG = {point: lambda _: ALLOW for point in Guard}
+LOG = {point: lambda _: ALLOW for point in KNOWN}
 SILENT = {point: lambda _: None for point in (Guard.URL, Guard.ADDRESS, Guard.PATH)}
 
 
 @pytest.mark.parametrize("guards", [LOG, SILENT])
 async def test_a_bystander_is_no_protection_against_local_addresses(
-    daemons: Daemons, guards: Mapping[Guard, Callable[[Any], Any]]
+    daemons: Daemons, guards: Mapping[Any, Callable[[Any], Any]]
 ) -> None:
     daemon = await daemons.start(
         plugins=[offering("url_log", guards)],
@@ -253,12 +255,12 @@ async def test_guards_are_told_whose_turn_calls_a_model(
 async def test_path_and_address_guards_are_told_whose_turn_it_is(
     daemons: Daemons,
 ) -> None:
-    seen: dict[Guard, list[str]] = {}
+    seen: dict[str, list[str]] = {}
 
-    def note(point: Guard) -> Callable[[Any], Verdict]:
+    def note(point: GuardPoint[Any]) -> Callable[[Any], Verdict]:
         def guard(case: Any) -> Verdict:
             assert case.context.turn_id
-            seen.setdefault(point, []).append(case.context.agent.name)
+            seen.setdefault(point.name, []).append(case.context.agent.name)
             return ALLOW
 
         return guard
@@ -274,7 +276,7 @@ async def test_path_and_address_guards_are_told_whose_turn_it_is(
         daemon.model.says("done")
         await daemon.known_agent("tester").ask("fetch")
     assert wire.connections == 1
-    assert seen.keys() == set(points)
+    assert seen.keys() == {point.name for point in points}
     assert {name for names in seen.values() for name in names} == {"tester"}
 
 

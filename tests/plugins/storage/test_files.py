@@ -34,9 +34,8 @@ SECRET = b"the secret outside"
 
 def only_the_disk() -> Guards:
     """Let every path pass, so that opening beneath must hold alone."""
-    guards = {Guard.PATH: lambda _: ALLOW}
-    system = SecuritySystem("path_traversal_prevention", guards, lambda: None)
-    return Guards([system])
+    name = "path_traversal_prevention"
+    return Guards([SecuritySystem(name, {Guard.PATH: lambda _: ALLOW}, lambda: None)])
 
 
 @pytest.fixture(params=[beneath.by_kernel, beneath.by_component])

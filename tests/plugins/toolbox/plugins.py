@@ -9,6 +9,7 @@ from typing import Any
 
 from agenthost import (
     Guard,
+    GuardPoint,
     Host,
     SecuritySystem,
     ToolSource,
@@ -40,7 +41,7 @@ def sourcing(*sources: ToolSource, name: str = "sourcing") -> Any:
 
 def guarding(guard: Callable[[Any], Verdict]) -> Any:
     """Make a plugin whose guard reads the results of tools."""
-    guards: Mapping[Guard, Any] = {Guard.TOOL_RESULT: guard}
+    guards: Mapping[str | GuardPoint[Any], Any] = {Guard.TOOL_RESULT: guard}
 
     @hookimpl
     def security_system() -> SecuritySystem:

@@ -8,8 +8,10 @@ from typing import Any, cast
 
 import pytest
 from agenthost import (
+    UNTRUSTED,
     AgentView,
     Clock,
+    Context,
     Files,
     Grants,
     Guards,
@@ -19,6 +21,8 @@ from agenthost import (
     Reports,
     SystemClock,
     ToolContext,
+    TurnResult,
+    Usage,
 )
 from agenthost_egress.client import AiohttpEgress
 from agenthost_security import path_traversal_prevention, ssrf_protection
@@ -36,15 +40,17 @@ class Memory:
     """Keys and values in a dictionary."""
 
     values: dict[tuple[str, str], Any] = field(default_factory=dict)
+    labels: dict[str, frozenset[str]] = field(default_factory=dict)
 
     async def get(self, namespace: str, key: str) -> Any:
         try:
-            return self.values[namespace, key]
+            return self.values[namespace, key], self.labels.get(key, frozenset())
         except KeyError:
             raise NotFound("key", key) from None
 
-    async def set(self, namespace: str, key: str, value: Any) -> None:
+    async def set(self, by: Context, namespace: str, key: str, value: Any) -> None:
         self.values[namespace, key] = value
+        self.labels[key] = by.labels
 
 
 class People:
@@ -69,9 +75,11 @@ class People:
     def model_of(self, agent: SimpleNamespace) -> tuple[str, str]:
         return "offline", f"model-of-{agent.name}"
 
-    async def call_agent(self, _: ToolContext, agent_id: str, message: str) -> str:
+    async def call_agent(
+        self, _: ToolContext, agent_id: str, message: str
+    ) -> TurnResult:
         self.said.append((agent_id, message))
-        return f"bob heard: {message}"
+        return TurnResult(f"bob heard: {message}", Usage(), 1, 0, labels=UNTRUSTED)
 
 
 @dataclass

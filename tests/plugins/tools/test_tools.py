@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from agenthost import (
+    UNTRUSTED,
     Denied,
     InvalidInput,
     SystemClock,
@@ -86,6 +87,21 @@ async def test_keys_live_in_the_agents_own_namespace_or_the_shared_one(
     }
     assert (await kv.kv_get(context, kv.KvGet(key="colour"))).text == "blue"
     assert (await kv.kv_get(context, kv.KvGet(key="shared.colour"))).text == '["red"]'
+
+
+async def test_what_strangers_wrote_is_remembered_and_recalled_as_theirs(
+    context: ToolContext,
+) -> None:
+    reader = replace(context, labels=UNTRUSTED)
+    await kv.kv_set(reader, kv.KvSet(key="page", value=["text"]))
+    assert (await kv.kv_get(context, kv.KvGet(key="page"))).labels == UNTRUSTED
+    await kv.kv_set(context, kv.KvSet(key="page", value="mine"))
+    assert (await kv.kv_get(context, kv.KvGet(key="page"))).labels == frozenset()
+
+
+async def test_an_agents_answer_brings_its_labels(context: ToolContext) -> None:
+    call = agents.AgentCall(agent_id="bob", message="hi")
+    assert (await agents.agent_call(context, call)).labels == UNTRUSTED
 
 
 @pytest.mark.parametrize(

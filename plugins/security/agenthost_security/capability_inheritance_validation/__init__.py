@@ -18,6 +18,9 @@ from agenthost import (
 
 from .globs import contains
 
+SHOWN = 100
+"""So many characters of a name are told."""
+
 
 def within_parent(case: SpawnCase) -> Verdict:
     """Deny a right that the spawner's own rights do not hold completely.
@@ -31,12 +34,19 @@ def within_parent(case: SpawnCase) -> Verdict:
         held = grants.patterns.get(action, ())
         for pattern in patterns:
             if not any(contains(own, pattern) for own in held):
-                return Deny(
-                    f"{case.name} asks for {action} {pattern!r}, which"
-                    f" {case.principal.kind} {case.principal.name!r} does not hold",
-                    Denied,
-                )
+                return Deny(_told(case, action, pattern), Denied)
     return ALLOW
+
+
+def _told(case: SpawnCase, *right: str) -> str:
+    action, pattern, name, own = (
+        text[:SHOWN].encode("utf-8", "replace").decode()
+        for text in (*right, case.name, case.principal.name)
+    )
+    return (
+        f"{name} asks for {action} {pattern!r}, which {case.principal.kind} {own!r}"
+        " does not hold"
+    )
 
 
 def self_test() -> None:

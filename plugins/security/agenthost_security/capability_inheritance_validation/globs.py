@@ -18,13 +18,16 @@ _LAST = 0x10FFFF
 Tokens = tuple[str, ...]
 
 
-@lru_cache(maxsize=4096)
 def contains(parent: str, child: str) -> bool:
     """Tell whether ``parent`` matches every name that ``child`` matches."""
     if parent in (child, _STAR):
         return True
-    if max(len(parent), len(child)) > _LONGEST:
-        return False
+    # What is remembered must not be long.
+    return max(len(parent), len(child)) <= _LONGEST and _holds(parent, child)
+
+
+@lru_cache(maxsize=4096)
+def _holds(parent: str, child: str) -> bool:
     return _walk(_tokens(parent), _tokens(child), _letters(parent + child))
 
 

@@ -89,12 +89,17 @@ class SqliteStore:
         """Write functions that held up all others, the slowest first."""
         return self._writer.slow.list()
 
-    def write(self, fn: Callable[[Connection], T]) -> asyncio.Future[T]:
+    def write(
+        self, fn: Callable[[Connection], T], *also: Callable[[Connection], object]
+    ) -> asyncio.Future[T]:
         """Run a function in a transaction; it starts at once, awaited or not.
 
         Args:
             fn: Short and synchronous, touches only its connection, may run twice.
                 What it raises rolls back its own work and reaches the caller.
+            also: Functions of the same kind that run after it in the same
+                transaction: all is on disk or nothing is. The caller gets what the
+                first of them raises.
 
         Returns:
             Its result, once the commit is on disk. It fails with StorageFull or
@@ -106,7 +111,7 @@ class SqliteStore:
         self._refuse_when_closed()
         if self._damage is not None:
             raise Unavailable(self._damage)
-        return self._writer.submit(fn)
+        return self._writer.submit(fn, *also)
 
     async def read(
         self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING

@@ -21,7 +21,9 @@ from .wal import Truncation
 
 T = TypeVar("T")
 WriteFunction = Callable[[Connection], T]
-Task = tuple[WriteFunction[Any], "asyncio.Future[Any]"]
+Work = tuple[WriteFunction[Any], ...]
+"""A function, and what is run after it in the same transaction."""
+Task = tuple[Work, "asyncio.Future[Any]"]
 
 BATCH = 256
 QUEUE_LIMIT = 8192
@@ -67,8 +69,14 @@ class Writer:
         self._queue: SimpleQueue[Task | None] = SimpleQueue()
         Thread(target=self._run, name="agenthost-writer", daemon=True).start()
 
-    def submit(self, fn: WriteFunction[T]) -> asyncio.Future[T]:
+    def submit(
+        self, fn: WriteFunction[T], *also: WriteFunction[object]
+    ) -> asyncio.Future[T]:
         """Queue a function; the future has its result once it is on disk.
+
+        Args:
+            fn: What is run.
+            also: What is run after it, in its transaction.
 
         Raises:
             Unavailable: Thousands wait already.
@@ -77,7 +85,7 @@ class Writer:
             raise Unavailable("too many writes are waiting for the disk; try again")
         future: asyncio.Future[T] = self._loop.create_future()
         self._waiting += 1
-        self._queue.put((fn, future))
+        self._queue.put(((fn, *also), future))
         return future
 
     async def stop(self) -> None:
@@ -119,14 +127,14 @@ class Writer:
 
     def _commit(self, batch: list[Task]) -> list[Any]:
         # A caller that left before its write began is spared the work.
-        functions = [None if future.cancelled() else fn for fn, future in batch]
+        works = [None if future.cancelled() else work for work, future in batch]
         self._wrote = False
         try:
             connection = self._present()
         except Exception as error:  # noqa: BLE001 - the thread outlives every fault
             return [Failure(failure_of(error).error, storage=True)] * len(batch)
         self._truncation.written()
-        return self._together(connection, functions)
+        return self._together(connection, works)
 
     def _present(self) -> Connection:
         """Give the connection to the file that is meant."""
@@ -145,13 +153,13 @@ class Writer:
             self._disconnect()
 
     def _together(
-        self, connection: Connection, functions: Sequence[WriteFunction[Any] | None]
+        self, connection: Connection, works: Sequence[Work | None]
     ) -> list[Any]:
         try:
             before = _changes(connection)
             with connection.begin():
                 outcomes = [
-                    self.slow.run(fn, connection) if fn else None for fn in functions
+                    self._perform(work, connection) if work else None for work in works
                 ]
             self._wrote = self._wrote or _changes(connection) != before
             return outcomes
@@ -159,21 +167,27 @@ class Writer:
             failure = failure_of(error)
             if failure.storage and isinstance(failure.error, Unavailable):
                 self._disconnect()
-                return [failure] * len(functions)
-            if len(functions) == 1:
+                return [failure] * len(works)
+            if len(works) == 1:
                 return [failure]
-        return self._alone(functions)
+        return self._alone(works)
 
-    def _alone(self, functions: Sequence[WriteFunction[Any] | None]) -> list[Any]:
+    def _perform(self, work: Work, connection: Connection) -> Any:
+        result = self.slow.run(work[0], connection)
+        for also in work[1:]:
+            self.slow.run(also, connection)
+        return result
+
+    def _alone(self, works: Sequence[Work | None]) -> list[Any]:
         """Run each in a transaction of its own, so that one fault stays with one."""
         outcomes: list[Any] = []
-        for index, fn in enumerate(functions):
+        for index, work in enumerate(works):
             if self._connection is None:
                 lost = Failure(
                     Unavailable("the database was lost; try again"), storage=True
                 )
-                return outcomes + [lost] * (len(functions) - index)
-            outcomes += self._together(self._connection, (fn,))
+                return outcomes + [lost] * (len(works) - index)
+            outcomes += self._together(self._connection, (work,))
         return outcomes
 
     def _disconnect(self) -> None:

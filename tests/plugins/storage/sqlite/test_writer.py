@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from agenthost import PluginError, StorageFull, Unavailable
 from agenthost_storage.sqlite import SqliteStore, writer
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
 from .rows import ITEMS, SCHEMA, adding, names, put
@@ -186,3 +186,47 @@ async def test_many_callers_lose_and_double_nothing(store: SqliteStore) -> None:
     assert [row["id"] for row in await store.read(ITEMS.select())] == list(
         range(1, 641)
     )
+
+
+async def test_functions_ride_along_in_the_same_commit(
+    store: SqliteStore,
+) -> None:
+    def change(connection: Connection) -> int:
+        put(connection, "change")
+        return 42
+
+    def told(connection: Connection) -> str:
+        rows = connection.execute(select(ITEMS.c.name)).scalars().all()
+        put(connection, f"audit: {', '.join(rows)}")
+        return "nobody asks for this"
+
+    assert await store.write(change, told, adding("third")) == 42
+    assert await names(store) == ["change", "audit: change", "third"]
+    # Another connection never sees one without the others.
+    store.write(adding("a"), adding("b"))
+    seen = await names(store)
+    assert ("a" in seen) == ("b" in seen)
+
+
+@pytest.mark.parametrize("crowd", [False, True])
+async def test_what_rides_along_and_raises_undoes_it_all(
+    store: SqliteStore, crowd: bool
+) -> None:
+    gate = Gate()
+    held = await gate.closed_on(store)
+    others = [store.write(adding(f"other {n}")) for n in range(3 * crowd)]
+    lost = store.write(adding("change"), adding("audit"), fail)
+    others += [store.write(adding(f"later {n}")) for n in range(3 * crowd)]
+    gate.opened.set()
+    with pytest.raises(ValueError, match="no"):
+        await lost
+    await asyncio.gather(held, *others)
+    assert not {"change", "audit", "never"} & set(await names(store))
+    assert len(await names(store)) == len(others)
+
+
+async def test_nothing_rides_along_with_what_raises(store: SqliteStore) -> None:
+    ran: list[str] = []
+    with pytest.raises(ValueError, match="no"):
+        await store.write(fail, lambda _: ran.append("also"))
+    assert ran == []

@@ -1,0 +1,176 @@
+"""Guard points, each with its case: where something may be refused, and what is asked.
+
+A point belongs to who owns the one place where it is asked. The kernel knows those of
+its own ports; a plugin offers further ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Generic, TypeVar
+
+from ..context import Context, Principal
+
+Case = TypeVar("Case")
+
+
+# Compared by identity: a point is what its owner registered, not what is named alike.
+@dataclass(frozen=True, slots=True, eq=False)
+class GuardPoint(Generic[Case]):
+    """A place where guards are asked.
+
+    Args:
+        name: What guards name it by.
+        case: The frozen dataclass that they are asked.
+        what: What it lets pass or refuses, in the words of a refusal.
+        requires: The security systems without which it refuses everything.
+        replaceable: Whether a guard may put another ``text`` into the case, which has
+            this field then.
+        effects: Whether what follows reaches beyond the conversation (files, the
+            network, new agents). Such a point also refuses everything while a security
+            plugin has failed before it said what it guards.
+    """
+
+    name: str
+    case: type[Case]
+    what: str
+    requires: tuple[str, ...] = ()
+    replaceable: bool = False
+    effects: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    def refusal(self, why: str) -> str:
+        """Say that everything is refused here, why, and the remedy."""
+        return f"{self.what} is refused: {why}; enable or mend its plugin and restart"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestCase:
+    """An HTTP request or WebSocket upgrade, asked by the ASGI layer before routing.
+
+    ``cost`` is the route's rate cost in units; ``client`` the peer's address.
+    """
+
+    method: str
+    path: str
+    client: str
+    cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestCase:
+    """A manifest before an agent is made or changed; asked off the loop."""
+
+    principal: Principal
+    manifest_toml: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpawnCase:
+    """An agent about to come into being, asked by the agent registry.
+
+    ``grants`` are the rights its manifest asks for, by action.
+    """
+
+    principal: Principal
+    name: str
+    grants: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallCase:
+    """A tool call about to start, asked by what runs tools.
+
+    ``accepts`` are the labels its context may carry, as the tool's plugin says, None
+    for any; ``critical`` the arguments that decide what it does to the world.
+    """
+
+    context: Context
+    tool: str
+    effect: str
+    arguments: Mapping[str, Any]
+    accepts: frozenset[str] | None = None
+    critical: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultCase:
+    """What a tool says, errors too, before the model reads it; asked by what runs it.
+
+    ``labels`` are those of the result, before the turn carries them.
+    """
+
+    context: Context
+    tool: str
+    text: str
+    labels: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class PathCase:
+    """A path relative to an agent's workspace, asked by the backend of FILES.
+
+    ``context`` is whose turn it is for, None where no turn is the cause.
+    """
+
+    path: PurePosixPath
+    write: bool
+    context: Context | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UrlCase:
+    """A URL about to be requested (each redirect anew), asked by the egress client.
+
+    ``allowed_hosts`` are names and addresses the operator configured by hand;
+    ``context`` is whose turn it is for, None where no turn is the cause.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    allowed_hosts: frozenset[str]
+    context: Context | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddressCase:
+    """An address about to be connected to, asked by the egress transport's socket.
+
+    ``context`` is that of the request that opens the connection; requests that use it
+    again are asked at ``url`` alone.
+    """
+
+    host: str
+    address: str
+    port: int
+    allowed_hosts: frozenset[str]
+    context: Context | None = None
+
+
+_SPAWN = ("capability_inheritance_validation",)
+_PATH = ("path_traversal_prevention",)
+_SSRF = ("ssrf_protection",)
+
+
+class Guard:
+    """The points that the kernel knows; each is asked at the place its case names."""
+
+    REQUEST = GuardPoint("request", RequestCase, "the request")
+    MANIFEST = GuardPoint("manifest", ManifestCase, "the manifest")
+    SPAWN = GuardPoint("spawn", SpawnCase, "the agent", _SPAWN, effects=True)
+    TOOL_CALL = GuardPoint("tool_call", ToolCallCase, "the tool call")
+    TOOL_RESULT = GuardPoint(
+        "tool_result", ToolResultCase, "the result", replaceable=True
+    )
+    PATH = GuardPoint("path", PathCase, "file access", _PATH, effects=True)
+    URL = GuardPoint("url", UrlCase, "the outbound request", _SSRF, effects=True)
+    ADDRESS = GuardPoint("address", AddressCase, "the connection", _SSRF, effects=True)
+
+
+KNOWN = tuple(each for each in vars(Guard).values() if isinstance(each, GuardPoint))
