@@ -34,7 +34,7 @@ from .clock import Clock as Clock
 from .clock import SystemClock as SystemClock
 from .clock import timestamp as timestamp
 from .config import load_config as load_config
-from .config_model import ProviderSection as ProviderSection
+from .config_model import Config as Config
 from .context import OPERATOR as OPERATOR
 from .context import AgentView as AgentView
 from .context import Context as Context
@@ -98,8 +98,8 @@ from .host import Installed as Installed
 from .host import Offered as Offered
 from .host import ToolContext as ToolContext
 from .host import Turns as Turns
-from .manifest import parse_manifest as parse_manifest
 from .manifest_model import Manifest as Manifest
+from .manifest_table import ManifestTable as ManifestTable
 from .observe import Activity as Activity
 from .observe import Bus as Bus
 from .observe import Observer as Observer
@@ -107,6 +107,7 @@ from .observe import Observers as Observers
 from .observe import Subject as Subject
 from .plugins.calls import describe as describe
 from .plugins.calls import within as within
+from .plugins.discovery import PluginState as PluginState
 from .plugins.discovery import find_plugins as find_plugins
 from .plugins.guards import ALLOW as ALLOW
 from .plugins.guards import AddressCase as AddressCase
@@ -126,9 +127,12 @@ from .plugins.guards import UrlCase as UrlCase
 from .plugins.guards import Verdict as Verdict
 from .plugins.hooks import hookimpl as hookimpl
 from .plugins.loader import Plugins as Plugins
+from .plugins.registry import Registry as Registry
+from .plugins.selection import select_plugins as select_plugins
 from .plugins.specs import Card as Card
 from .plugins.specs import ChatCommand as ChatCommand
 from .plugins.specs import CommandSpec as CommandSpec
+from .plugins.specs import ConfigSection as ConfigSection
 from .plugins.specs import Effect as Effect
 from .plugins.specs import SchemaSpec as SchemaSpec
 from .plugins.specs import ServiceSpec as ServiceSpec
@@ -148,6 +152,7 @@ from .ports.backends import FrontBackend as FrontBackend
 from .ports.backends import JobsBackend as JobsBackend
 from .ports.backends import ModelsBackend as ModelsBackend
 from .ports.backends import RecordsBackend as RecordsBackend
+from .ports.backends import SettingsBackend as SettingsBackend
 from .ports.backends import StoreBackend as StoreBackend
 from .ports.backends import ToolsBackend as ToolsBackend
 from .ports.backends import VaultBackend as VaultBackend
@@ -199,6 +204,7 @@ from .ports.records import TurnRecord as TurnRecord
 from .ports.records import TurnResult as TurnResult
 from .ports.records import TurnState as TurnState
 from .ports.records import namespace_of as namespace_of
+from .ports.settings import Settings as Settings
 from .ports.store import Row as Row
 from .ports.store import SlowWrite as SlowWrite
 from .ports.store import Store as Store

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .ports.jobs import Jobs
     from .ports.models import Models
     from .ports.records import Journal, Ledger, Memory, Persons, Sessions
+    from .ports.settings import Settings
     from .ports.store import Store
     from .ports.vault import Vault
     from .ports.workers import Workers
@@ -180,6 +181,10 @@ class Offered(Protocol):
     def offered(self, kind: type[T]) -> Sequence[tuple[str, T]]:
         """What is on offer of a type, as ``ToolSpec``, each with its plugin's key."""
 
+    @property
+    def names_of(self) -> Mapping[str, Sequence[str]]:
+        """What plugins offer, by their keys: names, each after its kind."""
+
     def systems(self) -> Sequence[SystemState]:
         """Every security system, and whether it is active."""
 
@@ -212,8 +217,8 @@ class Host(Protocol):
 
     ``warnings`` are told to the operator; ``address`` is where it listens, empty until
     it does. Backends that are opened with a host may use what was opened before them:
-    configuration, plugins and guards; then store, vault, egress, workers, files,
-    events, records and agents, models, compaction, turns, jobs in this order.
+    configuration, settings, plugins and guards; then store, vault, egress, workers,
+    files, events, records and agents, models, compaction, turns, jobs in this order.
     """
 
     version: str
@@ -221,6 +226,7 @@ class Host(Protocol):
     environ: Mapping[str, str]
     clock: Clock
     config: Config
+    settings: Settings
     warnings: list[str]
     address: str
     guards: Guards

@@ -7,18 +7,27 @@ its own, so one that raises never hides another's answer.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pluggy
 
 from ..events import Event
 from .guards import SecuritySystem
-from .specs import Card, ChatCommand, CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
+from .specs import (
+    Card,
+    ChatCommand,
+    CommandSpec,
+    ConfigSection,
+    SchemaSpec,
+    ServiceSpec,
+    ToolSpec,
+)
 
 if TYPE_CHECKING:
     from quart import Quart
 
     from ..host import Authenticator
+    from ..manifest_table import ManifestTable
     from ..observe import Observer
     from ..ports.backend import Backend
     from ..providers import DialectSpec, ProviderSpec
@@ -176,6 +185,32 @@ class Hooks(Protocol):
         """
 
     @hookspec
+    def register_config(self) -> Iterable[ConfigSection]:
+        """Offer sections of ``config.toml`` that the plugin reads.
+
+        Called once at boot, off the event loop. The whole configuration is checked
+        against the models before anything is opened: a wrong value stops the start,
+        naming line, key and remedy; an unknown key is a warning. Each key can be given
+        by the environment as well, as in ``AGENTHOST_ACME__TOKEN``. A section that
+        another plugin or agenthost itself has taken, or one within it or around it,
+        marks this plugin failed.
+
+        Returns:
+            The sections; ``host.settings(model)`` gives what one of them says.
+
+        Example:
+            ::
+
+                class Acme(BaseModel):
+                    token: Secret | None = Field(None, description="Key of the API.")
+                    rooms: tuple[str, ...] = Field((), description="Where to listen.")
+
+                @hookimpl
+                def register_config() -> Iterable[ConfigSection]:
+                    yield ConfigSection("acme", Acme)
+        """
+
+    @hookspec
     def register_backend(self) -> Iterable[Backend]:
         """Offer a backend: what serves one of the kernel's ports.
 
@@ -289,6 +324,36 @@ class Hooks(Protocol):
                 @hookimpl
                 def register_authenticator() -> Iterable[Authenticator]:
                     yield Badges()
+        """
+
+    @hookspec
+    def register_manifest(self) -> Iterable[ManifestTable[Any]]:
+        """Offer keys of agents' manifests that this plugin reads.
+
+        Called once at boot, off the event loop. A key that agenthost or another plugin
+        reads marks this plugin failed; two plugins may each read keys of one table.
+        From then on a manifest with a wrong value is refused, naming the key, and a
+        misspelt key is told of when an agent is made. Manifests that were kept before
+        are not looked at until the plugin reads them.
+
+        Returns:
+            The tables, each a name and a pydantic model whose fields have defaults;
+            the name is empty for keys outside every table.
+
+        Example:
+            ::
+
+                class Greeting(BaseModel):
+                    words: str = Field("hello", description="What it says first.")
+
+                GREETING = ManifestTable("greeting", Greeting)
+
+                @hookimpl
+                def register_manifest() -> Iterable[ManifestTable[Any]]:
+                    yield GREETING
+
+                async def greet(context: ToolContext, call: Greet) -> ToolResult:
+                    return ToolResult(GREETING.of(context.agent.manifest).words)
         """
 
     @hookspec

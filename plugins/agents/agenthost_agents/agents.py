@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from uuid import UUID, uuid4
@@ -23,13 +23,16 @@ from agenthost import (
     LifecycleEvent,
     Manifest,
     ManifestCase,
+    ManifestTable,
     NotFound,
     Principal,
     SpawnCase,
     Target,
     ToolSpec,
-    parse_manifest,
 )
+
+from .manifests import parse_manifest
+from .rights import granted
 
 
 class KeptAgents:
@@ -107,7 +110,8 @@ class KeptAgents:
             Denied: A guard refuses it, or it asks for more than its creator has.
         """
         host = self._host
-        parsed = parse_manifest(manifest_toml)
+        tables = [table for _, table in host.registry.offered(ManifestTable)]
+        parsed = parse_manifest(manifest_toml, tables)
         manifest = parsed.manifest
         warnings = [*parsed.warnings, *self._unknown_tools(manifest)]
         named = manifest.model
@@ -229,8 +233,14 @@ class KeptAgents:
             choice = agent.manifest.model
             return choice.provider or "", choice.model or ""
 
+    def grants_of(
+        self, manifest: Manifest, tools: Iterable[str] | None = None
+    ) -> Mapping[str, tuple[str, ...]]:
+        """The rights that a manifest asks for, by action."""
+        return granted(manifest, tools)
+
     def _check(self, principal: Principal, manifest: Manifest) -> None:
-        case = SpawnCase(principal, manifest.name, manifest.grants())
+        case = SpawnCase(principal, manifest.name, granted(manifest))
         self._host.guards.check(Guard.SPAWN, case)
 
     def _unknown_tools(self, manifest: Manifest) -> Sequence[str]:

@@ -127,8 +127,9 @@ async def config(call: Call) -> Answer:
         "default_model": model,
         "listen_addr": host.config.listen_addr,
         "api_key_set": host.config.api_key is not None,
-        "channels_configured": len(host.config.channels),
-        "mcp_servers": len(host.config.mcp_servers),
+        # No plugin serves channels or MCP servers yet.
+        "channels_configured": 0,
+        "mcp_servers": 0,
     }
 
 

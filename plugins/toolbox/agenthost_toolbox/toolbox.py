@@ -35,6 +35,7 @@ from agenthost_chat.history import UNKNOWN
 from agenthost_toml.suggest import did_you_mean
 from pydantic import BaseModel, ValidationError
 
+from .manifest import PACE
 from .pace import Pace
 
 log = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class GuardedToolbox:
         known = self._rights.get(agent_id)
         if known is not None and known[0] is manifest:
             return known[1]
-        grants = Grants(manifest.grants(self._tools))
+        grants = Grants(self._host.agents.grants_of(manifest, self._tools))
         shown = (
             tool.definition
             for _, tool in sorted(self._tools.items())
@@ -238,7 +239,7 @@ class GuardedToolbox:
         agent = context.agent
         if agent is None:
             return
-        limit = agent.manifest.resources.max_tool_calls_per_minute
+        limit = PACE.of(agent.manifest).max_tool_calls_per_minute
         wait = self._pace.wait(agent.id, limit, self._host.clock.monotonic())
         if wait:
             raise RateLimited(

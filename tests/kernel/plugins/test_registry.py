@@ -19,6 +19,7 @@ from agenthost import (
     Effect,
     FilesBackend,
     Guard,
+    ManifestTable,
     Mountable,
     ProviderFacts,
     ProviderSpec,
@@ -43,6 +44,12 @@ class Arguments(BaseModel):
     """What the tool takes."""
 
     path: str = Field(description="a path")
+
+
+class Keys(BaseModel):
+    """What is read of manifests."""
+
+    depth: int = 1
 
 
 async def call_it(context: object, call: object) -> ToolResult:
@@ -78,7 +85,11 @@ class Front:
 async def compiled(*entries: FakeEntry, front: Any = None) -> tuple[Plugins, Registry]:
     plugins = Plugins(entries)
     await plugins.load(config(enable=["*"]))
-    return plugins, await compile_registry(plugins, lambda _: front, {})
+
+    async def opened(*_: object) -> Any:
+        return front
+
+    return plugins, await compile_registry(plugins, opened, {})
 
 
 def failures(plugins: Plugins) -> dict[str, str | None]:
@@ -161,6 +172,11 @@ def test_no_two_rows_of_the_hook_table_offer_one_type() -> None:
             module(register_dialect=lambda: [DialectSpec("d", lambda _: ANY)]),
             module(register_dialect=lambda: [DialectSpec("d", lambda _: ANY)]),
             "dialect d",
+        ),
+        (
+            module(register_manifest=lambda: [ManifestTable("t", Keys)]),
+            module(register_manifest=lambda: [ManifestTable("t", Keys)]),
+            "manifest t.depth",
         ),
     ],
 )
@@ -391,3 +407,13 @@ async def test_a_model_without_a_schema_fails_its_plugin() -> None:
     offers = module(register_tool=lambda: [tool("a", model=Odd)])
     plugins, _ = await compiled(entry("tool:a", offers))
     assert "tool:a" in failures(plugins)
+
+
+async def test_what_a_plugin_offers_is_told_by_name() -> None:
+    offering = module(
+        register_tool=lambda: [tool("x", "y")],
+        register_manifest=lambda: [ManifestTable("", Keys)],
+    )
+    _, registry = await compiled(entry("tool:a", offering), entry("tool:b"))
+    assert sorted(registry.names_of["tool:a"]) == ["manifest depth", "tool x", "tool y"]
+    assert "tool:b" not in registry.names_of

@@ -153,7 +153,7 @@ async def test_an_allowance_counts_requests_and_messages_alike(
         for _ in range(2):
             await socket.send(json.dumps({"type": "message", "content": "hi"}))
         while not {"response", "error"} <= set(said):
-            frame = json.loads(await socket.recv())
+            frame = json.loads(await asyncio.wait_for(socket.recv(), 10))
             said.append(frame["type"])
             if frame["type"] == "error":
                 assert frame["code"] == "rate_limited"
