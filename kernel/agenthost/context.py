@@ -84,7 +84,7 @@ class Context:
 
     ``chain`` holds the session ids of the calling turns, oldest first; ``pools`` the
     spending limits of all of them. ``caller`` is who started the turn and ``cause`` the
-    observed activity it came from. ``log`` fields go into log lines only; none of these
+    observed activity it came from. ``log_fields`` go into log lines only; none of these
     three decides anything.
     """
 
@@ -95,7 +95,7 @@ class Context:
     caller: Principal | None = None
     cause: str | None = None
     pools: tuple[Pool, ...] = ()
-    log: Mapping[str, Any] = field(default_factory=dict)
+    log_fields: Mapping[str, Any] = field(default_factory=dict)
 
     def for_agent(self, agent: AgentView, principal: Principal, turn: str) -> Context:
         """The context of a turn of this agent, called from here."""

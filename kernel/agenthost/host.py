@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .ports.records import Journal, Ledger, Memory, Persons, Sessions
     from .ports.settings import Settings
     from .ports.store import Store
+    from .ports.tools import Toolbox
     from .ports.vault import Vault
     from .ports.workers import Workers
     from .turns.turn import Turn, TurnOptions, Watcher
@@ -132,10 +133,19 @@ class Turns(Protocol):
     async def stop_all(self, agent_id: str, reason: str) -> int:
         """End all that runs or waits for an agent, and wait until it is closed."""
 
-    async def reset(self, agent: Agent) -> Agent:
-        """Give the agent an empty session; what runs or waits in its old is stopped.
+    async def reset(self, agent: Agent, into: str = "", *, keep: bool = False) -> Agent:
+        """Give the agent another session; what runs or waits in its old is stopped.
 
         Of several resets at once one changes the session, and all tell of that one.
+
+        Args:
+            agent: Whose session it is.
+            into: One of the agent's that it goes on in, archived or not; an empty one
+                by default.
+            keep: Archive the old one instead of deleting it, unless it is empty.
+
+        Raises:
+            NotFound: The agent has no such session.
         """
 
     async def apart(
@@ -176,7 +186,7 @@ class Authenticator:
 
 
 class Offered(Protocol):
-    """What the healthy plugins offer."""
+    """What the healthy plugins offer; which tools there are now, the toolbox says."""
 
     def offered(self, kind: type[T]) -> Sequence[tuple[str, T]]:
         """What is on offer of a type, as ``ToolSpec``, each with its plugin's key."""
@@ -218,7 +228,8 @@ class Host(Protocol):
     ``warnings`` are told to the operator; ``address`` is where it listens, empty until
     it does. Backends that are opened with a host may use what was opened before them:
     configuration, settings, plugins and guards; then store, vault, egress, workers,
-    files, events, records and agents, models, compaction, turns, jobs in this order.
+    files, events, records and agents, models, compaction, tools, turns, jobs in this
+    order.
     """
 
     version: str
@@ -244,6 +255,7 @@ class Host(Protocol):
     persons: Persons
     models: Models
     compaction: Compaction
+    toolbox: Toolbox
     jobs: Jobs
     interrupted_turns: int
 
@@ -282,19 +294,49 @@ class Host(Protocol):
         """Ask whoever runs the daemon to stop it; returns at once."""
 
 
+class Reports:
+    """Where a tool's reports go while it runs; nowhere, by default."""
+
+    def progress(self, done: float, total: float | None, text: str) -> None:
+        """Take how far it is."""
+
+    def log(self, level: str, text: str) -> None:
+        """Take a line of log."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext(Context):
     """What a tool is called with: whose turn it is, and the daemon it runs in."""
 
     host: Host = field(kw_only=True)
+    reports: Reports = field(kw_only=True)
 
     @property
     def clock(self) -> Clock:
         """The daemon's clock."""
         return self.host.clock
 
+    def progress(self, done: float, total: float | None = None, text: str = "") -> None:
+        """Tell who watches the turn how far the call is; to be called on the loop.
+
+        Args:
+            done: How much is done, in the tool's own measure.
+            total: How much there is to do; None when nobody knows.
+            text: What it is at, in a few words.
+        """
+        self.reports.progress(done, total, text)
+
+    def log(self, level: str, text: str) -> None:
+        """Write a line into the daemon's log, with the turn, the agent and the tool.
+
+        Args:
+            level: ``debug``, ``info``, ``warning`` or ``error``.
+            text: What to write; what it holds in line breaks becomes spaces.
+        """
+        self.reports.log(level, text)
+
     @classmethod
-    def of(cls, context: Context, host: Host) -> ToolContext:
+    def of(cls, context: Context, host: Host, reports: Reports) -> ToolContext:
         """The same context, for a tool."""
         said = {each.name: getattr(context, each.name) for each in fields(Context)}
-        return cls(**said, host=host)
+        return cls(**said, host=host, reports=reports)

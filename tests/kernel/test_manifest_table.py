@@ -262,5 +262,5 @@ async def run_tool(running: RunningDaemon, agent: RunningAgent, name: str) -> st
 
     calls = [ToolUse("1", name, {})]
     toolbox = running.daemon.toolbox
-    outcomes = [o async for o in toolbox.run(agent.context(), calls, nothing)]
+    outcomes = [o async for o in toolbox.run(agent.context(), calls, nothing, print)]
     return outcomes[0].output.text

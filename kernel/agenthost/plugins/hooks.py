@@ -13,6 +13,7 @@ import pluggy
 
 from ..events import Event
 from .guards import SecuritySystem
+from .sources import ToolSource
 from .specs import (
     Card,
     ChatCommand,
@@ -101,6 +102,36 @@ class Hooks(Protocol):
                         effect=Effect.READ,
                         call=system_time,
                     )
+        """
+
+    @hookspec
+    def register_tool_source(self) -> Iterable[ToolSource]:
+        """Offer sources of tools that appear and vanish while the daemon runs.
+
+        Called once at boot, off the event loop. A source's tools join those of
+        ``register_tool``; a tool whose name is taken, or whose schema is none, is left
+        out alone, with a warning. A turn keeps the list of tools that it began with;
+        a call of a tool that has gone meanwhile is answered with the source's reason.
+        An exception marks this plugin failed.
+
+        Returns:
+            The sources, each an object of its own for this daemon.
+
+        Example:
+            ::
+
+                class Weather(ToolSource):
+                    name = "weather"
+
+                    def snapshot(self) -> Iterable[ToolSpec]:
+                        return [tool_of(each) for each in self.listed]
+
+                    def gone(self, tool: str) -> str:
+                        return "the weather server was disconnected"
+
+                @hookimpl
+                def register_tool_source() -> Iterable[ToolSource]:
+                    yield Weather()
         """
 
     @hookspec

@@ -22,6 +22,7 @@ from .calls import Implementation
 from .discovery import Entry
 from .guards import SecuritySystem
 from .hooks import API_VERSION, PROJECT, Hooks
+from .sources import ToolSource
 from .specs import (
     Card,
     ChatCommand,
@@ -76,6 +77,7 @@ OFFERS: Mapping[str, Offers] = {
     "register_dialect": Offers(DialectSpec, _by("dialect")),
     "register_provider": Offers(ProviderSpec, lambda o: [f"provider {o.facts.slug}"]),
     "register_tool": Offers(ToolSpec, lambda o: [f"tool {name}" for name in o.names]),
+    "register_tool_source": Offers(ToolSource, _by("toolsource")),
     "register_service": Offers(ServiceSpec, _by("service")),
     "register_observer": Offers(Observer),
     "register_authenticator": Offers(Authenticator),

@@ -68,8 +68,10 @@ class Agents(Protocol):
     async def set_mode(self, agent: Agent, mode: AgentMode) -> Agent:
         """Pin the model the agent has now (STABLE), or let go of it (NORMAL)."""
 
-    async def new_session(self, agent: Agent) -> Agent:
-        """Give the agent an empty session and delete its old one.
+    async def new_session(self, agent: Agent, into: str, *, keep: bool) -> Agent:
+        """Give the agent another session, an empty one unless it is named.
+
+        The old one is deleted, or archived when it is to be kept.
 
         Raises:
             NotFound: It has another session by now, or has been deleted.

@@ -28,7 +28,6 @@ from agenthost import (
     Principal,
     SpawnCase,
     Target,
-    ToolSpec,
 )
 
 from .manifests import parse_manifest
@@ -181,15 +180,17 @@ class KeptAgents:
         pinned = self.model_of(agent) if mode is AgentMode.STABLE else None
         return await self._save(replace(agent, mode=mode, pinned_model=pinned))
 
-    async def new_session(self, agent: Agent) -> Agent:
-        """Give the agent an empty session and delete its old one.
+    async def new_session(self, agent: Agent, into: str, *, keep: bool) -> Agent:
+        """Give the agent another session, an empty one unless it is named.
+
+        The old one is deleted, or archived when it is to be kept.
 
         Raises:
             NotFound: It has another session by now, or has been deleted.
         """
         now = self._host.clock.time()
-        fresh = replace(agent, session_id=str(uuid4()), updated_at=now)
-        await self._rows.switch_session(fresh, agent.session_id)
+        fresh = replace(agent, session_id=into or str(uuid4()), updated_at=now)
+        await self._rows.switch_session(fresh, agent.session_id, keep=keep)
         # What else was changed meanwhile stays changed.
         fresh = replace(self.get(agent.id), session_id=fresh.session_id)
         self._keep(fresh)
@@ -244,8 +245,7 @@ class KeptAgents:
         self._host.guards.check(Guard.SPAWN, case)
 
     def _unknown_tools(self, manifest: Manifest) -> Sequence[str]:
-        offered = self._host.registry.offered(ToolSpec)
-        known = {name for _, tool in offered for name in tool.names}
+        known = self._host.toolbox.tools
         return [
             f"capabilities.tools: there is no tool {name!r} now"
             for name in manifest.capabilities.tools

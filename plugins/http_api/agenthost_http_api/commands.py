@@ -35,8 +35,8 @@ COMPACTION_SECONDS = 600.0
 
 
 async def _new(call: ToolContext, agent: Agent, _: str) -> str:
-    await call.host.turns.reset(agent)
-    return "A new session has begun."
+    await call.host.turns.reset(agent, keep=True)
+    return "A new session has begun; the one before is in the archive."
 
 
 async def _compact(call: ToolContext, agent: Agent, _: str) -> str:
@@ -103,7 +103,7 @@ async def _help(call: ToolContext, _agent: Agent, _: str) -> str:
 
 def built_in() -> Iterable[ChatCommand]:
     """The commands of this plugin."""
-    yield ChatCommand("new", "Begin anew; this conversation is deleted", _new)
+    yield ChatCommand("new", "Begin anew; this conversation is kept", _new)
     yield ChatCommand(
         "compact", "Summarise older messages", _compact, timeout=COMPACTION_SECONDS
     )

@@ -37,12 +37,13 @@ def open_records(store: Store, clock: Clock) -> Records:
 
 @hookimpl
 def register_schema() -> tuple[SchemaSpec, ...]:
-    """Offer the tables of the kernel's rows, memory, retention and people."""
+    """Offer the tables of the kernel's rows, memory, retention, people, search."""
     from .forgetting import RETENTION
     from .persons import PERSONS
     from .tables import KERNEL, MEMORY
+    from .texts import SEARCH
 
-    return KERNEL, MEMORY, RETENTION, PERSONS
+    return KERNEL, MEMORY, RETENTION, PERSONS, SEARCH
 
 
 @hookimpl

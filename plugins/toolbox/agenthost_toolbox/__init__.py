@@ -10,6 +10,7 @@ from agenthost import (
     Host,
     ManifestTable,
     Observers,
+    ServiceSpec,
     Toolbox,
     ToolsBackend,
     hookimpl,
@@ -21,6 +22,22 @@ def open_toolbox(host: Host, observers: Observers) -> Toolbox:
     from .toolbox import GuardedToolbox
 
     return GuardedToolbox(host, observers)
+
+
+async def bring_tools(host: Host) -> None:
+    """Make the tools ready, where this is what runs their calls."""
+    from .toolbox import GuardedToolbox
+
+    if isinstance(host.toolbox, GuardedToolbox):
+        await host.toolbox.start()
+
+
+async def leave_tools(host: Host) -> None:
+    """Follow no source any more."""
+    from .toolbox import GuardedToolbox
+
+    if isinstance(host.toolbox, GuardedToolbox):
+        await host.toolbox.stop()
 
 
 @hookimpl
@@ -35,3 +52,9 @@ def register_manifest() -> Iterable[ManifestTable[Any]]:
     from .manifest import PACE
 
     yield PACE
+
+
+@hookimpl
+def register_service() -> Iterable[ServiceSpec]:
+    """Offer what brings the tools, and those of sources as they change."""
+    yield ServiceSpec("tools", bring_tools, leave_tools)

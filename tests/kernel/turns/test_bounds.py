@@ -7,7 +7,8 @@ from agenthost import ProviderFault, Role, ToolOutput
 from agenthost.testing.daemons import RunningDaemon
 from agenthost.turns.run import BROKEN_OFF
 from agenthost_toolbox.pace import MINUTE, Pace
-from agenthost_toolbox.toolbox import CALLS_PER_ANSWER, STEP_BYTES
+from agenthost_toolbox.results import STEP_BYTES
+from agenthost_toolbox.toolbox import CALLS_PER_ANSWER
 
 PLENTY = "[resources]\nmax_tool_calls_per_minute = 1000\n"
 
