@@ -57,7 +57,7 @@ async def test_create_says_all_that_the_api_takes(
 ) -> None:
     await locked.http.post("/api/persons", json={"name": "Ada"})
     options = ["--scope", "operate", "--units", "90", "--person", "Ada", "--json"]
-    assert await run("create", "ci", *options, "--days", "100000") == 1
+    assert await run("create", "ci", *options, "--days", "100000") == 2
     assert await run("create", "ci", *options, "--days", "3650") == 0
     assert set(json.loads(capsys.readouterr().out)) == {"id", "name", "key"}
     assert await run("list", "--json") == 0
@@ -96,7 +96,7 @@ async def test_what_the_daemon_refuses_is_said_on_standard_error(
     assert await run("create", "a b", "--scope", "read") == 1
     told = capsys.readouterr()
     assert (told.out, "name:" in told.err) == ("", True)
-    assert await run("create", "ci", "--scope", "root") == 1
+    assert await run("create", "ci", "--scope", "root") == 2
     assert await run("create", "ci", "--scope", "read", "--person", "Eve") == 1
     assert "no person is named 'Eve'" in capsys.readouterr().err
     monkeypatch.setenv("AGENTHOST_API_KEY", MASTER + "!")

@@ -152,11 +152,12 @@ async def test_an_allowance_counts_requests_and_messages_alike(
         said: list[str] = []
         for _ in range(2):
             await socket.send(json.dumps({"type": "message", "content": "hi"}))
-        while not {"response", "error"} <= set(said):
-            frame = json.loads(await socket.recv())
-            said.append(frame["type"])
-            if frame["type"] == "error":
-                assert frame["code"] == "rate_limited"
+        async with asyncio.timeout(20):
+            while not {"response", "error"} <= set(said):
+                frame = json.loads(await socket.recv())
+                said.append(frame["type"])
+                if frame["type"] == "error":
+                    assert frame["code"] == "rate_limited"
     refused = await poor.get(f"/api/agents/{agent.id}/session")
     while refused.status_code == 200:
         refused = await poor.get(f"/api/agents/{agent.id}/session")

@@ -41,16 +41,17 @@ async def asked(daemons: Daemons) -> Asked:
     return Asked(running, keys)
 
 
+def groups_of(daemon: RunningDaemon) -> list[RouteGroup]:
+    mounted = daemon.daemon.registry.offered(Mountable)  # type: ignore[type-abstract]  # reason: two unlike classes are mounted
+    return [group for _, group in mounted if isinstance(group, RouteGroup)]
+
+
 def routes_of(daemon: RunningDaemon) -> list[Route]:
-    groups = daemon.daemon.registry.offered(Mountable)  # type: ignore[type-abstract]  # reason: two unlike classes are mounted
-    ours = [group for _, group in groups if isinstance(group, RouteGroup)]
-    return [route for group in ours for route in group.routes]
+    return [route for group in groups_of(daemon) for route in group.routes]
 
 
 def sockets_of(daemon: RunningDaemon) -> list[SocketRoute]:
-    groups = daemon.daemon.registry.offered(Mountable)  # type: ignore[type-abstract]  # reason: two unlike classes are mounted
-    ours = [group for _, group in groups if isinstance(group, RouteGroup)]
-    return [socket for group in ours for socket in group.sockets]
+    return [socket for group in groups_of(daemon) for socket in group.sockets]
 
 
 def allowed(scope: Scope, right: str) -> bool:
