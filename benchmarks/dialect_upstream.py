@@ -11,7 +11,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 
-from agenthost.testing.providers import WIRES
+from agenthost.testing.samples import WIRES
 from agenthost.testing.simulators import Turn
 from agenthost.testing.simulators.replicate import HEAD, finished
 

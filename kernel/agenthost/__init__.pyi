@@ -6,12 +6,16 @@ reads it to find a name when it is first used.
 
 __all__: list[str]
 
+from agenthost_chat.chat import Audio as Audio
 from agenthost_chat.chat import ChatRequest as ChatRequest
 from agenthost_chat.chat import Completion as Completion
 from agenthost_chat.chat import Delta as Delta
+from agenthost_chat.chat import File as File
 from agenthost_chat.chat import Finish as Finish
 from agenthost_chat.chat import Image as Image
 from agenthost_chat.chat import Json as Json
+from agenthost_chat.chat import JsonObject as JsonObject
+from agenthost_chat.chat import Medium as Medium
 from agenthost_chat.chat import Message as Message
 from agenthost_chat.chat import Part as Part
 from agenthost_chat.chat import Reasoning as Reasoning
@@ -92,20 +96,24 @@ from .events import ToolEvent as ToolEvent
 from .events import TurnEnded as TurnEnded
 from .events import TurnStarted as TurnStarted
 from .events import as_json as as_json
+from .host import Authenticator as Authenticator
 from .host import Host as Host
 from .host import Installed as Installed
 from .host import Offered as Offered
+from .host import Reports as Reports
 from .host import ToolContext as ToolContext
 from .host import Turns as Turns
-from .manifest import parse_manifest as parse_manifest
 from .manifest_model import Manifest as Manifest
+from .manifest_table import ManifestTable as ManifestTable
 from .observe import Activity as Activity
 from .observe import Bus as Bus
 from .observe import Observer as Observer
 from .observe import Observers as Observers
 from .observe import Subject as Subject
 from .plugins.calls import describe as describe
+from .plugins.calls import guarded_each as guarded_each
 from .plugins.calls import within as within
+from .plugins.discovery import PluginState as PluginState
 from .plugins.discovery import find_plugins as find_plugins
 from .plugins.guards import ALLOW as ALLOW
 from .plugins.guards import AddressCase as AddressCase
@@ -125,6 +133,9 @@ from .plugins.guards import UrlCase as UrlCase
 from .plugins.guards import Verdict as Verdict
 from .plugins.hooks import hookimpl as hookimpl
 from .plugins.loader import Plugins as Plugins
+from .plugins.registry import Registry as Registry
+from .plugins.selection import select_plugins as select_plugins
+from .plugins.sources import ToolSource as ToolSource
 from .plugins.specs import Card as Card
 from .plugins.specs import ChatCommand as ChatCommand
 from .plugins.specs import CommandSpec as CommandSpec
@@ -134,6 +145,7 @@ from .plugins.specs import SchemaSpec as SchemaSpec
 from .plugins.specs import ServiceSpec as ServiceSpec
 from .plugins.specs import ToolResult as ToolResult
 from .plugins.specs import ToolSpec as ToolSpec
+from .ports.access import Credentials as Credentials
 from .ports.agents import Agents as Agents
 from .ports.backend import Backend as Backend
 from .ports.backend import Backends as Backends
@@ -177,7 +189,6 @@ from .ports.models import Payer as Payer
 from .ports.models import Target as Target
 from .ports.records import AgentRows as AgentRows
 from .ports.records import CallState as CallState
-from .ports.records import Conversation as Conversation
 from .ports.records import Entry as Entry
 from .ports.records import Journal as Journal
 from .ports.records import Ledger as Ledger
@@ -185,9 +196,9 @@ from .ports.records import Memory as Memory
 from .ports.records import ModelTotal as ModelTotal
 from .ports.records import Outcome as Outcome
 from .ports.records import PeriodTotal as PeriodTotal
+from .ports.records import Person as Person
+from .ports.records import Persons as Persons
 from .ports.records import Records as Records
-from .ports.records import Session as Session
-from .ports.records import SessionItem as SessionItem
 from .ports.records import Sessions as Sessions
 from .ports.records import Slot as Slot
 from .ports.records import Spent as Spent
@@ -197,12 +208,17 @@ from .ports.records import TurnRecord as TurnRecord
 from .ports.records import TurnResult as TurnResult
 from .ports.records import TurnState as TurnState
 from .ports.records import namespace_of as namespace_of
+from .ports.sessions import ALL_SESSIONS as ALL_SESSIONS
+from .ports.sessions import Conversation as Conversation
+from .ports.sessions import Session as Session
+from .ports.sessions import SessionFilter as SessionFilter
 from .ports.settings import Settings as Settings
 from .ports.store import Row as Row
 from .ports.store import SlowWrite as SlowWrite
 from .ports.store import Store as Store
 from .ports.tools import BeforeEffect as BeforeEffect
 from .ports.tools import Rights as Rights
+from .ports.tools import Tool as Tool
 from .ports.tools import Toolbox as Toolbox
 from .ports.vault import Vault as Vault
 from .ports.workers import Workers as Workers
@@ -237,6 +253,7 @@ from .turns.events import Missed as Missed
 from .turns.events import TextDelta as TextDelta
 from .turns.events import Thinking as Thinking
 from .turns.events import ToolEnd as ToolEnd
+from .turns.events import ToolProgress as ToolProgress
 from .turns.events import ToolStart as ToolStart
 from .turns.events import TurnEvent as TurnEvent
 from .turns.turn import Turn as Turn

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class PrincipalKind(StrEnum):
-    """The kinds of actor."""
+    """The kinds of actor that are always there; plugins name others."""
 
     OPERATOR = "operator"
     API_KEY = "api_key"
@@ -42,11 +42,18 @@ class Grants:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who acts. ``grants`` None means every right (operator, key, loopback)."""
+    """Who acts. ``grants`` None means every right (operator, key, loopback).
 
-    kind: PrincipalKind
+    ``kind`` is a :class:`PrincipalKind` or the word of whoever named it; ``person`` is
+    the id of the person behind it, "" when none is known; ``allowance`` the units it
+    may use in a minute, where it has a limit of its own.
+    """
+
+    kind: str
     name: str
     grants: Grants | None = None
+    person: str = ""
+    allowance: int | None = None
 
 
 OPERATOR = Principal(PrincipalKind.OPERATOR, "operator")
@@ -77,7 +84,7 @@ class Context:
 
     ``chain`` holds the session ids of the calling turns, oldest first; ``pools`` the
     spending limits of all of them. ``caller`` is who started the turn and ``cause`` the
-    observed activity it came from. ``log`` fields go into log lines only; none of these
+    observed activity it came from. ``log_fields`` go into log lines only; none of these
     three decides anything.
     """
 
@@ -88,7 +95,7 @@ class Context:
     caller: Principal | None = None
     cause: str | None = None
     pools: tuple[Pool, ...] = ()
-    log: Mapping[str, Any] = field(default_factory=dict)
+    log_fields: Mapping[str, Any] = field(default_factory=dict)
 
     def for_agent(self, agent: AgentView, principal: Principal, turn: str) -> Context:
         """The context of a turn of this agent, called from here."""

@@ -21,6 +21,7 @@ from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import Sections, compile_registry
 from .plugins.specs import SchemaSpec, ServiceSpec
+from .ports.access import Access
 from .ports.backend import Backends
 from .ports.backends import (
     AgentsBackend,
@@ -41,7 +42,6 @@ from .ports.backends import (
 from .ports.events import Events
 from .ports.front import Front
 from .ports.store import NOTHING, Store
-from .ports.tickets import Tickets
 from .routes import Mountable
 from .turns.engine import Turns
 from .version import __version__
@@ -111,9 +111,9 @@ class Daemon:
         return self.observers.find(kind)
 
     @property
-    def tickets(self) -> Tickets:
-        """What stands for the key in a browser's WebSocket."""
-        return self.front.tickets
+    def access(self) -> Access:
+        """Whoever was let in: tickets, allowances, and who is here no more."""
+        return self.front.access
 
     @property
     def panics(self) -> int:
@@ -225,6 +225,7 @@ class Daemon:
         self.agents = kept.open(self, records.agents, self._end_turns_of)
         self.sessions, self.journal = records.sessions, records.journal
         self.usage, self.kv = records.usage, bus.telling(records.memory)
+        self.persons = records.persons
         self._on_stop("journal", self.journal.stop)
         self.models = backend(ModelsBackend).open(self)
         try:

@@ -37,7 +37,7 @@ class Call:
     @property
     def context(self) -> Context:
         """The context of what this request causes."""
-        return Context(self.principal, log={"request_id": self.request_id})
+        return Context(self.principal, log_fields={"request_id": self.request_id})
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +165,10 @@ class RouteGroup:
     def put(self, path: str, *, scope: str, **facts: Any) -> HandlerMark:
         """Serve PUT."""
         return self._add("PUT", path, scope, facts)
+
+    def patch(self, path: str, *, scope: str, **facts: Any) -> HandlerMark:
+        """Serve PATCH."""
+        return self._add("PATCH", path, scope, facts)
 
     def delete(self, path: str, *, scope: str, **facts: Any) -> HandlerMark:
         """Serve DELETE."""

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from agenthost.testing.providers import WIRES
+from agenthost.testing.samples import WIRES
 
 from benchmarks import dialects, run
 from benchmarks.figures import Row

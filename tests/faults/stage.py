@@ -25,7 +25,7 @@ from agenthost.errors import AgentHostError
 from agenthost.testing import Daemons, ManualClock
 from agenthost.testing.daemons import RunningAgent, RunningDaemon
 from agenthost.testing.installed import provider_of
-from agenthost.testing.providers import WIRES
+from agenthost.testing.samples import WIRES
 from agenthost.testing.simulators import (
     Heard,
     ProviderSimulator,

@@ -25,10 +25,14 @@ Sections = Sequence[tuple[str, ConfigSection]]
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """Everything on offer; what a failed plugin offered is not in it."""
+    """Everything on offer; what a failed plugin offered is not in it.
+
+    ``names_of`` tells, by a plugin's key, what it offers: each name after its kind.
+    """
 
     security: SecuritySystems
     backends: Backends
+    names_of: Mapping[str, Sequence[str]]
     _offers: Mapping[type, tuple[tuple[str, Any], ...]] = field(repr=False)
 
     def offered(self, kind: type[T]) -> tuple[tuple[str, T], ...]:
@@ -84,6 +88,7 @@ async def compile_registry(
     return Registry(
         security=security,
         backends=_backends(standing, chosen),
+        names_of=_names(standing),
         _offers={OFFERS[hook].type: tuple(all_) for hook, all_ in standing.items()},
     )
 
@@ -100,10 +105,7 @@ def _unheard(plugins: Plugins, guarding: set[str]) -> list[tuple[str, SecuritySy
 
 def _settled(plugins: Plugins, offered: Offered) -> Offered:
     """Settle the names, and keep the offers of the plugins that stand."""
-    names: dict[str, list[str]] = {}
-    for hook, offers in offered.items():
-        for key, offer in offers:
-            names.setdefault(key, []).extend(OFFERS[hook].names(offer))
+    names = _names(offered)
     taken: dict[str, str] = {}
     for key in plugins.in_order():
         own = names.get(key, [])
@@ -115,6 +117,14 @@ def _settled(plugins: Plugins, offered: Offered) -> Offered:
         hook: [(key, offer) for key, offer in offers if plugins.healthy(key)]
         for hook, offers in offered.items()
     }
+
+
+def _names(offered: Offered) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for hook, offers in offered.items():
+        for key, offer in offers:
+            names.setdefault(key, []).extend(OFFERS[hook].names(offer))
+    return names
 
 
 def _collision(key: str, names: list[str], taken: Mapping[str, str]) -> str | None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from agenthost_chat.chat import JsonObject, ToolDefinition
-from agenthost_chat.schema import tool_schema
+from agenthost_chat.chat import Json, JsonObject, Medium, Text
 from pydantic import BaseModel
 
-from ..errors import PluginError
 from ..host import Host, ToolContext
 
 if TYPE_CHECKING:
@@ -35,10 +33,21 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What the model reads; ``is_error`` marks a failure it should know of."""
+    """What the model reads; ``is_error`` marks a failure it should know of.
 
-    text: str
+    Args:
+        text: Words.
+        is_error: Whether it failed.
+        parts: Further words, pictures, sounds and files. A model that takes pictures
+            in results sees them; whatever it does not take is named to it in words.
+        structured: Any JSON value. The model reads it as JSON, unless the words are
+            that same value.
+    """
+
+    text: str = ""
     is_error: bool = False
+    parts: tuple[Text | Medium, ...] = ()
+    structured: Json = None
 
 
 ToolFunction = Callable[[ToolContext, Any], Awaitable[ToolResult]]
@@ -51,7 +60,8 @@ class ToolSpec:
     Args:
         name: As models and manifests name it.
         description: One or two sentences for the model.
-        input: The pydantic model of its arguments.
+        input: The pydantic model of its arguments; or their JSON Schema, an object's,
+            and the arguments come as a dict that fits it.
         effect: READ tools of one step run concurrently; others run in order.
         call: ``async (context, arguments) -> ToolResult``; an AgentHostError that it
             raises becomes an error result with that message.
@@ -59,34 +69,19 @@ class ToolSpec:
             never repeated after a crash.
         timeout: Seconds a call may take.
         aliases: Other names that manifests and models may use.
-
-    Attributes:
-        schema: The JSON Schema of its arguments.
-
-    Raises:
-        PluginError: A name is none that every provider takes.
+        output: The JSON Schema of what its results have as ``structured``; one that
+            does not fit is an error to the model.
     """
 
     name: str
     description: str
-    input: type[BaseModel]
+    input: type[BaseModel] | JsonObject
     effect: Effect
     call: ToolFunction
     idempotent: bool = False
     timeout: float = 120.0
     aliases: tuple[str, ...] = ()
-    schema: JsonObject = field(init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        for name in self.names:
-            if not _TOOL_NAME.fullmatch(name):
-                raise PluginError(f"tool {name!r} must be 1 to 64 of A-Z a-z 0-9 _ -")
-        object.__setattr__(self, "schema", tool_schema(self.input))
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """The tool as a model sees it."""
-        return ToolDefinition(self.name, self.description, self.schema)
+    output: JsonObject | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

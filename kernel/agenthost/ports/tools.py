@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,8 +13,21 @@ from .records import Outcome
 
 if TYPE_CHECKING:
     from ..manifest_model import Manifest
+    from ..turns.events import ToolProgress
 
 BeforeEffect = Callable[[ToolUse], Awaitable[None]]
+
+
+class Tool(Protocol):
+    """A tool that is on offer now."""
+
+    @property
+    def effect(self) -> str:
+        """What it does to the world: read, write or external."""
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """The tool as a model sees it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +41,12 @@ class Rights:
 class Toolbox(Protocol):
     """Runs tool calls: checked, guarded, in time; a failure is a result as well."""
 
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools on offer now, by every name that each goes by."""
+
     def rights_of(self, agent_id: str, manifest: Manifest) -> Rights:
-        """What an agent may do, and the tools its model is shown, sorted by name."""
+        """What an agent may do now, and the tools its model is shown, by name."""
 
     def forget(self, agent_id: str) -> None:
         """Forget a deleted agent's rights."""
@@ -38,7 +55,11 @@ class Toolbox(Protocol):
         """Tell whether calling the tool twice is the same as once."""
 
     def run(
-        self, context: Context, calls: Sequence[ToolUse], before_effect: BeforeEffect
+        self,
+        context: Context,
+        calls: Sequence[ToolUse],
+        before_effect: BeforeEffect,
+        progressed: Callable[[ToolProgress], object],
     ) -> AsyncIterator[Outcome]:
         """Run the calls of a step in order; neighbouring reads run together.
 
@@ -47,4 +68,5 @@ class Toolbox(Protocol):
             calls: What the model asks for.
             before_effect: Awaited before a call that changes something, so that the
                 journal knows of it first.
+            progressed: Told of a call's progress.
         """

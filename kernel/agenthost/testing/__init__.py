@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .processes import DaemonProcess
     from .providers import ProviderContract
     from .scripted import Pause, ScriptedModel
+    from .tool_sources import ToolSourceContract
     from .tools import ToolContract
 
 _LATER = {
@@ -27,6 +28,7 @@ _LATER = {
     "RunningTurn": "daemons",
     "ScriptedModel": "scripted",
     "ToolContract": "tools",
+    "ToolSourceContract": "tool_sources",
     "installed_exchange": "exchanges",
 }
 
@@ -49,5 +51,6 @@ __all__ = [
     "RunningTurn",
     "ScriptedModel",
     "ToolContract",
+    "ToolSourceContract",
     "installed_exchange",
 ]

@@ -14,6 +14,7 @@ import httpx
 from ..clock import Clock
 from ..daemon import Daemon
 from ..plugins.discovery import Entry, installed_entries
+from ..turns.events import TextDelta
 from .scripted import MODEL, SLUG, ScriptedModel
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class RunningTurn:
         """Wait until the words have been said."""
         said = ""
         async for event in self.turn.events():
-            said += getattr(event, "text", "")
+            said += event.text if isinstance(event, TextDelta) else ""
             if text in said:
                 return
         raise AssertionError(f"the turn ended without saying {text!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from itertools import chain, repeat
 from typing import ClassVar
@@ -21,7 +21,6 @@ from agenthost_chat.chat import (
     Role,
     Text,
     TextChunk,
-    ToolDefinition,
     ToolOutput,
     Usage,
 )
@@ -31,14 +30,22 @@ from ..providers import Endpoint, ModelCall, ProviderSpec
 from ..secrets import Secret
 from .exchanges import installed_exchange
 from .installed import provider_of
+from .samples import (
+    CALLING,
+    FAULTS,
+    GIANT,
+    IN_LISBON,
+    IN_PORTO,
+    KEY,
+    LONG,
+    LONGEST,
+    PICTURE,
+    UNSEEN,
+    WEATHER,
+    WIRES,
+    user,
+)
 from .simulators import (
-    AnthropicMessagesWire,
-    BedrockWire,
-    CohereWire,
-    GeminiWire,
-    OllamaWire,
-    OpenAIChatWire,
-    OpenAIResponsesWire,
     ProviderSimulator,
     ReplicateSimulator,
     ReplicateWire,
@@ -48,51 +55,6 @@ from .simulators import (
     Wire,
 )
 from .steps import check_steps
-
-KEY = "sk-contract-0123456789"
-GIANT = b"x" * (1 << 20)
-LONGEST = 64 * 1024
-LONG = "word " * 500
-WEATHER = ToolDefinition(
-    "get_weather",
-    "Tell the weather of a city.",
-    {
-        "type": "object",
-        "properties": {"city": {"type": "string"}},
-        "required": ["city"],
-    },
-)
-IN_LISBON = ScriptedCall("get_weather", '{"city": "Lisbon"}')
-IN_PORTO = ScriptedCall("get_weather", '{"city": "Porto"}', "call_2")
-CALLING = Turn(calls=(IN_LISBON, IN_PORTO), finish=Finish.TOOL_USE)
-FAULTS = [
-    (400, ProviderFault.BAD_REQUEST),
-    (401, ProviderFault.AUTH),
-    (402, ProviderFault.BILLING),
-    (404, ProviderFault.MODEL_NOT_FOUND),
-    (429, ProviderFault.RATE_LIMITED),
-    (500, ProviderFault.SERVER),
-    (502, ProviderFault.SERVER),
-    (503, ProviderFault.OVERLOADED),
-]
-
-
-def user(*parts: Text | Image) -> Message:
-    """Make what a user says."""
-    return Message(Role.USER, parts)
-
-
-WIRES: Mapping[str, Wire] = {
-    "openai-chat": OpenAIChatWire(),
-    "openai-responses": OpenAIResponsesWire(),
-    "anthropic-messages": AnthropicMessagesWire(),
-    "gemini-generateContent": GeminiWire(),
-    "cohere-v2": CohereWire(),
-    "bedrock-converse": BedrockWire(),
-    "ollama": OllamaWire(),
-    "replicate-predictions": ReplicateWire(),
-}
-
 
 EXTENSION = "agenthost.contract"
 
@@ -118,6 +80,9 @@ class ProviderContract:
     provider: ClassVar[str]
     returns_reasoning: ClassVar[bool] = False
     """Whether reasoning must go back inside a tool loop."""
+
+    sees_results: ClassVar[bool] = False
+    """Whether the model's results of tools may bring pictures."""
 
     patience: ClassVar[float] = 5.0
     """Seconds that the client waits for more of an answer."""
@@ -291,6 +256,27 @@ class ProviderContract:
         assert tuple(name for name, _ in heard.results) == heard.calls
         if self.returns_reasoning:
             assert heard.thoughts[0][0] == "two cities"
+
+    async def test_results_bring_their_pictures(
+        self, upstream: ProviderSimulator
+    ) -> None:
+        """A picture in a result is sent where it can be, and always told in words."""
+        upstream.play(
+            replace(CALLING, calls=(IN_LISBON,)), Turn("sunny"), Turn("sorry")
+        )
+        asked = user(Text("weather?"))
+        first = await self.answer(upstream, self.request(asked))
+        (use,) = first.message.tool_uses
+        words, picture = "a map [image: image/png, 5 bytes]", Image(*PICTURE)
+        output = ToolOutput(use.id, use.name, words, media=(picture, *UNSEEN))
+        for sent in (output, replace(output, is_error=True)):
+            results = Message(Role.TOOL, (sent,))
+            await self.answer(upstream, self.request(asked, first.message, results))
+        _, good, failed = upstream.heard
+        assert [text for _, text in good.results] == [words]
+        assert good.result_images == ((picture.data,) if self.sees_results else ())
+        assert [text for _, text in failed.results] == [words]
+        assert good.images == failed.images == ()
 
     async def test_usage_is_normalised(self, upstream: ProviderSimulator) -> None:
         """Counts mean what ``Usage`` says, whatever the vendor counts apart."""

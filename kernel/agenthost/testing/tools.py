@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, cast
 
+import jsonschema
 import pytest
-from pydantic import ValidationError
+from agenthost_chat.chat import File, JsonObject, Text
+from pydantic import BaseModel, ValidationError
 
 from ..errors import AgentHostError
 from ..host import ToolContext
@@ -23,7 +27,11 @@ _LONGEST_TIMEOUT = 3600
 _LONGEST_DESCRIPTION = 1024
 _CANCEL_SECONDS = 5
 
+_MEDIA_TYPE = re.compile(r"[a-z]+/[A-Za-z0-9.+-]+")
+
 Arguments = Mapping[str, Any]
+Refused = (ValidationError, jsonschema.ValidationError)
+"""What a tool's model, or its JSON Schema, says to arguments that do not fit."""
 
 
 def offered_tools() -> Iterator[ToolSpec]:
@@ -36,6 +44,35 @@ def offered_tools() -> Iterator[ToolSpec]:
                 continue
             if hasattr(plugin, "register_tool"):
                 yield from plugin.register_tool()
+
+
+def read(spec: ToolSpec, arguments: Arguments) -> Any:
+    """Read arguments as the daemon does, a JSON Schema by the book.
+
+    Raises:
+        pydantic.ValidationError: They do not fit the tool's model.
+        jsonschema.ValidationError: They do not fit its JSON Schema.
+    """
+    if isinstance(spec.input, Mapping):
+        _fit(spec.input, arguments)
+        return dict(arguments)
+    model: type[BaseModel] = spec.input
+    return model.model_validate(arguments)
+
+
+def _fit(schema: JsonObject, value: Any) -> None:
+    draft = jsonschema.validators.validator_for(
+        schema, default=jsonschema.Draft202012Validator
+    )
+    draft.check_schema(dict(schema))
+    draft(dict(schema)).validate(value)
+
+
+def schema_of(spec: ToolSpec) -> JsonObject:
+    """The JSON Schema of a tool's arguments."""
+    if isinstance(spec.input, Mapping):
+        return spec.input
+    return spec.input.model_json_schema()
 
 
 class ToolContract:
@@ -83,11 +120,11 @@ class ToolContract:
 
     def test_its_schema_is_a_closed_object(self, spec: ToolSpec) -> None:
         """Arguments are an object that takes no unknown key."""
-        schema = spec.input.model_json_schema()
+        schema = schema_of(spec)
         assert schema["type"] == "object"
         assert schema.get("additionalProperties") is False
-        with pytest.raises(ValidationError, match="an_unknown_argument"):
-            spec.input.model_validate({"an_unknown_argument": 1})
+        with pytest.raises(Refused):
+            read(spec, {"an_unknown_argument": 1})
 
     def test_its_effect_and_timeout_are_sane(self, spec: ToolSpec) -> None:
         """It ends in time, and reading twice is reading once."""
@@ -98,19 +135,23 @@ class ToolContract:
     def test_wrong_arguments_are_refused(self, spec: ToolSpec) -> None:
         """Arguments that do not fit never reach the tool."""
         for arguments in self.refused:
-            with pytest.raises(ValidationError):
-                spec.input.model_validate(arguments)
+            with pytest.raises(Refused):
+                read(spec, arguments)
 
     async def test_it_gives_a_result(
         self, spec: ToolSpec, context: ToolContext
     ) -> None:
-        """A good call gives text."""
+        """A good call gives words, media that are some, and JSON as promised."""
         assert self.accepted, "give at least one sample of good arguments"
         for arguments in self.accepted:
-            result = await spec.call(context, spec.input.model_validate(arguments))
+            result = await spec.call(context, read(spec, arguments))
             assert isinstance(result, ToolResult)
             assert not result.is_error, result.text
             result.text.encode("utf-8")
+            check_parts(result)
+            json.dumps(result.structured, allow_nan=False)
+            if spec.output is not None:
+                _fit(spec.output, result.structured)
 
     async def test_its_errors_are_ours(
         self, spec: ToolSpec, context: ToolContext
@@ -118,7 +159,7 @@ class ToolContract:
         """A call that fails raises an error that a model can read."""
         for arguments in self.failing:
             with pytest.raises(AgentHostError) as caught:
-                await spec.call(context, spec.input.model_validate(arguments))
+                await spec.call(context, read(spec, arguments))
             assert caught.value.message
 
     async def test_it_leaves_the_loop_free(
@@ -126,14 +167,14 @@ class ToolContract:
     ) -> None:
         """No step of a call takes the event loop's thread for long, or blocks it."""
         for arguments in (*self.accepted, *self.failing):
-            call = partial(spec.call, context, spec.input.model_validate(arguments))
+            call = partial(spec.call, context, read(spec, arguments))
             await check_steps(self.tool, cast("Call", call))
 
     async def test_it_can_be_cancelled(
         self, spec: ToolSpec, context: ToolContext
     ) -> None:
         """A stopped turn does not wait for its tool."""
-        arguments = spec.input.model_validate(self.accepted[0])
+        arguments = read(spec, self.accepted[0])
         task = asyncio.ensure_future(spec.call(context, arguments))
         await asyncio.sleep(0)
         task.cancel()
@@ -142,8 +183,21 @@ class ToolContract:
         assert task.cancelled() or task.exception() is None
 
 
+def check_parts(result: ToolResult) -> None:
+    """Demand that words are text, and media base64 of a media type."""
+    for part in result.parts:
+        if isinstance(part, Text):
+            part.text.encode("utf-8")
+            continue
+        assert _MEDIA_TYPE.fullmatch(part.media_type), part.media_type
+        if isinstance(part, File):
+            assert part.name, "a file has a name"
+            assert bool(part.data) != bool(part.uri), "by value or by reference"
+        else:
+            assert part.data
+        base64.b64decode(part.data, validate=True)
+
+
 def _properties(spec: ToolSpec) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = spec.input.model_json_schema().get(
-        "properties", {}
-    )
+    found: dict[str, dict[str, Any]] = schema_of(spec).get("properties", {})
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from agenthost_chat.chat import JsonObject, Message, Role, ToolOutput, Usage
+from agenthost_chat.chat import Json, JsonObject, Message, Role, ToolOutput, Usage
 
 from ..errors import AgentHostError
 from ..ports.records import TurnResult
@@ -36,14 +36,31 @@ class ToolStart:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """A tool call tells how far it is; of how much, where it knows."""
+
+    id: str
+    tool: str
+    done: float
+    total: float | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolEnd:
-    """A tool call has its outcome."""
+    """A tool call has its outcome; ``structured`` is its JSON value, where it has."""
 
     id: str
     tool: str
     input: JsonObject
     output: str
     is_error: bool
+    structured: Json = None
+
+    @classmethod
+    def of(cls, out: ToolOutput, input: JsonObject) -> ToolEnd:  # noqa: A002
+        """Tell of an outcome."""
+        return cls(out.id, out.name, input, out.text, out.is_error, out.structured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +88,8 @@ class Failed:
     so_far: TurnResult = NOTHING
 
 
-TurnEvent = Thinking | TextDelta | ToolStart | ToolEnd | Missed | Done | Failed
+_Tools = ToolStart | ToolProgress | ToolEnd
+TurnEvent = Thinking | TextDelta | _Tools | Missed | Done | Failed
 
 
 def told_again(
@@ -110,5 +128,4 @@ def _words(text: str, position: int, offset: int) -> Iterator[TextDelta]:
 def _ends(message: Message, inputs: dict[str, JsonObject]) -> Iterator[ToolEnd]:
     for part in message.parts:
         if isinstance(part, ToolOutput):
-            input_ = inputs.get(part.id, {})
-            yield ToolEnd(part.id, part.name, input_, part.text, part.is_error)
+            yield ToolEnd.of(part, inputs.get(part.id, {}))

@@ -40,6 +40,27 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class Audio:
+    """A sound by value; ``data`` is base64 without a prefix."""
+
+    media_type: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file by value, in base64 without a prefix, or by ``uri``."""
+
+    name: str
+    media_type: str
+    data: str = ""
+    uri: str = ""
+
+
+Medium = Image | Audio | File
+
+
+@dataclass(frozen=True, slots=True)
 class Reasoning:
     """What a model thought.
 
@@ -68,12 +89,23 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """The outcome of the call ``id``, as the model reads it."""
+    """The outcome of the call ``id``.
+
+    ``text`` is all of it in words: it names each of the ``media`` where it stands and
+    holds ``structured`` as JSON. Who takes no media leaves them out and loses no word.
+    """
 
     id: str
     name: str
     text: str
     is_error: bool = False
+    media: tuple[Medium, ...] = ()
+    structured: Json = None
+
+    @property
+    def images(self) -> list[Image]:
+        """The pictures in it."""
+        return [medium for medium in self.media if isinstance(medium, Image)]
 
 
 Part = Text | Image | Reasoning | ToolUse | ToolOutput

@@ -71,8 +71,10 @@ def estimate_tokens(history: Iterable[Message]) -> int:
 
 def _part_tokens(part: object) -> int:
     match part:
-        case Text(text) | Reasoning(text) | ToolOutput(_, _, text):
+        case Text(text) | Reasoning(text):
             return len(text) // 4
+        case ToolOutput(_, _, text):
+            return len(text) // 4 + sum(map(_part_tokens, part.images))
         case ToolUse(_, name, arguments):
             return (len(name) + len(str(arguments))) // 4
         case Image():

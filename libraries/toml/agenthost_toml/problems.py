@@ -64,13 +64,18 @@ def shape_of(annotation: Any) -> Shape | None:
         return annotation
     if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
         return None
-    keys: dict[str, Any] = {}
-    for name, field in annotation.model_fields.items():
-        keys[name] = field.annotation
+    return fields_of(annotation)
+
+
+def fields_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The types of a model's fields, by every name that they go by in a document."""
+    fields: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        fields[name] = field.annotation
         if isinstance(field.validation_alias, AliasChoices):
             names = field.validation_alias.choices
-            keys |= {str(alias): field.annotation for alias in names}
-    return keys
+            fields |= {str(alias): field.annotation for alias in names}
+    return fields
 
 
 def _unknown_below(annotation: Any, value: Any, path: KeyPath) -> Iterator[Problem]:

@@ -187,18 +187,16 @@ def _blocks(part: Part) -> Iterator[dict[str, Any]]:
         if part.text.strip():
             yield _text(part.text)
     elif isinstance(part, Image):
-        yield {
-            "type": "image",
-            "source": {
-                "type": "base64",
-                "media_type": part.media_type,
-                "data": part.data,
-            },
-        }
+        yield _image(part)
     elif isinstance(part, Reasoning):
         yield from _thought(part)
     else:
         yield _call(part) if isinstance(part, ToolUse) else _output(part)
+
+
+def _image(image: Image) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": image.media_type, "data": image.data}
+    return {"type": "image", "source": source}
 
 
 def _thought(part: Reasoning) -> Iterator[dict[str, Any]]:
@@ -227,5 +225,8 @@ def _output(output: ToolOutput) -> dict[str, Any]:
         "content": output.text,
     }
     if output.is_error:
+        # The API refuses anything but words in an error.
         block["is_error"] = True
+    elif images := output.images:
+        block["content"] = [_text(output.text), *map(_image, images)]
     return block

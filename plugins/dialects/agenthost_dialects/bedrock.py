@@ -62,6 +62,7 @@ class BedrockQuirks:
     thinking: Literal["none", "budget", "adaptive"] = "none"
     profile: Literal["none", "global", "region"] = "none"
     cache: bool = False
+    result_images: bool = False
 
 
 PLAIN = Quirks(BedrockQuirks())
@@ -95,7 +96,7 @@ class Bedrock:
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request."""
         quirks = self.quirks.of(request.model)
-        body: dict[str, Any] = {"messages": _messages(request.messages)}
+        body: dict[str, Any] = {"messages": _messages(request.messages, quirks)}
         if request.system:
             marks = [CACHE_POINT] if quirks.cache else []
             body["system"] = [{"text": request.system}, *marks]
@@ -189,11 +190,13 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
     return {"toolSpec": spec}
 
 
-def _messages(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+def _messages(
+    messages: tuple[Message, ...], quirks: BedrockQuirks
+) -> list[dict[str, Any]]:
     written: list[dict[str, Any]] = []
     for message in messages:
         role = "assistant" if message.role is Role.ASSISTANT else "user"
-        blocks = [block for part in message.parts for block in _blocks(part)]
+        blocks = [block for part in message.parts for block in _blocks(part, quirks)]
         if not blocks:
             continue
         if written and written[-1]["role"] == role:
@@ -205,18 +208,22 @@ def _messages(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
     return written
 
 
-def _blocks(part: Part) -> Iterator[dict[str, Any]]:
+def _blocks(part: Part, quirks: BedrockQuirks) -> Iterator[dict[str, Any]]:
     if isinstance(part, Text):
         # The API refuses a text block without words.
         if part.text.strip():
             yield {"text": part.text}
     elif isinstance(part, Image):
-        kind = part.media_type.partition("/")[2]
-        yield {"image": {"format": kind, "source": {"bytes": part.data}}}
+        yield _image(part)
     elif isinstance(part, Reasoning):
         yield from _thought(part)
     else:
-        yield _call(part) if isinstance(part, ToolUse) else _output(part)
+        yield _call(part) if isinstance(part, ToolUse) else _output(part, quirks)
+
+
+def _image(image: Image) -> dict[str, Any]:
+    kind = image.media_type.partition("/")[2]
+    return {"image": {"format": kind, "source": {"bytes": image.data}}}
 
 
 def _thought(part: Reasoning) -> Iterator[dict[str, Any]]:
@@ -234,11 +241,11 @@ def _call(use: ToolUse) -> dict[str, Any]:
     return {"toolUse": {**call, "input": dict(use.arguments)}}
 
 
-def _output(output: ToolOutput) -> dict[str, Any]:
-    result: dict[str, Any] = {
-        "toolUseId": wire_id(output.id),
-        "content": [{"text": output.text}],
-    }
+def _output(output: ToolOutput, quirks: BedrockQuirks) -> dict[str, Any]:
+    content = [{"text": output.text}]
+    result: dict[str, Any] = {"toolUseId": wire_id(output.id), "content": content}
     if output.is_error:
         result["status"] = "error"
+    elif quirks.result_images:
+        content += map(_image, output.images)
     return {"toolResult": result}

@@ -51,11 +51,13 @@ class GeminiQuirks:
         thinking_range: The fewest and the most tokens a model may think.
         sign_calls: Whether the first call of a step must bring a signature, also when
             another model made it.
+        result_images: Whether results of tools may bring pictures.
     """
 
     thinking: Literal["none", "budget", "levels"] = "levels"
     thinking_range: tuple[int, int] = (0, 24_576)
     sign_calls: bool = True
+    result_images: bool = True
 
 
 PLAIN = Quirks(GeminiQuirks())
@@ -167,7 +169,7 @@ def _contents(request: ChatRequest, quirks: GeminiQuirks) -> list[dict[str, Any]
     loop = loop_start(request.messages)
     for index, message in enumerate(request.messages):
         role = "model" if message.role is Role.ASSISTANT else "user"
-        parts = _parts(message, sign=quirks.sign_calls and index >= loop)
+        parts = _parts(message, quirks, sign=quirks.sign_calls and index >= loop)
         if not parts:
             continue
         if written and written[-1]["role"] == role:
@@ -179,13 +181,15 @@ def _contents(request: ChatRequest, quirks: GeminiQuirks) -> list[dict[str, Any]
     return written
 
 
-def _parts(message: Message, *, sign: bool) -> list[dict[str, Any]]:
+def _parts(
+    message: Message, quirks: GeminiQuirks, *, sign: bool
+) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     for part in message.parts:
         if isinstance(part, Reasoning):
             _put_signature(part, parts)
         else:
-            parts.extend(_part(part))
+            parts.extend(_part(part, quirks))
     calls = [part for part in parts if "functionCall" in part]
     if sign and calls and "thoughtSignature" not in calls[0]:
         calls[0]["thoughtSignature"] = UNSIGNED
@@ -202,18 +206,29 @@ def _put_signature(part: Reasoning, parts: list[dict[str, Any]]) -> None:
     parts[-1]["thoughtSignature"] = own["signature"]
 
 
-def _part(part: Part) -> Iterator[dict[str, Any]]:
+def _part(part: Part, quirks: GeminiQuirks) -> Iterator[dict[str, Any]]:
     if isinstance(part, Text):
         if part.text:
             yield {"text": part.text}
     elif isinstance(part, Image):
-        yield {"inlineData": {"mimeType": part.media_type, "data": part.data}}
+        yield _image(part)
     elif isinstance(part, ToolUse):
         yield _call(part)
     elif isinstance(part, ToolOutput):
-        key = "error" if part.is_error else "output"
-        answer = {"id": part.id, "name": part.name, "response": {key: part.text}}
-        yield {"functionResponse": answer}
+        yield _output(part, quirks)
+
+
+def _image(image: Image) -> dict[str, Any]:
+    return {"inlineData": {"mimeType": image.media_type, "data": image.data}}
+
+
+def _output(output: ToolOutput, quirks: GeminiQuirks) -> dict[str, Any]:
+    key = "error" if output.is_error else "output"
+    answer: dict[str, Any] = {"id": output.id, "name": output.name}
+    answer["response"] = {key: output.text}
+    if quirks.result_images and (images := output.images):
+        answer["parts"] = list(map(_image, images))
+    return {"functionResponse": answer}
 
 
 def _call(use: ToolUse) -> dict[str, Any]:

@@ -44,7 +44,8 @@ class ResponsesQuirks:
         encrypted: Whether reasoning is asked for in encrypted form, to be sent back
             inside a tool loop.
         summary: Whether a summary of the reasoning is asked for.
-        lean: Whether calls are sent without ids and pictures without a detail.
+        lean: Whether calls are sent without ids, pictures without a detail, and results
+            of tools without pictures.
         cost_field: Where usage names the price in US dollars, a path with dots; empty
             for nowhere.
     """
@@ -177,8 +178,13 @@ class _Writer:
         elif isinstance(part, ToolUse):
             yield self._call(part, in_loop=in_loop)
         elif isinstance(part, ToolOutput):
-            output = {"call_id": part.id, "output": part.text}
+            output = {"call_id": part.id, "output": self._output(part)}
             yield {"type": "function_call_output", **output}
+
+    def _output(self, output: ToolOutput) -> str | list[dict[str, Any]]:
+        if self.quirks.lean or not (images := output.images):
+            return output.text
+        return [self._asked(Text(output.text)), *map(self._asked, images)]
 
     def _own(self, part: Reasoning | ToolUse, *, in_loop: bool) -> Mapping[str, Any]:
         """Take what goes back only to who made it, and only while its loop lasts."""

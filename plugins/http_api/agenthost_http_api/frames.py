@@ -11,11 +11,13 @@ from agenthost import (
     TextDelta,
     Thinking,
     ToolEnd,
+    ToolProgress,
     ToolStart,
     TurnEvent,
 )
 
 from .messages import result_body
+from .tool_frames import progress_of, structured_of
 
 
 def turn_frame(event: TurnEvent, turn_id: str, message_id: str) -> dict[str, Any]:
@@ -40,7 +42,7 @@ def frame_of(event: TurnEvent) -> dict[str, Any]:
             return {**frame, **error.facts}
         case Missed(count):
             return {"type": "missed", "events": count}
-        case ToolStart() | ToolEnd():
+        case ToolStart() | ToolProgress() | ToolEnd():
             return _tool_frame(event)
         case TextDelta(text, offset):
             return {"type": "text_delta", "content": text, "offset": offset}
@@ -48,7 +50,9 @@ def frame_of(event: TurnEvent) -> dict[str, Any]:
             return {"type": "thinking"}
 
 
-def _tool_frame(event: ToolStart | ToolEnd) -> dict[str, Any]:
+def _tool_frame(event: ToolStart | ToolProgress | ToolEnd) -> dict[str, Any]:
+    if isinstance(event, ToolProgress):
+        return {"type": "tool_progress", **progress_of(event)}
     frame = {"tool": event.tool, "id": event.id}
     if isinstance(event, ToolStart):
         return {"type": "tool_start", **frame, "input": dict(event.input)}
@@ -57,4 +61,5 @@ def _tool_frame(event: ToolStart | ToolEnd) -> dict[str, Any]:
         **frame,
         "result": event.output,
         "is_error": event.is_error,
+        **structured_of(event),
     }

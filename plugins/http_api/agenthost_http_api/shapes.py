@@ -55,6 +55,9 @@ class SendMessage(Body):
         description="At most 65,536 bytes of UTF-8",
         json_schema_extra={"minLength": 1, "maxLength": 64 * 1024},
     )
+    session_id: UUID | None = Field(
+        None, description="A session of the agent, instead of its own"
+    )
 
 
 class StreamQuery(Body):
@@ -226,12 +229,21 @@ class ToolUseEvent(TypedDict):
     id: str
 
 
+class ToolProgressEvent(ToolUseEvent):
+    """A tool call tells how far it is; of how much, where it knows."""
+
+    done: float
+    total: NotRequired[float]
+    text: str
+
+
 class ToolResultEvent(ToolUseEvent):
-    """A tool call has its outcome."""
+    """A tool call has its outcome, with its JSON value where it has one."""
 
     input: dict[str, Any]
     result: str
     is_error: bool
+    structured: NotRequired[Any]
 
 
 class MissedEvent(TypedDict):
@@ -268,6 +280,7 @@ class TurnEvents(TypedDict):
 
     chunk: ChunkEvent
     tool_use: ToolUseEvent
+    tool_progress: ToolProgressEvent
     tool_result: ToolResultEvent
     missed: MissedEvent
     error: ErrorEvent
@@ -325,22 +338,6 @@ class SessionDetail(TypedDict):
     message_count: int
     context_window_tokens: int
     messages: list[SessionMessage]
-
-
-class SessionItem(TypedDict):
-    """A session in a list."""
-
-    id: Id
-    agent_id: Id
-    agent_name: str
-    message_count: int
-    created_at: Moment
-
-
-class SessionList(TypedDict):
-    """``GET /api/sessions``."""
-
-    sessions: list[SessionItem]
 
 
 class KVPair(TypedDict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import asdict
 
-from agenthost import AgentHostError, Answer, Call, Host, RouteGroup, ToolSpec
+from agenthost import AgentHostError, Answer, Call, Host, RouteGroup
 
 from .agents import summary
 from .health import health_of
@@ -135,9 +135,9 @@ async def config(call: Call) -> Answer:
 
 @routes.get("/api/tools", scope="system:read", cost=1, answer=ToolList)
 async def list_tools(call: Call) -> Answer:
-    """List every registered tool with its description and arguments."""
-    offered = call.host.registry.offered(ToolSpec)
-    tools = sorted((tool for _, tool in offered), key=lambda tool: tool.name)
+    """List every tool that is there now, with its description and arguments."""
+    named = call.host.toolbox.tools.items()
+    tools = [t.definition for name, t in sorted(named) if name == t.definition.name]
     return {
         "tools": [tool.name for tool in tools],
         "total": len(tools),
@@ -145,7 +145,7 @@ async def list_tools(call: Call) -> Answer:
             {
                 "name": tool.name,
                 "description": tool.description,
-                "input_schema": dict(tool.schema),
+                "input_schema": dict(tool.parameters),
             }
             for tool in tools
         ],
@@ -155,10 +155,10 @@ async def list_tools(call: Call) -> Answer:
 @routes.post("/api/ws-ticket", scope="agents:message", answer=Ticket)
 async def ws_ticket(call: Call) -> Answer:
     """Exchange the key for a short-lived ticket that opens one WebSocket."""
-    tickets = call.host.tickets
+    access = call.host.access
     return {
-        "ticket": tickets.issue(call.principal),
-        "expires_in": int(tickets.lifetime),
+        "ticket": access.ticket(call.principal),
+        "expires_in": int(access.ticket_seconds),
     }
 
 

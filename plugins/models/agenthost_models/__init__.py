@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from agenthost import (
     Backend,
     ConfigSection,
     Host,
+    ManifestTable,
     Models,
     ModelsBackend,
     hookimpl,
@@ -41,3 +43,11 @@ def register_config() -> Iterable[ConfigSection]:
 def register_backend() -> Iterable[Backend]:
     """Offer routing for the port ``models``."""
     yield ModelsBackend("default", open_models)
+
+
+@hookimpl
+def register_manifest() -> Iterable[ManifestTable[Any]]:
+    """Read what an agent may spend."""
+    from .manifest import SPENDING
+
+    yield SPENDING

@@ -22,6 +22,7 @@ from agenthost import (
     Usage,
 )
 
+from .manifest import SPENDING
 from .meters import Limit, Meter, PoolRoom, Room
 from .price import input_estimate, price
 from .settings import Budget
@@ -202,15 +203,15 @@ def _daemon_limits(host: Host) -> Iterator[Limit]:
 
 
 def _agent_limits(agent: AgentView, default_tokens: int) -> Iterator[Limit]:
-    resources = agent.manifest.resources
+    spending = SPENDING.of(agent.manifest)
     for name, dollars, span in (
-        ("resources.max_cost_per_hour_usd", resources.max_cost_per_hour_usd, HOUR),
-        ("resources.max_cost_per_day_usd", resources.max_cost_per_day_usd, DAY),
-        ("resources.max_cost_per_month_usd", resources.max_cost_per_month_usd, MONTH),
+        ("resources.max_cost_per_hour_usd", spending.max_cost_per_hour_usd, HOUR),
+        ("resources.max_cost_per_day_usd", spending.max_cost_per_day_usd, DAY),
+        ("resources.max_cost_per_month_usd", spending.max_cost_per_month_usd, MONTH),
     ):
         if dollars:
             yield Limit(name, _micro(dollars), span)
-    tokens = resources.max_llm_tokens_per_hour or default_tokens
+    tokens = spending.max_llm_tokens_per_hour or default_tokens
     if tokens:
         yield Limit("resources.max_llm_tokens_per_hour", tokens, HOUR, tokens=True)
 

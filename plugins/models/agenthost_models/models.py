@@ -47,6 +47,7 @@ from .catalogue import Catalogue
 from .keys import Keys, lack
 from .price import measured, price
 from .settings import Budget, FallbackProviders, Providers
+from .unseen import in_words
 
 if TYPE_CHECKING:
     from agenthost import Message, Part
@@ -172,6 +173,8 @@ class RoutedModels(Catalogue):
         tools = request.tools if model.supports_tools else ()
         if request.model != model.upstream_id or request.tools != tools:
             request = replace(request, model=model.upstream_id, tools=tools)
+        if not model.supports_vision:
+            request = in_words(request)
         hold = await self._budgets.reserve(payer, model, request)
         clock = self._host.clock
         return _Call(candidate, hold, payer, clock, clock.monotonic())

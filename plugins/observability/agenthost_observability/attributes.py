@@ -24,7 +24,7 @@ from agenthost import (
     Denied,
     Finish,
     NotFound,
-    ToolSpec,
+    Tool,
     ToolUse,
     TurnResult,
     Usage,
@@ -90,7 +90,7 @@ def _who(activity: Activity) -> Iterator[Pair]:
     context = activity.context
     yield "agenthost.turn.id", context.turn_id
     if context.caller is not None:
-        yield "agenthost.caller.kind", context.caller.kind.value
+        yield "agenthost.caller.kind", context.caller.kind
         yield "agenthost.caller.name", context.caller.name
     if context.agent is not None:
         yield "gen_ai.agent.id", context.agent.id
@@ -119,7 +119,7 @@ def _agent(activity: Activity, agent: AgentView | None) -> Iterator[Pair]:
         slug, model = host.agents.model_of(known)
         yield "gen_ai.provider.name", provider(slug)
         yield "gen_ai.request.model", model
-    request_id = activity.context.log.get("request_id")
+    request_id = activity.context.log_fields.get("request_id")
     yield "agenthost.request.id", str(request_id) if request_id else None
 
 
@@ -146,8 +146,8 @@ def _tool(activity: Activity, call: ToolUse) -> Iterator[Pair]:
     yield "gen_ai.tool.call.id", call.id
     yield "gen_ai.tool.type", "function"
     if tool is not None:
-        yield "gen_ai.tool.description", tool.description
-        yield "agenthost.tool.effect", tool.effect.value
+        yield "gen_ai.tool.description", tool.definition.description
+        yield "agenthost.tool.effect", tool.effect
 
 
 def _ending(activity: Activity) -> Iterator[Pair]:
@@ -187,13 +187,12 @@ def _model(activity: Activity) -> str:
     return UNKNOWN if activity.target is None else activity.target.model.id
 
 
-def _known(activity: Activity) -> ToolSpec | None:
+def _known(activity: Activity) -> Tool | None:
     """The tool called; a name that a model made up is content."""
     called = activity.subject.name if isinstance(activity.subject, ToolUse) else ""
-    offered = activity.host.registry.offered(ToolSpec)
-    return next((spec for _, spec in offered if called in spec.names), None)
+    return activity.host.toolbox.tools.get(called)
 
 
 def _tool_name(activity: Activity) -> str:
     tool = _known(activity)
-    return UNKNOWN if tool is None else tool.name
+    return UNKNOWN if tool is None else tool.definition.name

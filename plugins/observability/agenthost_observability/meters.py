@@ -12,7 +12,6 @@ from agenthost import (
     Host,
     Observer,
     Spent,
-    ToolSpec,
     ToolUse,
     Usage,
 )
@@ -80,8 +79,8 @@ class Meters(Observer):
 
 def _tool(host: Host, name: str) -> str:
     """The tool's own name; one that a model made up counts as other."""
-    offered = host.registry.offered(ToolSpec)
-    return next((spec.name for _, spec in offered if name in spec.names), OTHER)
+    tool = host.toolbox.tools.get(name)
+    return OTHER if tool is None else tool.definition.name
 
 
 def _tokens(usage: Usage) -> Iterable[tuple[str, int]]:

@@ -8,7 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from agenthost import (
+    Audio,
+    File,
     Image,
+    Medium,
     Message,
     Part,
     Reasoning,
@@ -31,8 +34,8 @@ def _part_row(part: Part) -> dict[str, Any]:
     match part:
         case Text(text):
             return {"type": "text", "text": text}
-        case Image(media_type, data):
-            return {"type": "image", "media_type": media_type, "data": data}
+        case Image():
+            return _medium_row(part)
         case Reasoning(text, opaque):
             return {"type": "reasoning", "text": text, "opaque": dict(opaque)}
         case ToolUse(id_, name, arguments, opaque, malformed):
@@ -44,16 +47,30 @@ def _part_row(part: Part) -> dict[str, Any]:
                 "opaque": dict(opaque),
                 **({"malformed": malformed} if malformed else {}),
             }
-        case ToolOutput(id_, name, text, is_error):
+        case ToolOutput(id_, name, text, is_error, media, structured):
             return {
                 "type": "tool_output",
                 "id": id_,
                 "name": name,
                 "text": text,
                 "is_error": is_error,
+                **({"media": [_medium_row(m) for m in media]} if media else {}),
+                **({} if structured is None else {"structured": structured}),
             }
 
 
+def _medium_row(medium: Medium) -> dict[str, Any]:
+    match medium:
+        case Image(media_type, data):
+            return {"type": "image", "media_type": media_type, "data": data}
+        case Audio(media_type, data):
+            return {"type": "audio", "media_type": media_type, "data": data}
+        case File(name, media_type, data, uri):
+            file = {"type": "file", "name": name, "media_type": media_type}
+            return {**file, "data": data, "uri": uri}
+
+
+_MEDIA: Mapping[str, type[Medium]] = {"image": Image, "audio": Audio, "file": File}
 _PARTS: Mapping[str, type[Part]] = {
     "text": Text,
     "image": Image,
@@ -64,6 +81,8 @@ _PARTS: Mapping[str, type[Part]] = {
 
 
 def _part_of(row: dict[str, Any]) -> Part:
+    if media := row.pop("media", ()):
+        row["media"] = tuple(_MEDIA[each.pop("type")](**each) for each in media)
     return _PARTS[row.pop("type")](**row)
 
 

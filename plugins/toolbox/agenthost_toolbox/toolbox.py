@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 from agenthost import (
@@ -27,23 +28,38 @@ from agenthost import (
     ToolCallCase,
     ToolContext,
     ToolResultCase,
+    ToolSource,
     ToolSpec,
     authorize,
+    guarded_each,
 )
 from agenthost_chat.chat import ToolOutput, ToolUse
 from agenthost_chat.history import UNKNOWN
 from agenthost_toml.suggest import did_you_mean
-from pydantic import BaseModel, ValidationError
 
+from .manifest import PACE
 from .pace import Pace
+from .ready import ReadyTool, made_ready
+from .reports import CallReports, Progressed
+from .results import (
+    STEP_BYTES,
+    STEP_MEDIA_BYTES,
+    capped,
+    fitting,
+    outcome_of,
+    reworded,
+    weights,
+)
+from .sources import Sources
+from .table import Offer, Table
 
 log = logging.getLogger(__name__)
 
-RESULT_CHARACTERS = 100_000
-STEP_BYTES = 400_000
+SCHEMA_SECONDS = 10.0
 CALLS_PER_ANSWER = 64
 CALLS_TOGETHER = 8
 AGAIN_IS_FINE = "Calling it again is safe."
+_Told = tuple[BeforeEffect, Progressed]
 
 
 class GuardedToolbox:
@@ -56,28 +72,35 @@ class GuardedToolbox:
 
     def __init__(self, host: Host, observers: Observers) -> None:
         self._host = host
-        offered = host.registry.offered(ToolSpec)
-        self._plugins = {spec.name: key for key, spec in offered}
-        self._tools = {spec.name: spec for _, spec in offered}
-        self._by_any_name = {name: spec for _, spec in offered for name in spec.names}
         self._guards = host.guards
         self._observers = observers
-        self._rights: dict[str, tuple[Manifest, Rights]] = {}
+        self._rights: dict[str, tuple[Manifest, Table, Rights]] = {}
         self._pace = Pace()
+        self._lasting: list[Offer] = []
+        self._sources = Sources(host, host.registry.offered(ToolSource), self._renew)
+        self._table = Table()
+        self.stop = self._sources.stop
+
+    async def start(self) -> None:
+        """Make the tools ready, and follow the sources of more."""
+        await self._make_ready()
+        self._renew()
+        await self._sources.start()
+
+    @property
+    def tools(self) -> Mapping[str, ReadyTool]:
+        """The tools on offer now, by every name that each goes by."""
+        return self._table.tools
 
     def rights_of(self, agent_id: str, manifest: Manifest) -> Rights:
-        """What an agent may do, and the tools its model is shown, sorted by name."""
-        known = self._rights.get(agent_id)
-        if known is not None and known[0] is manifest:
-            return known[1]
-        grants = Grants(manifest.grants(self._tools))
-        shown = (
-            tool.definition
-            for _, tool in sorted(self._tools.items())
-            if any(grants.allow("tool", name) for name in tool.names)
-        )
-        rights = Rights(grants, tuple(shown))
-        self._rights[agent_id] = (manifest, rights)
+        """What an agent may do now, and the tools its model is shown, by name."""
+        known, table = self._rights.get(agent_id), self._table
+        if known is not None and known[0] is manifest and known[1] is table:
+            return known[2]
+        own = (name for name, tool in table.tools.items() if name == tool.spec.name)
+        grants = Grants(self._host.agents.grants_of(manifest, own))
+        rights = Rights(grants, table.granted(grants))
+        self._rights[agent_id] = (manifest, table, rights)
         return rights
 
     def forget(self, agent_id: str) -> None:
@@ -87,11 +110,15 @@ class GuardedToolbox:
 
     def repeatable(self, name: str) -> bool:
         """Tell whether calling the tool twice is the same as once."""
-        spec = self._spec(name)
-        return spec is None or spec.idempotent or spec.effect is Effect.READ
+        tool = self._table.tools.get(name)
+        return tool is None or tool.spec.idempotent or self._reads(name)
 
     async def run(
-        self, context: Context, calls: Sequence[ToolUse], before_effect: BeforeEffect
+        self,
+        context: Context,
+        calls: Sequence[ToolUse],
+        before_effect: BeforeEffect,
+        progressed: Progressed,
     ) -> AsyncIterator[Outcome]:
         """Run the calls of a step in order; neighbouring reads run together.
 
@@ -103,16 +130,19 @@ class GuardedToolbox:
             calls: What the model asks for.
             before_effect: Awaited before a call that changes something, so that the
                 journal knows of it first.
+            progressed: Told of a call's progress.
         """
-        room = STEP_BYTES
+        told = (before_effect, progressed)
+        room, media_room = STEP_BYTES, STEP_MEDIA_BYTES
         for group in self._groups(calls[:CALLS_PER_ANSWER]):
             outcomes = await asyncio.gather(
-                *(self._one(context, call, before_effect) for call in group)
+                *(self._one(context, call, told) for call in group)
             )
             for outcome in outcomes:
-                fitting = _fitting(outcome, room)
-                room -= len(fitting.output.text.encode("utf-8", "surrogatepass"))
-                yield fitting
+                output = fitting(outcome.output, room, media_room)
+                words, media = weights(output)
+                room, media_room = room - words, media_room - media
+                yield replace(outcome, output=output)
         for call in calls[CALLS_PER_ANSWER:]:
             many = f"not run: at most {CALLS_PER_ANSWER} calls in one answer"
             yield _failed(call, many)
@@ -126,15 +156,13 @@ class GuardedToolbox:
         return groups
 
     def _reads(self, name: str) -> bool:
-        spec = self._spec(name)
-        return spec is None or spec.effect is Effect.READ
+        tool = self._table.tools.get(name)
+        return tool is None or tool.spec.effect is Effect.READ
 
-    async def _one(
-        self, context: Context, call: ToolUse, before_effect: BeforeEffect
-    ) -> Outcome:
+    async def _one(self, context: Context, call: ToolUse, told: _Told) -> Outcome:
         with self._observers.watch(context, call) as seen:
             inside = context if seen is None else replace(context, cause=seen.id)
-            outcome = await self._outcome(inside, call, before_effect, seen)
+            outcome = await self._outcome(inside, call, told, seen)
             try:
                 outcome = self._checked(context, outcome)
             except AgentHostError as error:
@@ -149,26 +177,23 @@ class GuardedToolbox:
         Raises:
             AgentHostError: A guard refuses it.
         """
-        output = outcome.output
-        text = _capped(output.text)
+        output = capped(outcome.output)
         if self._guards.filled(Guard.TOOL_RESULT):
-            case = ToolResultCase(context, output.name, text)
-            text = self._guards.check(Guard.TOOL_RESULT, case).text
-        if text is output.text:
-            return outcome
-        return replace(outcome, output=replace(output, text=text))
+            case = ToolResultCase(context, output.name, output.text)
+            left = self._guards.check(Guard.TOOL_RESULT, case)
+            output = reworded(output, left.text)
+        return outcome if output is outcome.output else replace(outcome, output=output)
 
     async def _outcome(
         self,
         context: Context,
         call: ToolUse,
-        before_effect: BeforeEffect,
+        told: _Told,
         seen: Activity | None,
     ) -> Outcome:
         """Call the tool; every failure is an outcome, and told to who observes."""
         try:
-            text, is_error = await self._call(context, call, before_effect)
-            return Outcome(ToolOutput(call.id, call.name, text, is_error))
+            return Outcome(await self._call(context, call, told))
         except (asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001 - plugins raise anything
@@ -202,43 +227,76 @@ class GuardedToolbox:
         advice = AGAIN_IS_FINE if self.repeatable(call.name) else UNKNOWN
         return replace(_failed(call, f"{problem}. {advice}"), known=False)
 
-    def _spec(self, name: str) -> ToolSpec | None:
-        return self._by_any_name.get(name)
+    async def _make_ready(self) -> None:
+        """Make the lasting tools ready, each plugin's off the loop and on its own."""
+        by_plugin: dict[str, list[ToolSpec]] = {}
+        for key, spec in self._host.registry.offered(ToolSpec):
+            by_plugin.setdefault(key, []).append(spec)
+        calls = [
+            (f"{k} tool schemas", partial(made_ready, k, by_plugin[k]))
+            for k in by_plugin
+        ]
+        outcomes = await guarded_each(calls, SCHEMA_SECONDS)
+        for key, (made, reason) in zip(by_plugin, outcomes, strict=True):
+            ready, problems = made or (
+                (),
+                [f"the tools of {key} are left out: {reason}"],
+            )
+            self._lasting.append(Offer(key, ready, {}))
+            self._host.warnings.extend(problems)
+            for problem in problems:
+                log.warning("%s", problem)
 
-    def _allowed(self, context: Context, name: str) -> ToolSpec:
-        spec = self._spec(name)
-        if spec is None:
-            hint = did_you_mean(name, self._tools)
+    def _renew(self) -> None:
+        """Take over what the sources offer; turns that run keep their prompt."""
+        before = set(self._table.left_out)
+        self._table = Table([*self._lasting, *self._sources.offers])
+        for line in self._table.left_out:
+            if line not in before:
+                log.warning("%s", line)
+
+    def _allowed(self, context: Context, name: str) -> ReadyTool:
+        tool, principal = self._table.tools.get(name), context.principal
+        if tool is None:
+            if reason := self._table.gone(name):
+                authorize(principal, "tool", name)
+                raise InvalidInput("", f"tool {name} is gone: {reason}")
+            hint = did_you_mean(name, self._table.tools)
             raise InvalidInput("tool", f"there is no tool {name!r}{hint}")
-        grants = context.principal.grants
-        granted = (n for n in spec.names if grants and grants.allow("tool", n))
-        authorize(context.principal, "tool", next(granted, spec.name))
-        return spec
+        grants, names = principal.grants, tool.spec.names
+        granted = (n for n in names if grants and grants.allow("tool", n))
+        authorize(principal, "tool", next(granted, tool.spec.name))
+        return tool
 
-    async def _call(
-        self, context: Context, call: ToolUse, before_effect: BeforeEffect
-    ) -> tuple[str, bool]:
+    async def _call(self, context: Context, call: ToolUse, told: _Told) -> ToolOutput:
         if call.malformed:
             raise InvalidInput("", call.malformed)
-        spec = self._allowed(context, call.name)
-        arguments = validated(spec, call)
+        tool = self._allowed(context, call.name)
+        spec, arguments = tool.spec, tool.arguments(call)
+        before_effect, progressed = told
         self._keep_pace(context)
         if self._guards.filled(Guard.TOOL_CALL):
             case = ToolCallCase(context, spec.name, spec.effect.value, call.arguments)
             self._guards.check(Guard.TOOL_CALL, case)
         if spec.effect is not Effect.READ:
             await before_effect(call)
-        inside = ToolContext.of(context, self._host)
-        with self._host.plugins.charges.timed(self._plugins[spec.name]):
-            async with asyncio.timeout(spec.timeout):
-                result = await spec.call(inside, arguments)
-        return result.text, result.is_error
+        reports = CallReports(context, call, self._host.clock, progressed)
+        inside = ToolContext.of(context, self._host, reports)
+        try:
+            with self._host.plugins.charges.timed(tool.plugin):
+                async with asyncio.timeout(spec.timeout):
+                    result = await spec.call(inside, arguments)
+        finally:
+            reports.end()
+        output = outcome_of(call, result)
+        tool.fits(output)
+        return output
 
     def _keep_pace(self, context: Context) -> None:
         agent = context.agent
         if agent is None:
             return
-        limit = agent.manifest.resources.max_tool_calls_per_minute
+        limit = PACE.of(agent.manifest).max_tool_calls_per_minute
         wait = self._pace.wait(agent.id, limit, self._host.clock.monotonic())
         if wait:
             raise RateLimited(
@@ -247,42 +305,6 @@ class GuardedToolbox:
             )
 
 
-def validated(spec: ToolSpec, call: ToolUse) -> BaseModel:
-    """Read the call's arguments into the tool's model.
-
-    Raises:
-        InvalidInput: Naming every argument that is wrong.
-    """
-    try:
-        return spec.input.model_validate(dict(call.arguments))
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}"
-            for item in error.errors(include_url=False, include_input=False)
-        )
-        raise InvalidInput("", f"wrong arguments: {problems}") from error
-
-
 def _failed(call: ToolUse, problem: str) -> Outcome:
     text = f"{call.name} failed: {problem}"
     return Outcome(ToolOutput(call.id, call.name, text, is_error=True))
-
-
-def _capped(text: str) -> str:
-    if len(text) <= RESULT_CHARACTERS:
-        return text
-    left_out = len(text) - RESULT_CHARACTERS
-    return f"{text[:RESULT_CHARACTERS]}\n[{left_out} characters left out]"
-
-
-def _fitting(outcome: Outcome, room: int) -> Outcome:
-    """Cut a result to the bytes that are left of its step."""
-    output = outcome.output
-    if len(output.text) * 4 <= room:
-        return outcome
-    data = output.text.encode("utf-8", "surrogatepass")
-    if len(data) <= room:
-        return outcome
-    kept = data[: max(room, 0)].decode("utf-8", "ignore")
-    text = f"{kept}\n[the results of this step are too long; the rest is left out]"
-    return replace(outcome, output=replace(output, text=text))

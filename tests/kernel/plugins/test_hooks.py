@@ -38,6 +38,7 @@ from agenthost import (
     ServiceSpec,
     Text,
     ToolResult,
+    ToolSource,
     ToolSpec,
     Usage,
     Verdict,
@@ -99,6 +100,25 @@ async def test_register_tool_lets_a_model_call_the_tool(daemons: Daemons) -> Non
     asked, told = daemon.model.requests
     assert [tool.name for tool in asked.tools] == ["shout"]
     assert "HELLO" in str(told.messages[-1])
+
+
+async def test_register_tool_source_offers_tools_for_as_long_as_it_has_them(
+    daemons: Daemons,
+) -> None:
+    class Loud(ToolSource):
+        name = "loud"
+
+        def snapshot(self) -> list[ToolSpec]:
+            return [ToolSpec("shout", "Say it louder.", Shout, Effect.READ, shout)]
+
+    def register_tool_source() -> list[ToolSource]:
+        return [Loud()]
+
+    daemon = await daemons.start(plugins=[plugin(register_tool_source)])
+    agent = await daemon.agent(tools=["shout"])
+    daemon.model.calls("shout", text="hello")
+    await agent.ask("shout hello")
+    assert "HELLO" in str(daemon.model.requests[-1].messages[-1])
 
 
 class Parrot:

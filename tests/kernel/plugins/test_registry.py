@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,6 +19,7 @@ from agenthost import (
     Effect,
     FilesBackend,
     Guard,
+    ManifestTable,
     Mountable,
     ProviderFacts,
     ProviderSpec,
@@ -43,6 +44,12 @@ class Arguments(BaseModel):
     """What the tool takes."""
 
     path: str = Field(description="a path")
+
+
+class Keys(BaseModel):
+    """What is read of manifests."""
+
+    depth: int = 1
 
 
 async def call_it(context: object, call: object) -> ToolResult:
@@ -105,7 +112,6 @@ async def test_what_is_offered_is_found_by_its_type_with_its_plugin() -> None:
     assert registry.offered(ProviderSpec) == ()
     assert registry.offered(int) == ()
     assert spec.names == ("kv_set", "memory_store")
-    assert spec.definition.parameters["type"] == "object"
 
 
 @dataclass(frozen=True)
@@ -166,6 +172,11 @@ def test_no_two_rows_of_the_hook_table_offer_one_type() -> None:
             module(register_dialect=lambda: [DialectSpec("d", lambda _: ANY)]),
             "dialect d",
         ),
+        (
+            module(register_manifest=lambda: [ManifestTable("t", Keys)]),
+            module(register_manifest=lambda: [ManifestTable("t", Keys)]),
+            "manifest t.depth",
+        ),
     ],
 )
 async def test_a_name_taken_twice_fails_the_second_naming_both(
@@ -187,14 +198,6 @@ async def test_a_plugin_that_collides_offers_nothing_at_all() -> None:
 async def test_a_name_offered_twice_by_one_plugin_fails_it() -> None:
     plugins, _ = await compiled(entry("tool:a", tools(tool("x"), tool("x"))))
     assert failures(plugins) == {"tool:a": "tool:a offers tool x twice"}
-
-
-@pytest.mark.parametrize("name", ["", "a b", "a" * 65, "a.b", "é"])
-async def test_a_tool_name_that_models_refuse_fails_its_plugin(name: str) -> None:
-    offers = module(register_tool=lambda: [tool(name)])
-    plugins, registry = await compiled(entry("tool:a", offers))
-    assert "must be 1 to 64" in str(failures(plugins)["tool:a"])
-    assert names_of(registry) == []
 
 
 async def serve(call: Call) -> Answer:
@@ -349,49 +352,11 @@ async def test_a_system_is_inactive_once_its_plugin_has_failed() -> None:
     assert not registry.security.states()[0].active
 
 
-class Inner(BaseModel):
-    """Inside."""
-
-    title: str
-    more: Mapping[str, int] = Field(default_factory=dict)
-
-
-class Outer(BaseModel):
-    """Outside."""
-
-    one: Inner = Field(description="the one")
-    many: list[Inner] = []
-
-
-class Tree(BaseModel):
-    """Recurs."""
-
-    name: str
-    children: list[Tree] = []
-
-
-def test_a_schema_is_closed_and_holds_no_references() -> None:
-    schema = tool("a", model=Outer).schema
-    assert "$defs" not in schema
-    assert schema["additionalProperties"] is False
-    one = schema["properties"]["one"]
-    assert one["description"] == "the one"
-    assert one["additionalProperties"] is False
-    assert one["properties"]["title"] == {"type": "string"}
-    assert one["properties"]["more"]["additionalProperties"] == {"type": "integer"}
-    assert schema["properties"]["many"]["items"]["properties"] == one["properties"]
-
-
-def test_a_schema_that_recurs_keeps_its_definitions() -> None:
-    schema = tool("a", model=Tree).schema
-    assert schema["$defs"]["Tree"]["additionalProperties"] is False
-    assert schema["$defs"]["Tree"]["properties"]["name"] == {"type": "string"}
-
-
-async def test_a_model_without_a_schema_fails_its_plugin() -> None:
-    class Odd(BaseModel):
-        call: Callable[[int], int]
-
-    offers = module(register_tool=lambda: [tool("a", model=Odd)])
-    plugins, _ = await compiled(entry("tool:a", offers))
-    assert "tool:a" in failures(plugins)
+async def test_what_a_plugin_offers_is_told_by_name() -> None:
+    offering = module(
+        register_tool=lambda: [tool("x", "y")],
+        register_manifest=lambda: [ManifestTable("", Keys)],
+    )
+    _, registry = await compiled(entry("tool:a", offering), entry("tool:b"))
+    assert sorted(registry.names_of["tool:a"]) == ["manifest depth", "tool x", "tool y"]
+    assert "tool:b" not in registry.names_of

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from agenthost import ProviderFault, Role, ToolOutput
 from agenthost.testing.daemons import RunningDaemon
 from agenthost.turns.run import BROKEN_OFF
 from agenthost_toolbox.pace import MINUTE, Pace
-from agenthost_toolbox.toolbox import CALLS_PER_ANSWER, STEP_BYTES
+from agenthost_toolbox.results import STEP_BYTES
+from agenthost_toolbox.toolbox import CALLS_PER_ANSWER
 
 PLENTY = "[resources]\nmax_tool_calls_per_minute = 1000\n"
 
@@ -42,6 +44,7 @@ async def test_the_results_of_a_step_are_bounded_together(
     assert size <= STEP_BYTES + notes * 80
 
 
+@pytest.mark.manifest("resources.max_tool_calls_per_minute")
 async def test_calls_a_minute_are_limited_as_the_manifest_says(
     daemon: RunningDaemon,
 ) -> None:

@@ -302,6 +302,7 @@ async def test_compaction_below_the_threshold_changes_nothing(
     assert answer.json()["status"] == "ok"
 
 
+@pytest.mark.manifest("resources.max_llm_tokens_per_hour")
 async def test_an_hourly_token_quota_refuses_the_next_turn(
     daemon: RunningDaemon,
 ) -> None:
@@ -325,10 +326,8 @@ async def test_a_slow_watcher_is_told_what_it_missed(daemon: RunningDaemon) -> N
 
 async def test_neighbouring_reads_run_together(daemon: RunningDaemon) -> None:
     from agenthost import ToolUse
-    from agenthost_toolbox.toolbox import GuardedToolbox
 
-    inside = daemon.daemon
-    toolbox = GuardedToolbox(inside, inside.observers)
+    toolbox: Any = daemon.daemon.toolbox
     names = ["kv_get", "file_list", "kv_set", "file_read", "calculate"]
     groups = toolbox._groups([ToolUse(name, name, {}) for name in names])
     assert [[use.name for use in group] for group in groups] == [

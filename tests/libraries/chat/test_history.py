@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenthost import Message, Role, Text, ToolOutput, ToolUse
+from agenthost import Audio, Image, Message, Role, Text, ToolOutput, ToolUse
 from agenthost_chat.history import UNKNOWN, estimate_tokens, repaired
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,3 +79,12 @@ def test_a_call_without_result_is_answered_as_unknown() -> None:
 def test_tool_arguments_count_as_tokens() -> None:
     call = Message(Role.ASSISTANT, (ToolUse("1", "write", {"text": "x" * 4_000}),))
     assert estimate_tokens([call]) > 1_000
+
+
+def test_pictures_in_results_count_as_pictures() -> None:
+    words = Message(Role.TOOL, (ToolOutput("a", "look", "words"),))
+    picture = Image("image/png", "iVBORw0=")
+    sound = Audio("audio/wav", "UklGRg==")
+    seen = ToolOutput("a", "look", "words", media=(picture, sound))
+    more = estimate_tokens([Message(Role.TOOL, (seen,))]) - estimate_tokens([words])
+    assert more == estimate_tokens([Message(Role.USER, (picture,))]) - 4

@@ -32,7 +32,7 @@ async def test_the_configuration_reaches_the_front(daemons: Daemons) -> None:
     key = {"authorization": "Bearer 0123456789abcdef"}
     assert (await daemon.http.get("/api/agents", headers=key)).status_code == 200
     assert daemon.daemon.front.panics == 0
-    assert daemon.daemon.front.tickets.issue(OPERATOR)
+    assert daemon.daemon.access.ticket(OPERATOR)
 
 
 @pytest.mark.parametrize("port", ["front", "egress"])

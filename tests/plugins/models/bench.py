@@ -12,8 +12,9 @@ from typing import Any, TypeVar, cast
 
 from agenthost import AgentView, Answered, Event, Payer, Secret, Slot, Spent, TextChunk
 from agenthost.config_model import Config
-from agenthost.manifest import parse_manifest
 from agenthost.testing import ManualClock, installed_exchange
+from agenthost_agents.manifests import parse_manifest
+from agenthost_models.manifest import SPENDING
 from agenthost_models.models import RoutedModels
 from agenthost_models.settings import Budget, FallbackProviders, Providers
 
@@ -109,7 +110,7 @@ class Bench:
         self.models = RoutedModels(cast("Any", self.daemon), Random(7))
 
     def payer(self, manifest: str = "", name: str = "anna", **more: Any) -> Payer:
-        parsed = parse_manifest(f'name = "{name}"\n{manifest}').manifest
+        parsed = parse_manifest(f'name = "{name}"\n{manifest}', [SPENDING]).manifest
         return Payer(AgentView(name, name, parsed, "session"), "turn", **more)
 
     async def ask(

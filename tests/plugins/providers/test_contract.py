@@ -26,11 +26,13 @@ def exempt(test: Test, reason: str) -> Test:
 class TestAnthropic(ProviderContract):
     provider = "anthropic"
     returns_reasoning = True
+    sees_results = True
 
 
 class TestBedrock(ProviderContract):
     provider = "bedrock"
     returns_reasoning = True
+    sees_results = True
 
 
 class TestCerebras(ProviderContract):
@@ -53,6 +55,7 @@ class TestFireworks(ProviderContract):
 
 class TestGemini(ProviderContract):
     provider = "gemini"
+    sees_results = True
 
 
 class TestGroq(ProviderContract):
@@ -83,6 +86,7 @@ class TestOpenAI(ProviderContract):
 class TestOpenAIResponses(ProviderContract):
     provider = "openai"
     returns_reasoning = True
+    sees_results = True
 
     def model(self) -> str:
         return "gpt-5.5-pro"
@@ -117,6 +121,9 @@ class TestReplicate(ProviderContract):
     )
     test_equal_ids_are_made_unique = exempt(
         ProviderContract.test_equal_ids_are_made_unique, NO_TOOLS
+    )
+    test_results_bring_their_pictures = exempt(
+        ProviderContract.test_results_bring_their_pictures, NO_TOOLS
     )
     test_results_find_their_calls = exempt(
         ProviderContract.test_results_find_their_calls, NO_TOOLS

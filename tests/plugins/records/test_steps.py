@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +13,13 @@ from agenthost import (
     Agent,
     AgentMode,
     AgentState,
+    Audio,
     CallState,
     Cancelled,
     Conflict,
+    File,
+    Image,
+    Json,
     Manifest,
     Message,
     NotFound,
@@ -34,7 +39,7 @@ from agenthost import (
 )
 from agenthost.testing import ManualClock
 from agenthost_records import open_records, register_schema
-from agenthost_records.codec import dump_parts, load_parts
+from agenthost_records.codec import dump_part, dump_parts, load_part, load_parts
 from agenthost_records.tables import messages, sessions, tool_calls, turns, usage
 from agenthost_storage.sqlite import SqliteStore
 from sqlalchemy import Table, select, update
@@ -272,10 +277,12 @@ async def test_an_agents_own_session_is_reset_and_not_erased(
     with pytest.raises(Conflict, match="reset"):
         await records.sessions.erase("s")
     fresh = replace(ADA, session_id="fresh")
-    await records.agents.switch_session(fresh, "s")
+    await records.agents.switch_session(fresh, "s", keep=False)
     assert await rows(store, sessions, "id") == [("fresh",)]
     with pytest.raises(NotFound):
-        await records.agents.switch_session(replace(ADA, session_id="late"), "s")
+        await records.agents.switch_session(
+            replace(ADA, session_id="late"), "s", keep=False
+        )
     assert await rows(store, sessions, "id") == [("fresh",)]
     assert (await records.sessions.of_agent(ADA.id)).id == "fresh"
 
@@ -329,3 +336,22 @@ def test_a_call_that_cannot_be_read_is_kept_as_such() -> None:
     bad = ToolUse("call", "kv_set", {}, malformed="no object")
     message = Message(Role.ASSISTANT, (bad, USE))
     assert load_parts(dump_parts(message)) == message.parts
+
+
+def test_media_and_json_of_a_result_are_kept_as_they_are() -> None:
+    media = (
+        Image("image/png", "iVBORw0="),
+        Audio("audio/wav", "UklGRg=="),
+        File("a.csv", "text/csv", "YSxi"),
+        File("b.pdf", "application/pdf", uri="https://example.com/b.pdf"),
+    )
+    values: tuple[Json, ...] = ({"rows": [1, None, "é"]}, [], "", 0, False)
+    for value in values:
+        output = ToolOutput("1", "look", "seen", media=media, structured=value)
+        assert load_parts(dump_parts(Message(Role.TOOL, (output,)))) == (output,)
+        assert load_part(dump_part(output)) == output
+
+
+def test_a_result_in_words_alone_is_written_as_ever() -> None:
+    written = dump_part(ToolOutput("1", "look", "seen"))
+    assert set(json.loads(written)) == {"type", "id", "name", "text", "is_error"}

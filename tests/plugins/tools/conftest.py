@@ -16,6 +16,7 @@ from agenthost import (
     NotFound,
     Principal,
     PrincipalKind,
+    Reports,
     SystemClock,
     ToolContext,
 )
@@ -118,7 +119,7 @@ def context(daemon: FakeDaemon) -> ToolContext:
     }
     agent = AgentView(AGENT_ID, "ada", cast("Any", None), "session")
     principal = Principal(PrincipalKind.AGENT, "ada", Grants(every))
-    return ToolContext(principal, agent, host=cast("Any", daemon))
+    return ToolContext(principal, agent, host=cast("Any", daemon), reports=Reports())
 
 
 def limited(context: ToolContext, **rights: tuple[str, ...]) -> ToolContext:

@@ -44,6 +44,7 @@ class AnthropicMessagesWire:
         """Read a request."""
         body = json.loads(raw)
         blocks = list(_blocks(body["messages"]))
+        results = list(_kind(blocks, "tool_result"))
         return Heard(
             path=self.path,
             key=headers.get("x-api-key"),
@@ -58,8 +59,9 @@ class AnthropicMessagesWire:
             images=tuple(b["source"]["data"] for b in _kind(blocks, "image")),
             tools=tuple(tool["name"] for tool in body.get("tools", ())),
             calls=tuple(b["id"] for b in _kind(blocks, "tool_use")),
-            results=tuple(
-                (b["tool_use_id"], b["content"]) for b in _kind(blocks, "tool_result")
+            results=tuple((b["tool_use_id"], _result_text(b)) for b in results),
+            result_images=tuple(
+                i["source"]["data"] for b in results for i in _result(b, "image")
             ),
             thoughts=tuple(_thoughts(blocks)),
             steps=sum(map(_has_results, body["messages"])),
@@ -200,6 +202,19 @@ def _blocks(
         if isinstance(content, str):
             content = [{"type": "text", "text": content}]
         yield from ((message["role"], block) for block in content)
+
+
+def _result(block: Mapping[str, Any], kind: str) -> Iterator[Mapping[str, Any]]:
+    content = block["content"]
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    if block.get("is_error"):
+        assert all(part["type"] == "text" for part in content), "an error is words"
+    return (part for part in content if part["type"] == kind)
+
+
+def _result_text(block: Mapping[str, Any]) -> str:
+    return "".join(part["text"] for part in _result(block, "text"))
 
 
 def _kind(

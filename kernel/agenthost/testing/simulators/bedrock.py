@@ -59,6 +59,11 @@ class BedrockWire:
             tools=tuple(tool["toolSpec"]["name"] for tool in tools),
             calls=tuple(use["toolUseId"] for use in _kind(blocks, "toolUse")),
             results=tuple((r["toolUseId"], r["content"][0]["text"]) for r in results),
+            result_images=tuple(
+                block["image"]["source"]["bytes"]
+                for r in results
+                for block in r["content"][1:]
+            ),
             thoughts=tuple(
                 (t["reasoningText"]["text"], t["reasoningText"]["signature"])
                 for t in _kind(blocks, "reasoningContent")

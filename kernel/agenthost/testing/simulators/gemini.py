@@ -72,6 +72,9 @@ class GeminiWire:
             ),
             calls=tuple(p["functionCall"]["id"] for p in calls),
             results=tuple((a["id"], "".join(a["response"].values())) for a in answers),
+            result_images=tuple(
+                p["inlineData"]["data"] for a in answers for p in a.get("parts", ())
+            ),
             thoughts=tuple(
                 ("", p["thoughtSignature"]) for _, p in parts if "thoughtSignature" in p
             ),

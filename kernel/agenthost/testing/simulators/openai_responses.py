@@ -48,7 +48,10 @@ class OpenAIResponsesWire:
             images=tuple(_images(items)),
             tools=tuple(tool["name"] for tool in body.get("tools", ())),
             calls=tuple(item["call_id"] for item in _kind(items, "function_call")),
-            results=tuple((item["call_id"], item["output"]) for item in outputs),
+            results=tuple((item["call_id"], _output(item)) for item in outputs),
+            result_images=tuple(
+                data for item in outputs for data in _pictures(item["output"])
+            ),
             thoughts=tuple(
                 (_joined(item["summary"]), item["encrypted_content"])
                 for item in _kind(items, "reasoning")
@@ -237,6 +240,17 @@ def _said(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _images(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for parts in _parts(items):
-        for part in parts:
-            if part["type"] == "input_image":
-                yield part["image_url"].partition(";base64,")[2]
+        yield from _pictures(parts)
+
+
+def _pictures(parts: Sequence[Any]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, dict) and part["type"] == "input_image":
+            yield part["image_url"].partition(";base64,")[2]
+
+
+def _output(item: Mapping[str, Any]) -> str:
+    said = item["output"]
+    if isinstance(said, str):
+        return said
+    return _joined([part for part in said if part["type"] == "input_text"])

@@ -55,8 +55,8 @@ class Heard:
     """A request in no vendor's words.
 
     ``results`` are pairs of a tool call's id (its name where the wire has no ids)
-    and text, ``thoughts`` pairs of reasoning and its signature, ``steps`` how many
-    messages carried tool results.
+    and text, ``result_images`` the pictures in them, ``thoughts`` pairs of reasoning
+    and its signature, ``steps`` how many messages carried tool results.
     """
 
     path: str
@@ -71,6 +71,7 @@ class Heard:
     tools: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
     results: tuple[tuple[str, str], ...] = ()
+    result_images: tuple[str, ...] = ()
     thoughts: tuple[tuple[str, str], ...] = ()
     steps: int = 0
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of a tool's arguments, as models read it."""
+"""The JSON Schema of arguments that a pydantic model describes, as models read it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
-def tool_schema(model: type[BaseModel]) -> dict[str, Any]:
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """Write the schema of a closed object, definitions inlined unless they recur."""
     schema = model.model_json_schema(schema_generator=_Untitled)
     definitions = schema.pop("$defs", {})

@@ -1,0 +1,144 @@
+"""A tool made ready: its arguments and its structured results are checked."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from agenthost import (
+    InvalidInput,
+    JsonObject,
+    PluginError,
+    ToolDefinition,
+    ToolOutput,
+    ToolSpec,
+    ToolUse,
+    describe,
+)
+from pydantic import ValidationError
+
+from .json_schema import JsonSchema
+from .modelled import schema_of
+
+log = logging.getLogger(__name__)
+
+DESCRIPTION_CHARACTERS = 10_000
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class ReadyTool:
+    """A tool that is on offer, and what it is called through.
+
+    Args:
+        plugin: The key of the plugin that offers it.
+        spec: What it is.
+
+    Attributes:
+        schema: The JSON Schema of its arguments.
+        definition: The tool as a model sees it.
+
+    Raises:
+        PluginError: One of its names is none, or its description is endless.
+        InvalidInput: One of its schemas is none.
+        Exception: Whatever its pydantic model raises.
+    """
+
+    def __init__(self, plugin: str, spec: ToolSpec) -> None:
+        for name in spec.names:
+            if not NAME.fullmatch(name):
+                raise PluginError(
+                    f"tool name {name!r} must be 1 to 64 letters, digits, _ and -"
+                )
+        if len(spec.description) > DESCRIPTION_CHARACTERS:
+            most = f"the description is over {DESCRIPTION_CHARACTERS} characters long"
+            raise PluginError(most)
+        self.plugin, self.spec = plugin, spec
+        self._input: JsonSchema | None = None
+        self._output: JsonSchema | None = None
+        self.schema: JsonObject
+        if isinstance(spec.input, Mapping):
+            self._input = JsonSchema(spec.input)
+            self.schema = self._input.schema
+            if self.schema.get("type") != "object":
+                raise InvalidInput("input.type", "arguments are an object; say so")
+        else:
+            self.schema = schema_of(spec.input)
+        if spec.output is not None:
+            self._output = JsonSchema(spec.output)
+        self.definition = ToolDefinition(spec.name, spec.description, self.schema)
+
+    @property
+    def effect(self) -> str:
+        """What it does to the world."""
+        return self.spec.effect.value
+
+    def arguments(self, call: ToolUse) -> Any:
+        """Read a call's arguments: the tool's model, or a dict that fits its schema.
+
+        Raises:
+            InvalidInput: Naming every argument that is wrong.
+        """
+        if self._input is None:
+            problems, arguments = self._modelled(call)
+        else:
+            problems = self._input.problems(dict(call.arguments))
+            # What the tool does to them must not change what the model has said.
+            arguments = None if problems else deepcopy(dict(call.arguments))
+        if problems:
+            raise InvalidInput("", f"wrong arguments: {problems}")
+        return arguments
+
+    def fits(self, output: ToolOutput) -> None:
+        """Hold a good result against the schema that was promised.
+
+        Raises:
+            InvalidInput: It does not fit; what the tool did is done.
+        """
+        if self._output is None or output.is_error:
+            return
+        if problems := self._output.problems(output.structured):
+            log.warning("tool %s breaks its output schema: %s", output.name, problems)
+            raise InvalidInput(
+                "", f"it ran, but its result does not fit its schema: {problems}"
+            )
+
+    def _modelled(self, call: ToolUse) -> tuple[str, Any]:
+        try:
+            return "", self.spec.input.model_validate(dict(call.arguments))  # type: ignore[union-attr]  # reason: a schema has its own way
+        except ValidationError as error:
+            problems = (
+                f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}"
+                for item in error.errors(include_url=False, include_input=False)
+            )
+            return "; ".join(problems), None
+
+
+def made_ready(
+    plugin: str, specs: Iterable[ToolSpec], known: Iterable[ReadyTool] = ()
+) -> tuple[tuple[ReadyTool, ...], list[str]]:
+    """Make tools ready; one that cannot be is left out alone.
+
+    Args:
+        plugin: The key of the plugin that offers them.
+        specs: What they are.
+        known: Tools that were made ready before; who has not changed stays as it is.
+
+    Returns:
+        The tools, and for each that is left out a line that says why.
+    """
+    before = {tool.spec.name: tool for tool in known}
+    ready: list[ReadyTool] = []
+    problems: list[str] = []
+    for spec in specs:
+        old = before.get(spec.name)
+        try:
+            same = old is not None and old.spec == spec
+            ready.append(old if old and same else ReadyTool(plugin, spec))
+        except Exception as error:  # noqa: BLE001 - a schema may be anything
+            problems.append(
+                f"tool {spec.name} of {plugin} is left out: {describe(error)}"
+            )
+    return tuple(ready), problems
