@@ -152,7 +152,7 @@ def test_a_folder_of_manifests_is_read_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("comands = []", "x.toml: comands: Extra inputs"),
+        ("comands = []", "x.toml: comands: unknown key"),
         ("commands = [1]", "x.toml: commands.0"),
         ("= 1", "x.toml: "),
         ("a = " + "[" * 2000, "x.toml: "),
