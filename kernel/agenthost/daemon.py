@@ -19,8 +19,9 @@ from .observe import Observer
 from .plugins.calls import describe, within
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
-from .plugins.registry import compile_registry
+from .plugins.registry import Sections, compile_registry
 from .plugins.specs import SchemaSpec, ServiceSpec
+from .ports.access import Access
 from .ports.backend import Backends
 from .ports.backends import (
     AgentsBackend,
@@ -32,6 +33,7 @@ from .ports.backends import (
     JobsBackend,
     ModelsBackend,
     RecordsBackend,
+    SettingsBackend,
     StoreBackend,
     ToolsBackend,
     VaultBackend,
@@ -40,7 +42,6 @@ from .ports.backends import (
 from .ports.events import Events
 from .ports.front import Front
 from .ports.store import NOTHING, Store
-from .ports.tickets import Tickets
 from .routes import Mountable
 from .turns.engine import Turns
 from .version import __version__
@@ -110,9 +111,9 @@ class Daemon:
         return self.observers.find(kind)
 
     @property
-    def tickets(self) -> Tickets:
-        """What stands for the key in a browser's WebSocket."""
-        return self.front.tickets
+    def access(self) -> Access:
+        """Whoever was let in: tickets, allowances, and who is here no more."""
+        return self.front.access
 
     @property
     def panics(self) -> int:
@@ -153,19 +154,19 @@ class Daemon:
         try:
             self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._on_stop("lock", lock_home(self.home).close)
-            loaded = load_config(self.home, self.environ)
-            self.config = loaded.config
+            self._loaded = load_config(self.home, self.environ)
+            self.config = self._loaded.config
             self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise ConfigError(
                 f"{error.filename or self.home} cannot be written ({error.strerror}); "
                 "AGENTHOST_HOME and data_dir name other folders"
             ) from error
-        self.warnings.extend(loaded.warnings)
         self.warnings.extend(await self.plugins.load(self.config, self._left_out))
         # A plugin whose tables cannot be brought up to date leaves the registry.
         while not await self._furnish():
             pass
+        self.warnings.extend(self.settings.warnings)
         self.warnings.extend(self.registry.security.warnings())
         self._on_stop("store", self.store.close)
 
@@ -187,15 +188,18 @@ class Daemon:
             return False
         return True
 
-    def _open_front(self, backends: Backends) -> Front:
+    async def _open_front(self, backends: Backends, sections: Sections) -> Front:
+        backend = backends.find(SettingsBackend)
+        opening = backend.open(self._loaded.said, self.plugins, sections)
+        self.settings = await within(OPEN_SECONDS, "the settings", opening)
         front = backends.find(FrontBackend).open(self)
         self.front = front
         return front
 
     async def _open_store(self, schemas: Sequence[SchemaSpec]) -> Store:
-        url = self.config.storage.url
-        if url is None:
-            url = f"sqlite:///{self.data_dir.absolute() / DATABASE}"
+        secret = self.config.storage.url
+        database = f"sqlite:///{self.data_dir.absolute() / DATABASE}"
+        url = secret.reveal() if secret else database
         scheme, colon, _ = url.partition(":")
         if not colon:
             raise ConfigError("storage.url: it must begin with a scheme, as in sqlite:")
@@ -221,6 +225,7 @@ class Daemon:
         self.agents = kept.open(self, records.agents, self._end_turns_of)
         self.sessions, self.journal = records.sessions, records.journal
         self.usage, self.kv = records.usage, bus.telling(records.memory)
+        self.persons = records.persons
         self._on_stop("journal", self.journal.stop)
         self.models = backend(ModelsBackend).open(self)
         try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from .context import Context
+from .context import Context, Principal
 
 if TYPE_CHECKING:
     from agenthost_chat.chat import Message
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .plugins.charges import Charges
     from .plugins.discovery import PluginState, SystemState
     from .plugins.guards import Guards
+    from .ports.access import Access, Credentials
     from .ports.agents import Agents
     from .ports.compaction import Compaction
     from .ports.egress import Egress
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
     from .ports.files import Files
     from .ports.jobs import Jobs
     from .ports.models import Models
-    from .ports.records import Journal, Ledger, Memory, Sessions
+    from .ports.records import Journal, Ledger, Memory, Persons, Sessions
+    from .ports.settings import Settings
     from .ports.store import Store
-    from .ports.tickets import Tickets
     from .ports.tools import Toolbox
     from .ports.vault import Vault
     from .ports.workers import Workers
@@ -132,10 +133,19 @@ class Turns(Protocol):
     async def stop_all(self, agent_id: str, reason: str) -> int:
         """End all that runs or waits for an agent, and wait until it is closed."""
 
-    async def reset(self, agent: Agent) -> Agent:
-        """Give the agent an empty session; what runs or waits in its old is stopped.
+    async def reset(self, agent: Agent, into: str = "", *, keep: bool = False) -> Agent:
+        """Give the agent another session; what runs or waits in its old is stopped.
 
         Of several resets at once one changes the session, and all tell of that one.
+
+        Args:
+            agent: Whose session it is.
+            into: One of the agent's that it goes on in, archived or not; an empty one
+                by default.
+            keep: Archive the old one instead of deleting it, unless it is empty.
+
+        Raises:
+            NotFound: The agent has no such session.
         """
 
     async def apart(
@@ -156,11 +166,34 @@ class Turns(Protocol):
         """
 
 
+class Authenticator:
+    """Tells who asks: a plugin offers one of a class of its own.
+
+    ``name`` is for the log.
+    """
+
+    name: str
+
+    async def authenticate(self, host: Host, shown: Credentials) -> Principal | None:
+        """Tell whose credentials these are, None when they are not of its kind.
+
+        What takes longer than 5 s, or raises anything but Unauthenticated, refuses the
+        request as unavailable.
+
+        Raises:
+            Unauthenticated: They are of its kind and no good.
+        """
+
+
 class Offered(Protocol):
     """What the healthy plugins offer; which tools there are now, the toolbox says."""
 
     def offered(self, kind: type[T]) -> Sequence[tuple[str, T]]:
         """What is on offer of a type, as ``ToolSpec``, each with its plugin's key."""
+
+    @property
+    def names_of(self) -> Mapping[str, Sequence[str]]:
+        """What plugins offer, by their keys: names, each after its kind."""
 
     def systems(self) -> Sequence[SystemState]:
         """Every security system, and whether it is active."""
@@ -194,8 +227,9 @@ class Host(Protocol):
 
     ``warnings`` are told to the operator; ``address`` is where it listens, empty until
     it does. Backends that are opened with a host may use what was opened before them:
-    configuration, plugins and guards; then store, vault, egress, workers, files,
-    events, records and agents, models, compaction, tools, turns, jobs in this order.
+    configuration, settings, plugins and guards; then store, vault, egress, workers,
+    files, events, records and agents, models, compaction, tools, turns, jobs in this
+    order.
     """
 
     version: str
@@ -203,6 +237,7 @@ class Host(Protocol):
     environ: Mapping[str, str]
     clock: Clock
     config: Config
+    settings: Settings
     warnings: list[str]
     address: str
     guards: Guards
@@ -217,6 +252,7 @@ class Host(Protocol):
     journal: Journal
     usage: Ledger
     kv: Memory
+    persons: Persons
     models: Models
     compaction: Compaction
     toolbox: Toolbox
@@ -236,8 +272,8 @@ class Host(Protocol):
         """The turn engine."""
 
     @property
-    def tickets(self) -> Tickets:
-        """What stands for the key in a browser's WebSocket."""
+    def access(self) -> Access:
+        """Whoever was let in: tickets, allowances, and who is here no more."""
 
     @property
     def panics(self) -> int:

@@ -166,6 +166,10 @@ class RouteGroup:
         """Serve PUT."""
         return self._add("PUT", path, scope, facts)
 
+    def patch(self, path: str, *, scope: str, **facts: Any) -> HandlerMark:
+        """Serve PATCH."""
+        return self._add("PATCH", path, scope, facts)
+
     def delete(self, path: str, *, scope: str, **facts: Any) -> HandlerMark:
         """Serve DELETE."""
         return self._add("DELETE", path, scope, facts)

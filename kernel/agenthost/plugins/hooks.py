@@ -7,18 +7,28 @@ its own, so one that raises never hides another's answer.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pluggy
 
 from ..events import Event
 from .guards import SecuritySystem
 from .sources import ToolSource
-from .specs import Card, ChatCommand, CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
+from .specs import (
+    Card,
+    ChatCommand,
+    CommandSpec,
+    ConfigSection,
+    SchemaSpec,
+    ServiceSpec,
+    ToolSpec,
+)
 
 if TYPE_CHECKING:
     from quart import Quart
 
+    from ..host import Authenticator
+    from ..manifest_table import ManifestTable
     from ..observe import Observer
     from ..ports.backend import Backend
     from ..providers import DialectSpec, ProviderSpec
@@ -206,6 +216,32 @@ class Hooks(Protocol):
         """
 
     @hookspec
+    def register_config(self) -> Iterable[ConfigSection]:
+        """Offer sections of ``config.toml`` that the plugin reads.
+
+        Called once at boot, off the event loop. The whole configuration is checked
+        against the models before anything is opened: a wrong value stops the start,
+        naming line, key and remedy; an unknown key is a warning. Each key can be given
+        by the environment as well, as in ``AGENTHOST_ACME__TOKEN``. A section that
+        another plugin or agenthost itself has taken, or one within it or around it,
+        marks this plugin failed.
+
+        Returns:
+            The sections; ``host.settings(model)`` gives what one of them says.
+
+        Example:
+            ::
+
+                class Acme(BaseModel):
+                    token: Secret | None = Field(None, description="Key of the API.")
+                    rooms: tuple[str, ...] = Field((), description="Where to listen.")
+
+                @hookimpl
+                def register_config() -> Iterable[ConfigSection]:
+                    yield ConfigSection("acme", Acme)
+        """
+
+    @hookspec
     def register_backend(self) -> Iterable[Backend]:
         """Offer a backend: what serves one of the kernel's ports.
 
@@ -288,11 +324,78 @@ class Hooks(Protocol):
         """
 
     @hookspec
+    def register_authenticator(self) -> Iterable[Authenticator]:
+        """Offer ways to tell who asks.
+
+        Called once at boot, off the event loop. The front looks for the configured
+        key first, then asks the authenticators of all plugins in order until one
+        answers with a principal; when none does, the request is refused as one
+        without a key is. An authenticator is asked at every request that shows a key
+        other than the configured one, with a time limit; while this plugin has
+        failed, its authenticators are not asked. An exception here marks this plugin
+        failed; everything else goes on.
+
+        Returns:
+            The authenticators.
+
+        Example:
+            ::
+
+                GUEST = Principal("badge", "guest", Grants({"route": ("*:read",)}))
+
+                class Badges(Authenticator):
+                    name = "badges"
+
+                    async def authenticate(
+                        self, host: Host, shown: Credentials
+                    ) -> Principal | None:
+                        token = shown.token.reveal().encode()
+                        return GUEST if hmac.compare_digest(token, BADGE) else None
+
+                @hookimpl
+                def register_authenticator() -> Iterable[Authenticator]:
+                    yield Badges()
+        """
+
+    @hookspec
+    def register_manifest(self) -> Iterable[ManifestTable[Any]]:
+        """Offer keys of agents' manifests that this plugin reads.
+
+        Called once at boot, off the event loop. A key that agenthost or another plugin
+        reads marks this plugin failed; two plugins may each read keys of one table.
+        From then on a manifest with a wrong value is refused, naming the key, and a
+        misspelt key is told of when an agent is made. Manifests that were kept before
+        are not looked at until the plugin reads them.
+
+        Returns:
+            The tables, each a name and a pydantic model whose fields have defaults;
+            the name is empty for keys outside every table.
+
+        Example:
+            ::
+
+                class Greeting(BaseModel):
+                    words: str = Field("hello", description="What it says first.")
+
+                GREETING = ManifestTable("greeting", Greeting)
+
+                @hookimpl
+                def register_manifest() -> Iterable[ManifestTable[Any]]:
+                    yield GREETING
+
+                async def greet(context: ToolContext, call: Greet) -> ToolResult:
+                    return ToolResult(GREETING.of(context.agent.manifest).words)
+        """
+
+    @hookspec
     def register_command(self) -> Iterable[CommandSpec]:
         """Offer commands of ``agenthost``.
 
         Called by the command line, never by the daemon. An exception is reported and
-        the other commands stay usable.
+        the other commands stay usable. What ``click.pass_obj`` gives to a command,
+        called without arguments, asks the running daemon: ``get(path)``, ``post(path,
+        body)`` and ``delete(path)`` give the answer's JSON, and what is refused ends
+        the command with its reason.
 
         Returns:
             The click commands or groups.

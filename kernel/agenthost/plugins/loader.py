@@ -13,7 +13,7 @@ from ..ports.store import NOTHING
 from .calls import Implementation, guarded_each
 from .charges import Charges
 from .discovery import Entry, PluginState, Status, find_plugins, installed_entries
-from .selection import select
+from .selection import select_plugins
 from .validation import hooks_of, offered
 
 _log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Plugins:
             PluginError: Two distributions offer the same key.
         """
         found = find_plugins(self._entries)
-        enabled, warnings = select(found, config.plugins)
+        enabled, warnings = select_plugins(found, config.plugins)
         self._states = {plugin.key: plugin for plugin in found}
         for key in enabled:
             self._states[key] = replace(self._states[key], status=Status.ENABLED)

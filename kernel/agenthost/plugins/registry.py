@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -13,20 +13,26 @@ from .discovery import Status, SystemState
 from .guards import SecuritySystem, stand_in
 from .loader import Plugins
 from .security import SecuritySystems
+from .specs import ConfigSection
 from .validation import OFFERS
 
 T = TypeVar("T")
 
 Offered = dict[str, list[tuple[str, Any]]]
 """What plugins offer, by hook, each after its plugin's key."""
+Sections = Sequence[tuple[str, ConfigSection]]
 
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """Everything on offer; what a failed plugin offered is not in it."""
+    """Everything on offer; what a failed plugin offered is not in it.
+
+    ``names_of`` tells, by a plugin's key, what it offers: each name after its kind.
+    """
 
     security: SecuritySystems
     backends: Backends
+    names_of: Mapping[str, Sequence[str]]
     _offers: Mapping[type, tuple[tuple[str, Any], ...]] = field(repr=False)
 
     def offered(self, kind: type[T]) -> tuple[tuple[str, T], ...]:
@@ -40,7 +46,7 @@ class Registry:
 
 async def compile_registry(
     plugins: Plugins,
-    open_front: Callable[[Backends], Front],
+    open_front: Callable[[Backends, Sections], Awaitable[Front]],
     chosen: Mapping[str, str],
 ) -> Registry:
     """Ask every plugin for everything and compile the answers.
@@ -50,8 +56,9 @@ async def compile_registry(
 
     Args:
         plugins: The loaded plugins.
-        open_front: Called once the backends are known. The front's ``app`` is asked
-            for only when some plugin's ``register_routes`` takes it.
+        open_front: Called once backends and sections of the configuration are known.
+            The front's ``app`` is asked for only when some plugin's
+            ``register_routes`` takes it.
         chosen: The backends that the configuration names, by port.
 
     Raises:
@@ -66,7 +73,9 @@ async def compile_registry(
     known = {spec.name: spec for _, spec in offered["register_dialect"]}
     naming = [(key, partial(s.made, known)) for key, s in offered["register_provider"]]
     offered["register_provider"] = await plugins.run_each("dialect", naming)
-    front = open_front(_backends(_settled(plugins, offered), chosen))
+    standing = _settled(plugins, offered)
+    sections = standing["register_config"]
+    front = await open_front(_backends(standing, chosen), sections)
     routing = plugins.implementations("register_routes")
     wanted = any("app" in implementation.takes for _, implementation in routing)
     app = front.app if wanted else None
@@ -79,6 +88,7 @@ async def compile_registry(
     return Registry(
         security=security,
         backends=_backends(standing, chosen),
+        names_of=_names(standing),
         _offers={OFFERS[hook].type: tuple(all_) for hook, all_ in standing.items()},
     )
 
@@ -95,10 +105,7 @@ def _unheard(plugins: Plugins, guarding: set[str]) -> list[tuple[str, SecuritySy
 
 def _settled(plugins: Plugins, offered: Offered) -> Offered:
     """Settle the names, and keep the offers of the plugins that stand."""
-    names: dict[str, list[str]] = {}
-    for hook, offers in offered.items():
-        for key, offer in offers:
-            names.setdefault(key, []).extend(OFFERS[hook].names(offer))
+    names = _names(offered)
     taken: dict[str, str] = {}
     for key in plugins.in_order():
         own = names.get(key, [])
@@ -110,6 +117,14 @@ def _settled(plugins: Plugins, offered: Offered) -> Offered:
         hook: [(key, offer) for key, offer in offers if plugins.healthy(key)]
         for hook, offers in offered.items()
     }
+
+
+def _names(offered: Offered) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for hook, offers in offered.items():
+        for key, offer in offers:
+            names.setdefault(key, []).extend(OFFERS[hook].names(offer))
+    return names
 
 
 def _collision(key: str, names: list[str], taken: Mapping[str, str]) -> str | None:

@@ -104,6 +104,22 @@ class SchemaSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfigSection:
+    """A section of ``config.toml``; ``host.settings(model)`` gives what it says.
+
+    Args:
+        name: ``"acme"`` for ``[acme]``, ``"web.fetch"`` for ``[web.fetch]``: words in
+            lower case, joined by dots or ``_``. It should be the plugin's slug.
+        model: Its keys with their defaults and descriptions. Other keys are warned of.
+            A root model stands for a list of tables, or for tables by name. A key of
+            the type ``Secret`` is shown nowhere.
+    """
+
+    name: str
+    model: type[BaseModel]
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceSpec:
     """Something that runs as long as the daemon.
 

@@ -12,6 +12,8 @@ import pluggy
 from agenthost_toml.suggest import did_you_mean
 
 from ..errors import PluginError
+from ..host import Authenticator
+from ..manifest_table import ManifestTable
 from ..observe import Observer
 from ..ports.backend import Backend
 from ..providers import DialectSpec, ProviderSpec
@@ -21,7 +23,15 @@ from .discovery import Entry
 from .guards import SecuritySystem
 from .hooks import API_VERSION, PROJECT, Hooks
 from .sources import ToolSource
-from .specs import Card, ChatCommand, CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
+from .specs import (
+    Card,
+    ChatCommand,
+    CommandSpec,
+    ConfigSection,
+    SchemaSpec,
+    ServiceSpec,
+    ToolSpec,
+)
 
 MOST_ITEMS = 10_000
 REMEDY = "install the version of it, or of agenthost, that fits"
@@ -60,17 +70,20 @@ class Offers(NamedTuple):
 
 OFFERS: Mapping[str, Offers] = {
     "security_system": Offers(SecuritySystem, _by("securitysystem"), "first", one=True),
+    "register_config": Offers(ConfigSection, _by("section")),
     "register_backend": Offers(Backend, lambda o: [f"backend {o.port} {o.name}"]),
     "register_schema": Offers(SchemaSpec, _by("schema"), one=True, or_more=True),
+    "register_manifest": Offers(ManifestTable, lambda o: o.names),
     "register_dialect": Offers(DialectSpec, _by("dialect")),
     "register_provider": Offers(ProviderSpec, lambda o: [f"provider {o.facts.slug}"]),
     "register_tool": Offers(ToolSpec, lambda o: [f"tool {name}" for name in o.names]),
     "register_tool_source": Offers(ToolSource, _by("toolsource")),
     "register_service": Offers(ServiceSpec, _by("service")),
     "register_observer": Offers(Observer),
+    "register_authenticator": Offers(Authenticator),
     "register_routes": Offers(Mountable, _served, "last"),
     "register_command": Offers(CommandSpec, asked="command line"),
-    "register_chat_command": Offers(ChatCommand, _by("chat command")),
+    "register_chat_command": Offers(ChatCommand, _by("chatcommand")),
     "register_card": Offers(Card, _by("card")),
 }
 

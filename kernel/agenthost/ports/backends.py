@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 from .backend import Backend
 
 if TYPE_CHECKING:
+    from agenthost_toml.settings import Settings as Said
+
     from ..clock import Clock
     from ..host import Host
     from ..observe import Bus, Observer, Observers
     from ..plugins.guards import Guards
+    from ..plugins.loader import Plugins
+    from ..plugins.registry import Sections
     from ..plugins.specs import SchemaSpec
     from .agents import Agents
     from .compaction import Compaction
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from .jobs import Jobs
     from .models import Models
     from .records import AgentRows, Records
+    from .settings import Settings
     from .store import Store
     from .tools import Toolbox
     from .vault import Vault
@@ -37,6 +42,17 @@ class StoreBackend(Backend):
 
     port: ClassVar[str] = "store"
     open: Callable[[str, Sequence[SchemaSpec]], Awaitable[Store]]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsBackend(Backend):
+    """Plugins' own settings: ``await open(said, plugins, sections)`` checks them.
+
+    It raises ConfigError when a value is wrong; sections come with their plugins' keys.
+    """
+
+    port: ClassVar[str] = "settings"
+    open: Callable[[Said, Plugins, Sections], Awaitable[Settings]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from ..context import Context
 if TYPE_CHECKING:
     from ..agent import Agent
     from .models import Target
-    from .records import Conversation
+    from .sessions import Conversation
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from agenthost_chat.chat import Json, Message, ToolOutput, Usage
-from agenthost_chat.history import estimate_tokens
+
+from .sessions import ALL_SESSIONS, Conversation, Session, SessionFilter
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -25,50 +26,6 @@ SHARED = "shared"
 def namespace_of(agent_id: str, key: str) -> str:
     """Say where an agent's key lives: ``shared.*`` is common to all agents."""
     return SHARED if key.startswith(f"{SHARED}.") else agent_id
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """A session's own row.
-
-    ``next_seq`` numbers the next message; messages before ``first_seq`` are
-    represented by ``summary``. Numbers have no gaps.
-    """
-
-    id: str
-    agent_id: str
-    thinking: bool
-    first_seq: int
-    next_seq: int
-    summary: Message | None
-    created_at: float
-
-
-class Conversation:
-    """A session and what is said in it; ``tokens`` estimates its size."""
-
-    __slots__ = ("messages", "session", "tokens")
-
-    def __init__(self, session: Session, messages: list[Message]) -> None:
-        self.session = session
-        self.messages = messages
-        self.tokens = estimate_tokens(messages)
-
-    def add(self, message: Message) -> None:
-        """Go on with a message, the session's next."""
-        self.messages.append(message)
-        self.tokens += estimate_tokens((message,))
-
-
-@dataclass(frozen=True, slots=True)
-class SessionItem:
-    """A session in a list."""
-
-    id: str
-    agent_id: str
-    agent_name: str
-    message_count: int
-    created_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +172,8 @@ class Step:
         unknown: The calls that ``message`` answers without knowing their outcome.
         opened: The id of the agent whose turn begins.
         digest: With ``opened``: what the turn's id was given for.
+        own: An ephemeral session that begins with the turn and, unless it has a key,
+            is gone with all that was said in it when the turn is closed.
         reopened: An interrupted or failed turn goes on, and what it was saying when
             it broke off is no longer part of the session.
         spent: What the model call took.
@@ -231,6 +190,7 @@ class Step:
     unknown: frozenset[str] = frozenset()
     opened: str | None = None
     digest: str | None = None
+    own: Session | None = None
     reopened: bool = False
     spent: Spent | None = None
     closed: TurnRecord | None = None
@@ -248,10 +208,12 @@ class AgentRows(Protocol):
     async def save(self, agent: Agent) -> None:
         """Write how the agent stands now."""
 
-    async def switch_session(self, agent: Agent, old: str) -> None:
-        """Give the agent the empty session it names and delete its old one.
+    async def switch_session(self, agent: Agent, old: str, *, keep: bool) -> None:
+        """Give the agent the session it names, an empty one when it is new.
 
-        NotFound when ``old`` is not the agent's session now, or it has gone.
+        The old one is deleted, or archived when it is to be kept and has messages;
+        one of the agent's that was archived no longer is. NotFound when ``old`` is not
+        the agent's session now, or it, or the session, has gone or is another's.
         """
 
     async def delete(self, agent_id: str) -> None:
@@ -259,10 +221,38 @@ class AgentRows(Protocol):
 
 
 class Sessions(Protocol):
-    """Conversations, apart from what turns add to them."""
+    """Conversations, apart from what turns add to them.
 
-    async def get(self, session_id: str) -> Session:
-        """Read a session's row, or raise NotFound."""
+    A surface that speaks with several people opens a session for each by a key of its
+    own and names it in :class:`TurnOptions`::
+
+        session = await host.sessions.open(agent.id, "channel:telegram:123")
+        options = TurnOptions(session_id=session.id)
+    """
+
+    async def open(
+        self, agent_id: str, key: str | None = None, *, ephemeral: bool = False
+    ) -> Session:
+        """Give the agent's session with this key, a new one when there is none.
+
+        Asked twice at once it is the same. An archived session has let go of its key:
+        the next one asked for is new.
+
+        Args:
+            agent_id: Whose it is.
+            key: What it is found by, from 1 to 256 characters; None makes a new one.
+            ephemeral: It is in no list, and for :meth:`erase` to end; at the latest it
+                is gone a day after it was last spoken in, without a key also when the
+                daemon starts again.
+
+        Raises:
+            NotFound: There is no such agent.
+            InvalidInput: The key is empty or too long, or begins with ``turn:``.
+            Conflict: The one with this key is ephemeral, or is not.
+        """
+
+    async def get(self, session_id: str, agent_id: str = "") -> Session:
+        """Read a session's row; NotFound also when it is not the agent's."""
 
     def take(self, session_id: str) -> Conversation | None:
         """Hand what is still known of a conversation to the turn that has its mailbox.
@@ -291,8 +281,32 @@ class Sessions(Protocol):
     async def erase(self, session_id: str) -> None:
         """Delete a session that is no agent's own, with its messages and turns."""
 
-    async def list(self) -> Sequence[SessionItem]:
-        """All sessions that agents own, oldest first."""
+    async def list(self, wanted: SessionFilter = ALL_SESSIONS) -> Sequence[Session]:
+        """Read the rows of sessions that are not ephemeral, without their summary."""
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Give a session another title."""
+
+    async def archive(self, session_id: str, *, on: bool = True) -> None:
+        """Put a session into the archive, or take it out; an archived one only rests.
+
+        Conflict when it is an agent's own, or its key has another session by now.
+        """
+
+    async def fork(self, session: Session, before: int | None = None) -> Session:
+        """Make a session that begins with what stands before a message, or with all.
+
+        The original stays as it is. To edit a message, fork before it and say it
+        anew; turns that had no whole answer cannot be resumed in the fork.
+
+        Args:
+            session: What is forked; it may be archived.
+            before: The number of a message in it, also one that was summarised.
+
+        Raises:
+            NotFound: There is no such message.
+            Conflict: The session was deleted meanwhile.
+        """
 
     async def set_thinking(self, session_id: str, *, on: bool) -> None:
         """Switch extended thinking for the session."""
@@ -393,6 +407,47 @@ class Memory(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who uses the daemon, by whatever way.
+
+    ``role`` is the operator's own word and grants nothing.
+    """
+
+    id: str
+    name: str
+    role: str
+
+
+class Persons(Protocol):
+    """The people behind principals.
+
+    What somebody comes with (a login, a channel's user, a peer) is linked to a person
+    by the kind of principal it makes and what the outside knows it by.
+    """
+
+    async def add(self, name: str, role: str) -> Person:
+        """Add a person; Conflict when the name is taken."""
+
+    async def get(self, person_id: str) -> Person:
+        """Read a person, or raise NotFound."""
+
+    async def list(self) -> Sequence[Person]:
+        """All of them, by name."""
+
+    async def change(self, person_id: str, name: str, role: str) -> Person:
+        """Rename a person; NotFound, or Conflict when the name is taken."""
+
+    async def delete(self, person_id: str) -> None:
+        """Forget a person and all links to it, or raise NotFound."""
+
+    async def link(self, kind: str, external: str, person_id: str) -> None:
+        """Say who is behind it from now on; NotFound when there is no such person."""
+
+    async def find(self, kind: str, external: str) -> Person | None:
+        """Tell who is behind it, None when nobody said."""
+
+
+@dataclass(frozen=True, slots=True)
 class Records:
     """What a backend opens: the rows of one daemon."""
 
@@ -401,3 +456,4 @@ class Records:
     journal: Journal
     usage: Ledger
     memory: Memory
+    persons: Persons

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from agenthost_chat.chat import Message, Role, Text
-from agenthost_chat.history import repaired
 
 from ..context import OPERATOR, AgentView, Context, Pool, Principal, PrincipalKind
 from ..errors import (
@@ -24,7 +23,8 @@ from ..errors import (
     TurnFailed,
     Unavailable,
 )
-from ..ports.records import Conversation, TurnRecord, TurnState
+from ..ports.records import TurnRecord, TurnState
+from ..ports.sessions import Conversation
 from .events import NOTHING
 from .mailbox import Mailboxes
 from .resume import Past
@@ -190,8 +190,8 @@ class Turns:
         own = [work for work in self._live.values() if work.agent.id == agent_id]
         return await self._stop(own, reason)
 
-    async def reset(self, agent: Agent) -> Agent:
-        """Give the agent an empty session; what runs or waits in its old is stopped.
+    async def reset(self, agent: Agent, into: str = "", *, keep: bool = False) -> Agent:
+        """Give the agent another session; what runs or waits in its old is stopped.
 
         Of several resets at once one changes the session, and all tell of that one.
         """
@@ -203,7 +203,7 @@ class Turns:
             now = self._parts.agents.get(agent.id)
             if session_id != old:
                 return now
-            return await self._parts.agents.new_session(now)
+            return await self._parts.agents.new_session(now, into, keep=keep)
 
         # Sealed: neither a stop nor another reset ends one that waits its turn.
         return await self.apart(agent, switch, sealed=True)
@@ -277,8 +277,8 @@ class Turns:
     def _made(
         self, context: Context, agent: Agent, message: Message, options: TurnOptions
     ) -> Turn:
-        self._check_room(context, agent, options.session_id or agent.session_id)
         turn_id = options.turn_id or str(uuid4())
+        self._check_room(context, agent, options.elsewhere(turn_id) or agent.session_id)
         inside = self._inside(context, agent, turn_id, options)
         return Turn(turn_id, inside, message, options)
 
@@ -325,7 +325,7 @@ class Turns:
         work_id: str,
         options: TurnOptions = NO_OPTIONS,
     ) -> Context:
-        session = options.session_id or agent.session_id
+        session = options.elsewhere(work_id) or agent.session_id
         view = AgentView(agent.id, agent.name, agent.manifest, session)
         rights = self._parts.toolbox.rights_of(agent.id, agent.manifest)
         principal = Principal(PrincipalKind.AGENT, agent.name, rights.grants)
@@ -337,7 +337,7 @@ class Turns:
 
     def _moved(self, work: Work) -> bool:
         """Whether the agent's own session was reset while this waited in it."""
-        if isinstance(work, Turn) and work.options.session_id is not None:
+        if isinstance(work, Turn) and work.options.elsewhere(work.id) is not None:
             return False
         now = self._parts.agents.get(work.agent.id)
         return now.session_id != work.agent.session_id
@@ -414,12 +414,12 @@ class Turns:
                 if await self._past.replayed(turn, known):
                     return None
                 return await self._past.resumed(turn)
-        said = warm or await self._past.conversation(turn.agent.session_id)
+        said = await self._past.begun(turn, warm)
         agent = self._parts.agents.get(turn.agent.id)
         target = self._parts.agents.target_of(agent)
-        if turn.options.history is not None:
-            said = Conversation(said.session, repaired(turn.options.history))
-        elif await self._parts.compaction.before_turn(said, target, turn.context):
+        before_turn = self._parts.compaction.before_turn
+        stateless = turn.options.history is not None
+        if not stateless and await before_turn(said, target, turn.context):
             said = await self._past.conversation(turn.agent.session_id)
         run = Run(self._parts, turn, said, target)
         run.begin()

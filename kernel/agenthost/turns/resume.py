@@ -10,7 +10,8 @@ from agenthost_chat.history import repaired
 
 from ..context import OPERATOR, AgentView, Context
 from ..errors import Cancelled, Conflict, NotFound, PastFailure
-from ..ports.records import Conversation, TurnRecord, TurnState
+from ..ports.records import TurnRecord, TurnState
+from ..ports.sessions import Conversation, Session
 from .run import Run
 from .turn import Turn, TurnOptions, Watcher
 
@@ -35,6 +36,24 @@ class Past:
         sessions = self._parts.sessions
         session = await sessions.get(session_id)
         return Conversation(session, repaired(await sessions.history(session)))
+
+    async def begun(self, turn: Turn, warm: Conversation | None) -> Conversation:
+        """Give the conversation that a turn goes on with: its own, or a session's.
+
+        Raises:
+            NotFound: The session is not the agent's.
+            Conflict: The session is archived.
+        """
+        history = turn.options.history
+        if history is not None:
+            # The prefix keeps it apart from the keys that sessions are opened by.
+            key = turn.options.turn_id and f"turn:{turn.id}"
+            now = self._parts.clock.time()
+            own = Session(turn.id, turn.agent.id, now, key=key, ephemeral=True)
+            return Conversation(own, repaired(history))
+        said = warm or await self.conversation(turn.agent.session_id)
+        said.session.check_open_to(turn.agent.id)
+        return said
 
     async def of(self, agent: Agent, turn_id: str) -> tuple[TurnRecord, list[Message]]:
         """Read one of an agent's turns and what was said in it.
@@ -78,9 +97,14 @@ class Past:
         """Take up a turn that was cut off, where it stands in its session.
 
         Raises:
-            Conflict: What it answers is no longer in the session.
+            Conflict: What it answers is no longer in the session, or only who asked it
+                has the history that it came with.
         """
         session = await self._parts.sessions.get(turn.agent.session_id)
+        session.check_open_to(turn.agent.id)
+        history = turn.options.history
+        if session.id == turn.id and history is None:
+            raise Conflict("the turn brought its own history; send it again with that")
         entries = await self._parts.sessions.entries(session)
         own = [index for index, e in enumerate(entries) if e.turn_id == turn.id]
         if not own:
@@ -91,6 +115,7 @@ class Past:
         last = entries[own[-1]]
         behind = None if last is entries[-1] else last.place
         messages = _as_asked([entry.message for entry in head])
+        messages = [*repaired(history or ()), *messages]
         if session.summary is not None:
             messages.insert(0, session.summary)
         agent = self._parts.agents.get(turn.agent.id)

@@ -29,7 +29,6 @@ from ..errors import AgentHostError, TurnFailed
 from ..ports.models import Answered, Payer, Target
 from ..ports.records import (
     CallState,
-    Conversation,
     Outcome,
     Spent,
     Step,
@@ -37,6 +36,7 @@ from ..ports.records import (
     TurnResult,
     TurnState,
 )
+from ..ports.sessions import Conversation
 from .calls import unlike
 from .events import Thinking, ToolEnd, ToolStart
 from .prompt import system_prompt
@@ -99,6 +99,7 @@ class Run:
         self.session = said.session
         self.progress = Progress()
         self.resumed = False
+        self._own = said.session if turn.options.history is not None else None
         self._said = said
         self._behind = behind
         self._seq = said.session.next_seq
@@ -204,7 +205,7 @@ class Run:
     def closing(self, closed: TurnRecord) -> Step:
         """What closes the turn's row, without words: for a store that took none."""
         now = self.parts.clock.time()
-        return Step(self.session.id, self.turn.id, now, closed=closed)
+        return Step(self.session.id, self.turn.id, now, own=self._own, closed=closed)
 
     async def _ask(self, request: ChatRequest, payer: Payer) -> Answered:
         self.progress.iterations += 1
@@ -310,6 +311,7 @@ class Run:
             seq=self._seq,
             message=message,
             behind=self._behind,
+            own=self._own,
             **facts,
         )
         if message is not None:

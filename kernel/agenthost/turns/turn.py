@@ -85,11 +85,12 @@ class TurnOptions:
         turn_id: Makes the start idempotent: the same id is the same turn, running,
             ended or cut off.
         digest: What the id was given for; the same id with another is refused.
-        session_id: The session it speaks in; the agent's own by default.
+        session_id: The session of the agent it speaks in; its own by default.
         max_tokens: The longest answer, instead of the manifest's.
         temperature: Instead of the manifest's.
-        history: Makes the turn stateless: it is the conversation so far, and nothing
-            is read from the session before it.
+        history: Makes the turn stateless: it is the conversation so far. The turn
+            speaks in an ephemeral session of its own, whatever ``session_id`` says,
+            which ends with it; with a ``turn_id`` it can be asked for again for a day.
         max_cost_micro_usd: What it, and the turns it starts, may spend together.
     """
 
@@ -100,6 +101,10 @@ class TurnOptions:
     temperature: float | None = None
     history: tuple[Message, ...] | None = None
     max_cost_micro_usd: int | None = None
+
+    def elsewhere(self, turn_id: str) -> str | None:
+        """The session it speaks in when that is not simply the agent's own."""
+        return turn_id if self.history is not None else self.session_id
 
 
 NO_OPTIONS = TurnOptions()

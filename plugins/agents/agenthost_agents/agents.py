@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from uuid import UUID, uuid4
@@ -23,12 +23,15 @@ from agenthost import (
     LifecycleEvent,
     Manifest,
     ManifestCase,
+    ManifestTable,
     NotFound,
     Principal,
     SpawnCase,
     Target,
-    parse_manifest,
 )
+
+from .manifests import parse_manifest
+from .rights import granted
 
 
 class KeptAgents:
@@ -106,7 +109,8 @@ class KeptAgents:
             Denied: A guard refuses it, or it asks for more than its creator has.
         """
         host = self._host
-        parsed = parse_manifest(manifest_toml)
+        tables = [table for _, table in host.registry.offered(ManifestTable)]
+        parsed = parse_manifest(manifest_toml, tables)
         manifest = parsed.manifest
         warnings = [*parsed.warnings, *self._unknown_tools(manifest)]
         named = manifest.model
@@ -176,15 +180,17 @@ class KeptAgents:
         pinned = self.model_of(agent) if mode is AgentMode.STABLE else None
         return await self._save(replace(agent, mode=mode, pinned_model=pinned))
 
-    async def new_session(self, agent: Agent) -> Agent:
-        """Give the agent an empty session and delete its old one.
+    async def new_session(self, agent: Agent, into: str, *, keep: bool) -> Agent:
+        """Give the agent another session, an empty one unless it is named.
+
+        The old one is deleted, or archived when it is to be kept.
 
         Raises:
             NotFound: It has another session by now, or has been deleted.
         """
         now = self._host.clock.time()
-        fresh = replace(agent, session_id=str(uuid4()), updated_at=now)
-        await self._rows.switch_session(fresh, agent.session_id)
+        fresh = replace(agent, session_id=into or str(uuid4()), updated_at=now)
+        await self._rows.switch_session(fresh, agent.session_id, keep=keep)
         # What else was changed meanwhile stays changed.
         fresh = replace(self.get(agent.id), session_id=fresh.session_id)
         self._keep(fresh)
@@ -228,8 +234,14 @@ class KeptAgents:
             choice = agent.manifest.model
             return choice.provider or "", choice.model or ""
 
+    def grants_of(
+        self, manifest: Manifest, tools: Iterable[str] | None = None
+    ) -> Mapping[str, tuple[str, ...]]:
+        """The rights that a manifest asks for, by action."""
+        return granted(manifest, tools)
+
     def _check(self, principal: Principal, manifest: Manifest) -> None:
-        case = SpawnCase(principal, manifest.name, manifest.grants())
+        case = SpawnCase(principal, manifest.name, granted(manifest))
         self._host.guards.check(Guard.SPAWN, case)
 
     def _unknown_tools(self, manifest: Manifest) -> Sequence[str]:

@@ -70,9 +70,10 @@ class EventBus:
 
     def wants(self, kind: type[Event]) -> bool:
         """Tell whether anybody listens for a kind; ask before an event is made."""
-        return any(
-            issubclass(kind, kinds) for _, kinds in self._subscribers.values()
-        ) or any(listener.hears(kind) for listener in self._listeners)
+        for _, kinds in self._subscribers.values():
+            if issubclass(kind, kinds):
+                return True
+        return any(listener.hears(kind) for listener in self._listeners)
 
     def publish(self, event: Event) -> None:
         """Tell everyone; call it after the cause was committed. Never raises."""

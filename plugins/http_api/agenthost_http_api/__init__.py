@@ -14,6 +14,7 @@ def register_routes() -> Iterable[RouteGroup]:
         commands,
         memory,
         messages,
+        plugins,
         providers,
         sessions,
         socket,
@@ -24,7 +25,7 @@ def register_routes() -> Iterable[RouteGroup]:
     yield from (agents.routes, messages.routes, sessions.routes, memory.routes)
     yield commands.routes
     yield from (catalogue.routes, providers.routes, usage.routes)
-    yield from (system.routes, socket.socket_routes())
+    yield from (system.routes, plugins.routes, socket.socket_routes())
 
 
 @hookimpl

@@ -19,6 +19,7 @@ from agenthost import (
     PluginError,
     RouteGroup,
     ToolContext,
+    authorize,
     did_you_mean,
     within,
 )
@@ -34,8 +35,8 @@ COMPACTION_SECONDS = 600.0
 
 
 async def _new(call: ToolContext, agent: Agent, _: str) -> str:
-    await call.host.turns.reset(agent)
-    return "A new session has begun."
+    await call.host.turns.reset(agent, keep=True)
+    return "A new session has begun; the one before is in the archive."
 
 
 async def _compact(call: ToolContext, agent: Agent, _: str) -> str:
@@ -49,6 +50,8 @@ async def _model(call: ToolContext, agent: Agent, name: str) -> str:
     if not name:
         provider, model = call.host.agents.model_of(agent)
         return f"The model is {model} at {provider}. Change it with /model <name>."
+    # Who may speak to an agent may not for that change it.
+    authorize(call.principal, "route", "agents:write")
     choice = await call.host.agents.set_model(call.principal, agent, None, name)
     provider, model = choice.target.names
     return "\n".join([f"The model is now {model} at {provider}.", *choice.notices])
@@ -100,7 +103,7 @@ async def _help(call: ToolContext, _agent: Agent, _: str) -> str:
 
 def built_in() -> Iterable[ChatCommand]:
     """The commands of this plugin."""
-    yield ChatCommand("new", "Begin anew; this conversation is deleted", _new)
+    yield ChatCommand("new", "Begin anew; this conversation is kept", _new)
     yield ChatCommand(
         "compact", "Summarise older messages", _compact, timeout=COMPACTION_SECONDS
     )

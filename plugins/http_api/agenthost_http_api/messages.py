@@ -14,6 +14,7 @@ from agenthost import (
     Done,
     EventStream,
     Failed,
+    Host,
     InvalidInput,
     Missed,
     RouteGroup,
@@ -37,7 +38,6 @@ KEY_HEADER = {"Idempotency-Key": "The same key and body are the same turn"}
 
 COST = 30
 KEY_LENGTH = 255
-NO_OPTIONS = TurnOptions()
 LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 """Some readers of event streams take these for the end of a line."""
 
@@ -58,17 +58,35 @@ def result_body(result: TurnResult) -> MessageAnswer:
     }
 
 
-def _options(call: Call, agent_id: str, body: SendMessage) -> TurnOptions:
-    """Read what makes the request repeatable: its key, bound to what it asks."""
+async def _options(call: Call, agent_id: str, body: SendMessage) -> TurnOptions:
+    """Read where it is said, and what makes the request repeatable.
+
+    That is its key, bound to what it asks.
+    """
+    session_id = await named_session(call.host, agent_id, body.session_id)
     key = call.headers.get("idempotency-key")
     if key is None:
-        return NO_OPTIONS
+        return TurnOptions(session_id=session_id)
     if not 0 < len(key) <= KEY_LENGTH:
         raise InvalidInput("Idempotency-Key", f"must have 1 to {KEY_LENGTH} characters")
     turn_id = str(uuid5(NAMESPACE_URL, f"agenthost:{agent_id}:{key}"))
     # The parsed body, so that white space and the order of keys do not matter.
-    parsed = json.dumps(body.model_dump(mode="json"), sort_keys=True)
-    return TurnOptions(turn_id, digest=sha256(parsed.encode()).hexdigest())
+    asked = body.model_dump(mode="json", exclude_none=True)
+    digest = sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    return TurnOptions(turn_id, digest=digest, session_id=session_id)
+
+
+async def named_session(
+    host: Host, agent_id: str, session_id: UUID | None
+) -> str | None:
+    """Check a session that a message names, before it waits for a place there.
+
+    Raises:
+        NotFound: It is not the agent's.
+    """
+    if session_id is None:
+        return None
+    return (await host.sessions.get(str(session_id), agent_id)).id
 
 
 @routes.post(
@@ -87,7 +105,8 @@ async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
     for it, goes on with it when it was cut off, or gives its answer again.
     """
     agent = call.host.agents.get(str(agent_id))
-    options, message = _options(call, agent.id, body), user_message(body.message)
+    message = user_message(body.message)
+    options = await _options(call, agent.id, body)
     turn = call.host.turns.start(call.context, agent, message, options)
     return result_body(await turn.result())
 
@@ -112,7 +131,8 @@ async def stream_message(
     ``detach=true``: then it goes on, and may be read again by its key or its id.
     """
     agent = call.host.agents.get(str(agent_id))
-    options, message = _options(call, agent.id, body), user_message(body.message)
+    message = user_message(body.message)
+    options = await _options(call, agent.id, body)
     watcher = call.host.turns.watch(call.context, agent, message, options)
     stays = query.detach or options.turn_id is not None
     return EventStream(_frames(watcher, stays=stays))

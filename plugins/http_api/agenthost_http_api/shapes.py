@@ -55,6 +55,9 @@ class SendMessage(Body):
         description="At most 65,536 bytes of UTF-8",
         json_schema_extra={"minLength": 1, "maxLength": 64 * 1024},
     )
+    session_id: UUID | None = Field(
+        None, description="A session of the agent, instead of its own"
+    )
 
 
 class StreamQuery(Body):
@@ -335,22 +338,6 @@ class SessionDetail(TypedDict):
     message_count: int
     context_window_tokens: int
     messages: list[SessionMessage]
-
-
-class SessionItem(TypedDict):
-    """A session in a list."""
-
-    id: Id
-    agent_id: Id
-    agent_name: str
-    message_count: int
-    created_at: Moment
-
-
-class SessionList(TypedDict):
-    """``GET /api/sessions``."""
-
-    sessions: list[SessionItem]
 
 
 class KVPair(TypedDict):

@@ -24,13 +24,14 @@ from agenthost import (
     Socket,
     ToolContext,
     Turn,
+    TurnOptions,
     Watcher,
     user_message,
 )
 
 from .commands import run_command
 from .frames import turn_frame
-from .messages import COST
+from .messages import COST, named_session
 from .roster import UPDATE_SECONDS, Roster
 
 TURNS_PER_SOCKET = 16
@@ -94,7 +95,7 @@ class Chat:
             case "ping":
                 await self._send({"type": "pong"})
             case "message":
-                await self._message(_content(frame), message_id)
+                await self._message(frame, message_id)
             case "attach":
                 await self._attach(frame, message_id)
             case "resume":
@@ -110,9 +111,9 @@ class Chat:
                     "type", "must be message, ping, attach, resume or follow"
                 )
 
-    async def _message(self, content: str, message_id: str) -> None:
+    async def _message(self, frame: Frame, message_id: str) -> None:
         agent = self._agent()
-        content = content.strip()
+        content = _content(frame).strip()
         if content.startswith("/"):
             command = self._command(agent, content, message_id)
             # A summary may wait long for the session; all else is done before the
@@ -123,8 +124,10 @@ class Chat:
                 await command
             return
         self._admit()
+        session_id = await named_session(self._host, agent.id, _session_id(frame))
+        options = TurnOptions(session_id=session_id)
         watcher = self._host.turns.watch(
-            self._socket.call.context, agent, user_message(content)
+            self._socket.call.context, agent, user_message(content), options
         )
         self._follow(watcher, message_id)
 
@@ -146,11 +149,13 @@ class Chat:
 
         Raises:
             InvalidInput: Too many messages of this socket wait already.
+            RateLimited: The key's own allowance is used up.
         """
         if len(self._following) >= TURNS_PER_SOCKET:
             raise InvalidInput("message", "too many messages wait; wait for an answer")
         case = RequestCase("MESSAGE", "/ws", self._socket.call.client, COST)
         self._host.guards.check(Guard.REQUEST, case)
+        self._host.access.charge(self._socket.call.principal, COST)
 
     def _follow(self, watcher: Watcher, message_id: str) -> None:
         self._following.add(watcher.turn.id)
@@ -241,3 +246,13 @@ def _turn_id(frame: Frame) -> str:
     if not isinstance(turn_id, str):
         raise InvalidInput("turn_id", "must be the id of a turn")
     return turn_id
+
+
+def _session_id(frame: Frame) -> UUID | None:
+    session_id = frame.get("session_id")
+    if session_id is None:
+        return None
+    try:
+        return UUID(session_id)
+    except (AttributeError, TypeError, ValueError):
+        raise InvalidInput("session_id", "must be the id of a session") from None

@@ -127,8 +127,9 @@ async def config(call: Call) -> Answer:
         "default_model": model,
         "listen_addr": host.config.listen_addr,
         "api_key_set": host.config.api_key is not None,
-        "channels_configured": len(host.config.channels),
-        "mcp_servers": len(host.config.mcp_servers),
+        # No plugin serves channels or MCP servers yet.
+        "channels_configured": 0,
+        "mcp_servers": 0,
     }
 
 
@@ -154,10 +155,10 @@ async def list_tools(call: Call) -> Answer:
 @routes.post("/api/ws-ticket", scope="agents:message", answer=Ticket)
 async def ws_ticket(call: Call) -> Answer:
     """Exchange the key for a short-lived ticket that opens one WebSocket."""
-    tickets = call.host.tickets
+    access = call.host.access
     return {
-        "ticket": tickets.issue(call.principal),
-        "expires_in": int(tickets.lifetime),
+        "ticket": access.ticket(call.principal),
+        "expires_in": int(access.ticket_seconds),
     }
 
 

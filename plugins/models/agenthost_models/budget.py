@@ -22,8 +22,10 @@ from agenthost import (
     Usage,
 )
 
+from .manifest import SPENDING
 from .meters import Limit, Meter, PoolRoom, Room
 from .price import input_estimate, price
+from .settings import Budget
 
 if TYPE_CHECKING:
     from agenthost import Spent
@@ -55,7 +57,7 @@ class Budgets:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._settings = host.config.budget
+        self._settings = host.settings(Budget)
         self._loading = asyncio.Lock()
         self._of_daemon: list[Meter] | None = None
         self._agents: OrderedDict[str, list[Meter]] = OrderedDict()
@@ -190,7 +192,7 @@ def _amount(room: Room, spent: Spent | None) -> int:
 
 
 def _daemon_limits(host: Host) -> Iterator[Limit]:
-    budget = host.config.budget
+    budget = host.settings(Budget)
     for name, dollars, span in (
         ("budget.max_hourly_usd", budget.max_hourly_usd, HOUR),
         ("budget.max_daily_usd", budget.max_daily_usd, DAY),
@@ -201,15 +203,15 @@ def _daemon_limits(host: Host) -> Iterator[Limit]:
 
 
 def _agent_limits(agent: AgentView, default_tokens: int) -> Iterator[Limit]:
-    resources = agent.manifest.resources
+    spending = SPENDING.of(agent.manifest)
     for name, dollars, span in (
-        ("resources.max_cost_per_hour_usd", resources.max_cost_per_hour_usd, HOUR),
-        ("resources.max_cost_per_day_usd", resources.max_cost_per_day_usd, DAY),
-        ("resources.max_cost_per_month_usd", resources.max_cost_per_month_usd, MONTH),
+        ("resources.max_cost_per_hour_usd", spending.max_cost_per_hour_usd, HOUR),
+        ("resources.max_cost_per_day_usd", spending.max_cost_per_day_usd, DAY),
+        ("resources.max_cost_per_month_usd", spending.max_cost_per_month_usd, MONTH),
     ):
         if dollars:
             yield Limit(name, _micro(dollars), span)
-    tokens = resources.max_llm_tokens_per_hour or default_tokens
+    tokens = spending.max_llm_tokens_per_hour or default_tokens
     if tokens:
         yield Limit("resources.max_llm_tokens_per_hour", tokens, HOUR, tokens=True)
 

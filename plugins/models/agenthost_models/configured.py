@@ -14,10 +14,12 @@ from agenthost import (
     InvalidInput,
     ModelFacts,
     ProviderFacts,
-    ProviderSection,
     ProviderSpec,
     did_you_mean,
 )
+
+from .settings import Providers as Sections
+from .settings import ProviderSection
 
 DEFAULT_DIALECT = "openai-chat"
 REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-[0-9]{1,2}")
@@ -35,7 +37,7 @@ def configured(host: Host) -> Providers:
     """
     offered = host.registry.offered(ProviderSpec)
     providers = {spec.facts.slug: _placed(host, spec) for _, spec in offered}
-    sections = host.config.providers
+    sections = host.settings(Sections).root
     for slug, section in sections.items():
         known = providers.get(slug)
         if known is None or section.dialect is not None:
@@ -83,9 +85,13 @@ def _declared(host: Host, slug: str, section: ProviderSection) -> ProviderSpec:
 
 
 def _changed(spec: ProviderSpec, section: ProviderSection) -> ProviderSpec:
-    facts = spec.facts
+    facts, probe = spec.facts, spec.facts.probe
+    if probe is not None and section.base_url is not None:
+        # What it proves is known of the provider's own address alone, not of a proxy.
+        probe = replace(probe, proves_key=False)
     changed = replace(
         facts,
+        probe=probe,
         base_url=(section.base_url or facts.base_url).rstrip("/"),
         env_var=section.api_key_env or facts.env_var,
         key_required=bool(section.api_key_env) or facts.key_required,

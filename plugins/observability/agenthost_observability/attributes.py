@@ -90,7 +90,7 @@ def _who(activity: Activity) -> Iterator[Pair]:
     context = activity.context
     yield "agenthost.turn.id", context.turn_id
     if context.caller is not None:
-        yield "agenthost.caller.kind", context.caller.kind.value
+        yield "agenthost.caller.kind", context.caller.kind
         yield "agenthost.caller.name", context.caller.name
     if context.agent is not None:
         yield "gen_ai.agent.id", context.agent.id

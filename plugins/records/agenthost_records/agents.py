@@ -13,20 +13,20 @@ from agenthost import (
     Manifest,
     NotFound,
     Row,
+    Session,
     Store,
 )
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
+from .archive import put_away, take_up
 from .codec import dump_json
 from .memory import erase_namespace
-from .sessions import erase, open_session
+from .session_rows import erase, erase_of_agent, open_session
 from .tables import agents as table
-from .tables import sessions
 
 _ALL = select(table).order_by(table.c.created_at, table.c.id)
 _ADD = insert(table)
 _SAME_NAME = select(table.c.id).where(func.lower(table.c.name) == bindparam("name"))
-_SESSIONS_OF = select(sessions.c.id).where(sessions.c.agent_id == bindparam("agent"))
 
 
 class AgentTable:
@@ -56,13 +56,16 @@ class AgentTable:
             lambda connection: connection.execute(statement).rowcount
         )
 
-    async def switch_session(self, agent: Agent, old: str) -> None:
-        """Give the agent the empty session it names and delete its old one.
+    async def switch_session(self, agent: Agent, old: str, *, keep: bool) -> None:
+        """Give the agent the session it names; delete or archive its old one.
 
         Raises:
-            NotFound: ``old`` is not its session now, or it has been deleted.
+            NotFound: ``old`` is not its session now, it has been deleted, or the
+                session is another's.
+            Conflict: The session's key has another session by now.
         """
-        await self._store.write(partial(_switch_session, agent=agent, old=old))
+        write = partial(_switch_session, agent=agent, old=old, keep=keep)
+        await self._store.write(write)
 
     async def delete(self, agent_id: str) -> None:
         """Remove an agent with its sessions and its memory; its usage stays."""
@@ -103,10 +106,13 @@ def _add(connection: Connection, agent: Agent) -> None:
     if connection.execute(_SAME_NAME, {"name": agent.name.lower()}).first():
         raise Conflict(f"an agent named {agent.name!r} exists already")
     connection.execute(_ADD, _row(agent))
-    open_session(connection, agent.session_id, agent.id, agent.created_at)
+    own = Session(agent.session_id, agent.id, agent.created_at)
+    open_session(connection, own)
 
 
-def _switch_session(connection: Connection, agent: Agent, old: str) -> None:
+def _switch_session(
+    connection: Connection, agent: Agent, old: str, *, keep: bool
+) -> None:
     changed = connection.execute(
         update(table)
         .where(table.c.id == agent.id, table.c.session_id == old)
@@ -114,13 +120,14 @@ def _switch_session(connection: Connection, agent: Agent, old: str) -> None:
     )
     if not changed.rowcount:
         raise NotFound("session", old)
-    erase(connection, old)
-    open_session(connection, agent.session_id, agent.id, agent.updated_at)
+    if keep:
+        put_away(connection, old, agent.updated_at)
+    else:
+        erase(connection, old)
+    take_up(connection, Session(agent.session_id, agent.id, agent.updated_at))
 
 
 def _delete(connection: Connection, agent_id: str) -> None:
-    rows = connection.execute(_SESSIONS_OF, {"agent": agent_id})
-    for session_id in rows.scalars().all():
-        erase(connection, session_id)
+    erase_of_agent(connection, agent_id)
     erase_namespace(connection, agent_id)
     connection.execute(delete(table).where(table.c.id == agent_id))

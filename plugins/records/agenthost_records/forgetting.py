@@ -15,13 +15,14 @@ from sqlalchemy import (
     delete,
     exists,
     insert,
+    or_,
     select,
     tuple_,
     update,
 )
 
 from .rollup import metadata
-from .tables import messages, tool_calls, turns
+from .tables import messages, sessions, tool_calls, turns
 
 MESSAGES = 200
 """Messages in one look: as many turns may go in one write."""
@@ -47,6 +48,27 @@ SPOKEN = (
     .where(messages.c.id > bindparam("after"))
     .order_by(messages.c.id)
     .limit(MESSAGES)
+)
+
+# Ephemeral sessions that nobody has spoken in for long, and nobody speaks in now.
+LEFT = (
+    select(sessions.c.id)
+    .where(
+        sessions.c.ephemeral == 1,
+        sessions.c.updated_at < bindparam("before"),
+        ~exists(
+            select(turns.c.id)
+            .join(messages, messages.c.turn_id == turns.c.id)
+            .where(
+                messages.c.session_id == sessions.c.id,
+                or_(
+                    turns.c.state == TurnState.RUNNING.value,
+                    turns.c.state == TurnState.WAITING.value,
+                ),
+            )
+        ),
+    )
+    .limit(1)
 )
 
 # What may be asked for again stays: a turn that was started with a key, one that can

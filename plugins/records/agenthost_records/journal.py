@@ -25,8 +25,8 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from .codec import dump_json, dump_part, load_part
 from .late import LateSteps
 from .rows import entry, turn_record
-from .sessions import SUPERSEDED, append, supersede
-from .tables import RUNNING, messages, tool_calls, turns
+from .session_rows import SUPERSEDED, append, erase, open_session, supersede
+from .tables import RUNNING, messages, sessions, tool_calls, turns
 from .usage import record
 
 _OPEN = insert(turns)
@@ -54,6 +54,9 @@ _ABANDON = (
         tool_calls.c.state == CallState.STARTED.value,
     )
     .values(state=CallState.UNKNOWN.value)
+)
+_FLEETING = select(sessions.c.id).where(
+    sessions.c.ephemeral == 1, sessions.c.key.is_(None)
 )
 _BY_ID = select(turns).where(turns.c.id == bindparam("id"))
 _CALLS = select(tool_calls.c.call_id, tool_calls.c.state, tool_calls.c.output).where(
@@ -122,13 +125,22 @@ def _output(row: Row) -> ToolOutput | None:
 
 
 def _keep_all(connection: Connection, steps: tuple[Step, ...]) -> None:
-    if steps[0].reopened:
-        supersede(connection, steps[0])
-    append(connection, steps)
-    _set_turn(connection, steps[0], steps[-1])
     for step in steps:
         if step.spent is not None:
             record(connection, step.spent)
+    first, own = steps[0], steps[0].own
+    if own is not None and own.key is None and steps[-1].closed is not None:
+        # What began before goes; what begins here is not written at all.
+        if first.opened is None:
+            erase(connection, own.id)
+        return
+    if own is not None and first.opened is not None:
+        open_session(connection, own)
+    if first.reopened:
+        supersede(connection, first)
+    append(connection, steps)
+    _set_turn(connection, first, steps[-1])
+    for step in steps:
         if step.message is not None:
             _follow_calls(connection, step, step.message)
 
@@ -237,6 +249,8 @@ def _end_calls(connection: Connection, step: Step, message: Message) -> None:
 
 
 def _interrupt_all(connection: Connection) -> int:
+    for session_id in connection.execute(_FLEETING).scalars().all():
+        erase(connection, session_id)
     connection.execute(
         update(tool_calls)
         .where(tool_calls.c.state == CallState.STARTED.value)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from agenthost import AgentHostError, Clock, Store
 
-from .forgetting import REACHED, SPOKEN, forget_turns
+from .forgetting import LEFT, REACHED, SPOKEN, forget_turns
 from .rollup import BATCH, DAY, roll_up
+from .session_rows import erase
 
 if TYPE_CHECKING:
     from agenthost import Host
@@ -54,11 +56,22 @@ class Retention:
             AgentHostError: The store cannot be read or written.
         """
         before = self._clock.time() - KEPT
+        await self._erase_ephemeral()
         for part in (self._roll_up, self._forget):
             for _ in range(MOST_WRITES):
                 if not await part(before):
                     break
                 await self._clock.sleep(PAUSE)
+
+    async def _erase_ephemeral(self) -> None:
+        """Take out what nobody ended, and what was kept to be asked for again."""
+        before = {"before": self._clock.time() - DAY}
+        for _ in range(MOST_WRITES):
+            left = await self._store.first(LEFT, before)
+            if left is None:
+                break
+            await self._store.write(partial(erase, session_id=left["id"]))
+            await self._clock.sleep(PAUSE)
 
     async def _roll_up(self, before: float) -> bool:
         """Sum up some usage; tell whether there may be more."""
@@ -68,7 +81,8 @@ class Retention:
         """Take out some turns; tell whether there may be more."""
         mark = await self._store.first(REACHED)
         rows = await self._store.read(SPOKEN, {"after": mark["value"] if mark else 0})
-        old = [row for row in rows if row["created_at"] < before]
+        # A fork's messages are old and stand behind younger ones: these wait for them.
+        old = [*takewhile(lambda row: row["created_at"] < before, rows)]
         if not old:
             return False
         spoken = {row["turn_id"] for row in old if row["turn_id"] is not None}

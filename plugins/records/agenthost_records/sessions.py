@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from uuid import uuid4
 
 from agenthost import (
+    ALL_SESSIONS,
     Clock,
     Conflict,
     Entry,
+    InvalidInput,
     Message,
     NotFound,
     Role,
     Row,
     Session,
-    SessionItem,
+    SessionFilter,
     Spent,
-    Step,
     Store,
     TurnRecord,
-    TurnState,
 )
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, select, update
 
-from .codec import digest_of, dump_parts, load_parts
+from .archive import archive, refuse_own, take_out
+from .codec import dump_parts
+from .forks import fork
+from .listing import listing
 from .rows import entry, turn_record
-from .tables import agents, messages, sessions, tool_calls, turns
+from .session_rows import BY_ID, BY_KEY, SUPERSEDED, erase, find_or_open, session_of
+from .tables import agents, messages, sessions, turns
+from .texts import MessageTexts
 from .usage import record
 from .warm import WarmSessions
+from .words import TITLE_LIMIT, folded, one_line
 
-_BY_ID = select(sessions).where(sessions.c.id == bindparam("id"))
-SUPERSEDED = 2
-"""``partial`` of what a turn was saying when it broke off, once it said it anew."""
+KEY_LIMIT = 256
+TURNS = "turn:"
+"""Keys that begin so are those of turns with sessions of their own."""
+MANY = 500
+"""Rows whose reading would hold up the event loop."""
 
 _OF_AGENT = (
     select(sessions)
@@ -55,116 +64,10 @@ _TURNS = select(turns).where(
         select(messages.c.turn_id).where(messages.c.session_id == bindparam("id"))
     )
 )
-_LIST = (
-    select(
-        sessions.c.id,
-        sessions.c.agent_id,
-        agents.c.name.label("agent_name"),
-        sessions.c.message_count,
-        sessions.c.created_at,
-    )
-    .join(agents, agents.c.id == sessions.c.agent_id)
-    .where(sessions.c.ephemeral == 0)
-    .order_by(sessions.c.created_at)
-)
-
-_APPEND = (
-    update(sessions)
-    .where(sessions.c.id == bindparam("session"))
-    .values(
-        message_count=sessions.c.message_count + bindparam("visible"),
-        next_seq=bindparam("next"),
-        updated_at=bindparam("now"),
-    )
-)
-_INSERT = insert(messages)
-_OPEN = insert(sessions)
 
 
-def open_session(
-    connection: Connection, session_id: str, agent_id: str, now: float
-) -> None:
-    """Write a fresh session."""
-    row = {
-        "id": session_id,
-        "agent_id": agent_id,
-        "ephemeral": 0,
-        "thinking": 0,
-        "message_count": 0,
-        "first_seq": 0,
-        "next_seq": 0,
-        "created_at": now,
-        "updated_at": now,
-    }
-    connection.execute(_OPEN, row)
-
-
-def append(connection: Connection, steps: Sequence[Step]) -> None:
-    """Add the messages of a session's next steps, and count the visible ones.
-
-    Raises:
-        NotFound: The session has been deleted.
-    """
-    rows = [_row(step, step.message) for step in steps if step.message is not None]
-    if not rows:
-        return
-    last = rows[-1]
-    changed = connection.execute(
-        _APPEND,
-        {
-            "session": last["session_id"],
-            "visible": sum(row["role"] != Role.TOOL for row in rows),
-            "next": last["seq"] + 1,
-            "now": last["created_at"],
-        },
-    )
-    if not changed.rowcount:
-        raise NotFound("session", last["session_id"])
-    connection.execute(_INSERT, rows)
-
-
-def _row(step: Step, message: Message) -> dict[str, Any]:
-    parts, closed = dump_parts(message), step.closed
-    return {
-        "session_id": step.session_id,
-        "seq": step.seq,
-        "turn_id": step.turn_id,
-        "role": message.role.value,
-        "parts": parts,
-        "digest": digest_of(parts),
-        "partial": int(closed is not None and closed.state is not TurnState.DONE),
-        "created_at": step.at,
-        "behind": step.behind,
-    }
-
-
-def supersede(connection: Connection, step: Step) -> None:
-    """Take what a turn was saying when it broke off out of its session."""
-    gone = connection.execute(
-        update(messages)
-        .where(
-            messages.c.session_id == step.session_id,
-            messages.c.turn_id == step.turn_id,
-            messages.c.partial == 1,
-        )
-        .values(partial=SUPERSEDED)
-    ).rowcount
-    if gone:
-        connection.execute(
-            update(sessions)
-            .where(sessions.c.id == step.session_id)
-            .values(message_count=sessions.c.message_count - gone)
-        )
-
-
-def erase(connection: Connection, session_id: str) -> None:
-    """Delete a session, its messages and its journal."""
-    mine = messages.c.session_id == session_id
-    spoken = select(messages.c.turn_id).where(mine)
-    for turn in (tool_calls.c.turn_id, turns.c.id):
-        connection.execute(delete(turn.table).where(turn.in_(spoken)))
-    connection.execute(delete(messages).where(mine))
-    connection.execute(delete(sessions).where(sessions.c.id == session_id))
+# Inside the class ``list`` is a method.
+Entries = list[Entry]
 
 
 class SessionTable:
@@ -176,21 +79,49 @@ class SessionTable:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._texts = MessageTexts(store)
         warm = WarmSessions()
         self.take = warm.take
         self.give_back = warm.give_back
         self.forget = warm.forget
 
-    async def get(self, session_id: str) -> Session:
+    async def open(
+        self, agent_id: str, key: str | None = None, *, ephemeral: bool = False
+    ) -> Session:
+        """Give the agent's session with this key, a new one when there is none.
+
+        Raises:
+            NotFound: There is no such agent.
+            InvalidInput: The key is empty, too long or kept for turns.
+            Conflict: One session is ephemeral, the other is not.
+        """
+        found = None if key is None else await self._by_key(agent_id, key)
+        if found is None:
+            now, id_ = self._clock.time(), str(uuid4())
+            fresh = Session(id_, agent_id, now, key=key, ephemeral=ephemeral)
+            found = await self._store.write(partial(find_or_open, session=fresh))
+        if found.ephemeral is not ephemeral:
+            raise Conflict("the key has a session that ends otherwise; use another key")
+        return found
+
+    async def _by_key(self, agent_id: str, key: str) -> Session | None:
+        if not 1 <= len(key) <= KEY_LIMIT:
+            raise InvalidInput("key", f"must have 1 to {KEY_LIMIT} characters")
+        if key.startswith(TURNS):
+            raise InvalidInput("key", f"must not begin with {TURNS}")
+        row = await self._store.first(BY_KEY, {"agent": agent_id, "key": key})
+        return session_of(row) if row is not None else None
+
+    async def get(self, session_id: str, agent_id: str = "") -> Session:
         """Read a session's row.
 
         Raises:
-            NotFound: There is none.
+            NotFound: There is none, or it is not the agent's.
         """
-        row = await self._store.first(_BY_ID, {"id": session_id})
-        if row is None:
+        row = await self._store.first(BY_ID, {"id": session_id})
+        if row is None or agent_id not in {"", row["agent_id"]}:
             raise NotFound("session", session_id)
-        return _session(row)
+        return session_of(row)
 
     async def of_agent(self, agent_id: str) -> Session:
         """Read the row of an agent's own session, whichever it is now.
@@ -201,15 +132,16 @@ class SessionTable:
         row = await self._store.first(_OF_AGENT, {"agent": agent_id})
         if row is None:
             raise NotFound("agent", agent_id)
-        return _session(row)
+        return session_of(row)
 
     async def entries(self, session: Session) -> list[Entry]:
         """Read what is not summarised, as it stands: each turn in its own place."""
         rows = await self._store.read(
             _ENTRIES, {"id": session.id, "first_seq": session.first_seq}
         )
-        # Rows come in order of writing; few turns, if any, went on in their place.
-        return sorted(map(entry, rows), key=lambda each: (each.place, each.seq))
+        if len(rows) > MANY:
+            return await asyncio.to_thread(_in_place, rows)
+        return _in_place(rows)
 
     async def history(self, session: Session) -> list[Message]:
         """Read the conversation as a model sees it, the summary first."""
@@ -228,29 +160,56 @@ class SessionTable:
             Conflict: It is an agent's own.
         """
         await self._store.write(partial(_erase_unowned, session_id=session_id))
+        self.forget(session_id)
 
-    async def list(self) -> list[SessionItem]:
-        """All sessions that agents own, oldest first."""
-        return [
-            SessionItem(
-                row["id"],
-                row["agent_id"],
-                row["agent_name"],
-                row["message_count"],
-                row["created_at"],
-            )
-            for row in await self._store.read(_LIST)
-        ]
+    async def list(self, wanted: SessionFilter = ALL_SESSIONS) -> Sequence[Session]:
+        """Read the rows of sessions that are not ephemeral, without their summary."""
+        asked = listing(wanted)
+        if asked is None:
+            return ()
+        if wanted.text:
+            await self._texts.catch_up()
+        return [session_of(row) for row in await self._store.read(*asked)]
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Give a session another title.
+
+        Raises:
+            InvalidInput: It has no visible character.
+            NotFound: There is no such session.
+        """
+        line = one_line(title, TITLE_LIMIT)
+        if not line:
+            raise InvalidInput("title", "must not be empty")
+        await self._change(session_id, title=line, title_folded=folded(line))
+
+    async def archive(self, session_id: str, *, on: bool = True) -> None:
+        """Put a session into the archive, or take it out.
+
+        Raises:
+            NotFound: There is no such session.
+            Conflict: It is an agent's own, or its key has another session by now.
+        """
+        moved = (
+            partial(archive, session_id=session_id, now=self._clock.time())
+            if on
+            else partial(take_out, session_id=session_id)
+        )
+        await self._store.write(moved)
+        self.forget(session_id)
+
+    async def fork(self, session: Session, before: int | None = None) -> Session:
+        """Make a session that begins with what stands before a message, or with all.
+
+        Raises:
+            NotFound: There is no such message.
+            Conflict: The session was changed meanwhile.
+        """
+        return await fork(self._store, session, before, self._clock.time())
 
     async def set_thinking(self, session_id: str, *, on: bool) -> None:
         """Switch extended thinking for the session."""
-        switched = (
-            update(sessions).where(sessions.c.id == session_id).values(thinking=int(on))
-        )
-        await self._store.write(
-            lambda connection: connection.execute(switched).rowcount
-        )
-        self.forget(session_id)
+        await self._change(session_id, thinking=int(on))
 
     async def compact(
         self, session: Session, first_seq: int, summary: Message, spent: Spent
@@ -271,24 +230,21 @@ class SessionTable:
         if not done:
             raise Conflict("the session was changed while it was summarised")
 
+    async def _change(self, session_id: str, **values: str | int) -> None:
+        changed = update(sessions).where(sessions.c.id == session_id).values(**values)
+        count = self._store.write(lambda each: each.execute(changed).rowcount)
+        if not await count:
+            raise NotFound("session", session_id)
+        self.forget(session_id)
 
-def _session(row: Row) -> Session:
-    summary = row["summary"]
-    return Session(
-        id=row["id"],
-        agent_id=row["agent_id"],
-        thinking=bool(row["thinking"]),
-        first_seq=row["first_seq"],
-        next_seq=row["next_seq"],
-        summary=Message(Role.USER, load_parts(summary)) if summary else None,
-        created_at=row["created_at"],
-    )
+
+def _in_place(rows: Sequence[Row]) -> Entries:
+    # Rows come in order of writing; few turns, if any, went on in their place.
+    return sorted(map(entry, rows), key=lambda each: (each.place, each.seq))
 
 
 def _erase_unowned(connection: Connection, session_id: str) -> None:
-    owned = select(agents.c.id).where(agents.c.session_id == session_id)
-    if connection.execute(owned).first() is not None:
-        raise Conflict("the session is an agent's own; reset it instead")
+    refuse_own(connection, session_id)
     erase(connection, session_id)
 
 

@@ -6,8 +6,19 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import REAL, Column, Integer, Text, text
 
+from .words import folded, title_of
+
 if TYPE_CHECKING:
     from alembic.operations import Operations
+
+_FIRST = text(
+    "SELECT session_id, parts FROM messages AS first WHERE role = 'user' AND seq = "
+    "(SELECT min(seq) FROM messages WHERE session_id = first.session_id "
+    "AND role = 'user')"
+)
+_TITLE = text(
+    "UPDATE sessions SET title = :title, title_folded = :folded WHERE id = :id"
+)
 
 _MESSAGE = "session_id, seq, turn_id, role, parts, digest, partial, created_at"
 
@@ -47,3 +58,27 @@ def go_on_in_place(op: Operations) -> None:
     op.add_column("turns", Column("digest", Text))
     op.add_column("turns", Column("model", Text))
     op.add_column("tool_calls", Column("output", Text))
+
+
+def name_sessions(op: Operations) -> None:
+    """Give sessions a title, a key, an archive and a past in another session."""
+    for name in ("key", "parent_id", "root_id"):
+        op.add_column("sessions", Column(name, Text))
+    op.add_column("sessions", Column("archived_at", REAL))
+    op.add_column("sessions", Column("at_message", Integer))
+    for name in ("title", "title_folded", "owner", "labels"):
+        empty = text("''")
+        column = Column(name, Text, nullable=False, server_default=empty)
+        op.add_column("sessions", column)
+    unique = text('"key" IS NOT NULL AND archived_at IS NULL')
+    columns = ["agent_id", "key"]
+    op.create_index(
+        "sessions_by_key", "sessions", columns, unique=True, sqlite_where=unique
+    )
+    forked = text("root_id IS NOT NULL")
+    op.create_index("sessions_by_root", "sessions", ["root_id"], sqlite_where=forked)
+    connection = op.get_bind()
+    for session_id, parts in connection.execute(_FIRST).all():
+        title = title_of(parts)
+        row = {"id": session_id, "title": title, "folded": folded(title)}
+        connection.execute(_TITLE, row)

@@ -13,9 +13,10 @@ from sqlalchemy import (
     Table,
     Text,
     literal_column,
+    text,
 )
 
-from .steps import go_on_in_place, write_less
+from .steps import go_on_in_place, name_sessions, write_less
 
 metadata = MetaData()
 
@@ -46,6 +47,28 @@ sessions = Table(
     Column("summary", Text),
     Column("created_at", REAL, nullable=False),
     Column("updated_at", REAL, nullable=False),
+    Column("key", Text),
+    Column("title", Text, nullable=False, server_default=text("''")),
+    Column("title_folded", Text, nullable=False, server_default=text("''")),
+    Column("archived_at", REAL),
+    Column("parent_id", Text),
+    Column("at_message", Integer),
+    Column("root_id", Text),
+    Column("owner", Text, nullable=False, server_default=text("''")),
+    Column("labels", Text, nullable=False, server_default=text("''")),
+)
+Index(
+    "sessions_by_key",
+    sessions.c.agent_id,
+    sessions.c.key,
+    unique=True,
+    sqlite_where=sessions.c.key.is_not(None) & sessions.c.archived_at.is_(None),
+)
+# Forks and what they began with hold turns in common.
+Index(
+    "sessions_by_root",
+    sessions.c.root_id,
+    sqlite_where=sessions.c.root_id.is_not(None),
 )
 
 # Rows of all sessions stand in order of arrival: one placed among its own session's
@@ -126,7 +149,7 @@ usage = Table(
 Index("usage_by_time", usage.c.at)
 Index("usage_by_agent", usage.c.agent_id, usage.c.at)
 
-KERNEL = SchemaSpec("kernel", metadata, (write_less, go_on_in_place))
+KERNEL = SchemaSpec("kernel", metadata, (write_less, go_on_in_place, name_sessions))
 
 memory = MetaData()
 

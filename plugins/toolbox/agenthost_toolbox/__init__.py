@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from agenthost import (
     Backend,
     Host,
+    ManifestTable,
     Observers,
     ServiceSpec,
     Toolbox,
@@ -42,6 +44,14 @@ async def leave_tools(host: Host) -> None:
 def register_backend() -> Iterable[Backend]:
     """Offer what runs tool calls."""
     yield ToolsBackend("guarded", open_toolbox)
+
+
+@hookimpl
+def register_manifest() -> Iterable[ManifestTable[Any]]:
+    """Read how often an agent may call tools."""
+    from .manifest import PACE
+
+    yield PACE
 
 
 @hookimpl

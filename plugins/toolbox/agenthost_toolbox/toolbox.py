@@ -37,6 +37,7 @@ from agenthost_chat.chat import ToolOutput, ToolUse
 from agenthost_chat.history import UNKNOWN
 from agenthost_toml.suggest import did_you_mean
 
+from .manifest import PACE
 from .pace import Pace
 from .ready import ReadyTool, made_ready
 from .reports import CallReports, Progressed
@@ -97,7 +98,7 @@ class GuardedToolbox:
         if known is not None and known[0] is manifest and known[1] is table:
             return known[2]
         own = (name for name, tool in table.tools.items() if name == tool.spec.name)
-        grants = Grants(manifest.grants(own))
+        grants = Grants(self._host.agents.grants_of(manifest, own))
         rights = Rights(grants, table.granted(grants))
         self._rights[agent_id] = (manifest, table, rights)
         return rights
@@ -295,7 +296,7 @@ class GuardedToolbox:
         agent = context.agent
         if agent is None:
             return
-        limit = agent.manifest.resources.max_tool_calls_per_minute
+        limit = PACE.of(agent.manifest).max_tool_calls_per_minute
         wait = self._pace.wait(agent.id, limit, self._host.clock.monotonic())
         if wait:
             raise RateLimited(

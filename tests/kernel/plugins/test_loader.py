@@ -99,6 +99,7 @@ async def test_a_set_decides_which_first_party_plugins_are_on(
     assert enabled(plugins) == set(EVERY_KIND) - off
 
 
+@pytest.mark.setting("plugins.disable")
 async def test_a_disabled_plugin_is_never_imported() -> None:
     one = entry("channel:telegram")
     plugins = await loaded(one, disable=["telegram"])
@@ -112,6 +113,7 @@ async def test_a_plugin_may_name_the_version_of_the_hooks(version: object) -> No
     assert enabled(plugins) == {"tool:a"}
 
 
+@pytest.mark.setting("plugins.enable")
 @pytest.mark.parametrize("name", ["tool:mine", "mine", "tool:m*", "min?"])
 async def test_another_distribution_is_off_until_listed(name: str) -> None:
     assert enabled(await loaded(entry("tool:mine", dist=OTHER))) == set()

@@ -19,6 +19,7 @@ from agenthost import (
     Effect,
     FilesBackend,
     Guard,
+    ManifestTable,
     Mountable,
     ProviderFacts,
     ProviderSpec,
@@ -43,6 +44,12 @@ class Arguments(BaseModel):
     """What the tool takes."""
 
     path: str = Field(description="a path")
+
+
+class Keys(BaseModel):
+    """What is read of manifests."""
+
+    depth: int = 1
 
 
 async def call_it(context: object, call: object) -> ToolResult:
@@ -78,7 +85,11 @@ class Front:
 async def compiled(*entries: FakeEntry, front: Any = None) -> tuple[Plugins, Registry]:
     plugins = Plugins(entries)
     await plugins.load(config(enable=["*"]))
-    return plugins, await compile_registry(plugins, lambda _: front, {})
+
+    async def opened(*_: object) -> Any:
+        return front
+
+    return plugins, await compile_registry(plugins, opened, {})
 
 
 def failures(plugins: Plugins) -> dict[str, str | None]:
@@ -160,6 +171,11 @@ def test_no_two_rows_of_the_hook_table_offer_one_type() -> None:
             module(register_dialect=lambda: [DialectSpec("d", lambda _: ANY)]),
             module(register_dialect=lambda: [DialectSpec("d", lambda _: ANY)]),
             "dialect d",
+        ),
+        (
+            module(register_manifest=lambda: [ManifestTable("t", Keys)]),
+            module(register_manifest=lambda: [ManifestTable("t", Keys)]),
+            "manifest t.depth",
         ),
     ],
 )
@@ -334,3 +350,13 @@ async def test_a_system_is_inactive_once_its_plugin_has_failed() -> None:
     plugins, registry = await compiled(entry("security:s", system("s", lambda: None)))
     plugins.fail("security:s", "broke")
     assert not registry.security.states()[0].active
+
+
+async def test_what_a_plugin_offers_is_told_by_name() -> None:
+    offering = module(
+        register_tool=lambda: [tool("x", "y")],
+        register_manifest=lambda: [ManifestTable("", Keys)],
+    )
+    _, registry = await compiled(entry("tool:a", offering), entry("tool:b"))
+    assert sorted(registry.names_of["tool:a"]) == ["manifest depth", "tool x", "tool y"]
+    assert "tool:b" not in registry.names_of

@@ -63,7 +63,7 @@ async def test_a_name_that_is_taken_fails_the_later_plugin(daemons: Daemons) -> 
     (state,) = [
         s for s in running.daemon.plugins.states() if s.key == "plugin:made_on_the_spot"
     ]
-    assert "offers chat command new, which plugin:http_api has taken" in str(
+    assert "offers chatcommand new, which plugin:http_api has taken" in str(
         state.reason
     )
     async with chat(await running.agent()) as client:

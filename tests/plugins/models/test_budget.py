@@ -42,6 +42,17 @@ async def test_a_limit_is_read_once() -> None:
     assert bench.ledger.reads == 1
 
 
+@pytest.mark.manifest(
+    "resources.max_cost_per_hour_usd",
+    "resources.max_cost_per_day_usd",
+    "resources.max_cost_per_month_usd",
+)
+@pytest.mark.setting(
+    "budget.max_hourly_usd",
+    "budget.max_daily_usd",
+    "budget.max_monthly_usd",
+    "budget.default_max_llm_tokens_per_hour",
+)
 @pytest.mark.parametrize(
     ("config", "manifest", "name"),
     [

@@ -40,8 +40,10 @@ def test_register_schema_offers_the_kernels_rows_and_memory() -> None:
         "kernel": ["agents", "messages", "sessions", "tool_calls", "turns", "usage"],
         "kv": ["kv"],
         "retention": ["retention_marks", "usage_days"],
+        "persons": ["person_links", "persons"],
+        "search": ["message_texts", "message_texts_mark"],
     }
-    assert [len(spec.steps) for spec in register_schema()] == [2, 0, 0]
+    assert [len(spec.steps) for spec in register_schema()] == [3, 0, 0, 0, 0]
 
 
 def test_importing_the_plugin_imports_no_sqlalchemy() -> None:
@@ -145,10 +147,12 @@ async def test_agents_and_conversations_of_an_earlier_release_go_on(
         "You said: after",
         "more",
     ]
+    named = {agent.id: agent.name for agent in earlier.daemon.agents.list()}
     listed = {
-        s.agent_name: s.message_count for s in await earlier.daemon.sessions.list()
+        (named[s.agent_id], s.message_count, s.title)
+        for s in await earlier.daemon.sessions.list()
     }
-    assert listed == {"ada": 7, "bob": 7}
+    assert listed == {("ada", 7, "remember blue"), ("bob", 7, "word 0")}
     assert bob.pinned_model is None
 
 

@@ -277,10 +277,12 @@ async def test_an_agents_own_session_is_reset_and_not_erased(
     with pytest.raises(Conflict, match="reset"):
         await records.sessions.erase("s")
     fresh = replace(ADA, session_id="fresh")
-    await records.agents.switch_session(fresh, "s")
+    await records.agents.switch_session(fresh, "s", keep=False)
     assert await rows(store, sessions, "id") == [("fresh",)]
     with pytest.raises(NotFound):
-        await records.agents.switch_session(replace(ADA, session_id="late"), "s")
+        await records.agents.switch_session(
+            replace(ADA, session_id="late"), "s", keep=False
+        )
     assert await rows(store, sessions, "id") == [("fresh",)]
     assert (await records.sessions.of_agent(ADA.id)).id == "fresh"
 

@@ -26,7 +26,7 @@ export class Unreachable extends Error {
  * Make the client.
  * @param {{onUnauthorized: (reason: "missing" | "rejected") => void}} options called
  *   when the daemon wants a key, or does not accept the one it got
- * @returns {object} `get`, `post`, `remove`, `setKey`, `socketUrl`
+ * @returns {object} `get`, `post`, `patch`, `remove`, `setKey`, `socketUrl`
  */
 export function createApi({ onUnauthorized }) {
   async function request(method, path, body) {
@@ -55,6 +55,7 @@ export function createApi({ onUnauthorized }) {
   return {
     get: (path) => request("GET", path),
     post: (path, body = {}) => request("POST", path, body),
+    patch: (path, body) => request("PATCH", path, body),
     remove: (path) => request("DELETE", path),
     setKey: (key) => sessionStorage.setItem(STORED, key),
     socketUrl,

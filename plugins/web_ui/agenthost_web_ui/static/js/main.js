@@ -1,6 +1,7 @@
 /** Put the page together. */
 
 import { createApi } from "./api.js";
+import { createConversations } from "./conversations.js";
 import { createDrafts } from "./drafts.js";
 import { html, render } from "./html.js";
 import { createOffers } from "./offers.js";
@@ -26,7 +27,15 @@ const drafts = createDrafts();
 const session = createSession({ store, drafts, api });
 const offers = createOffers({ store, api });
 const roster = createRoster({ store, api, session, onReached: offers.readOffers });
-const actions = { ...session, ...roster, ...offers, drafts, set: store.set };
+const conversations = createConversations({ store, api, session });
+const actions = {
+  ...session,
+  ...roster,
+  ...offers,
+  ...conversations,
+  drafts,
+  set: store.set,
+};
 
 render(html`<${App} store=${store} actions=${actions} />`, document.getElementById("app"));
 roster.start();

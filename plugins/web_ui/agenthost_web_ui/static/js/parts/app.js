@@ -7,6 +7,7 @@ import { Banner, Notice } from "./banner.js";
 import { Cards } from "./cards.js";
 import { Chat } from "./chat.js";
 import { ConfirmDelete } from "./confirm-delete.js";
+import { Conversations } from "./conversations.js";
 import { CreateAgent } from "./create-agent.js";
 import { KeyDialog } from "./key-dialog.js";
 import { NoAgents, Welcome } from "./empty.js";
@@ -36,6 +37,12 @@ export function App({ store, actions }) {
     </div>
     ${state.keyWanted && html`<${KeyDialog} reason=${state.keyWanted} actions=${actions} />`}
     ${state.dialog?.kind === "create" && html`<${CreateAgent} actions=${actions} onClose=${close} />`}
+    ${state.dialog?.kind === "conversations" && html`<${Conversations}
+      agent=${state.dialog.agent}
+      busy=${state.running}
+      actions=${actions}
+      onClose=${close}
+    />`}
     ${state.dialog?.kind === "cards" && html`<${Cards} actions=${actions} onClose=${close} />`}
     ${state.dialog?.kind === "delete" && html`<${ConfirmDelete}
       agent=${state.dialog.agent}

@@ -60,6 +60,13 @@ function Head({ agent, actions }) {
     <button
       type="button"
       class="icon-button"
+      aria-label=${`Conversations with ${agent.name}`}
+      title="Conversations"
+      onClick=${() => actions.set({ dialog: { kind: "conversations", agent } })}
+    ><${Icon} name="chat" /></button>
+    <button
+      type="button"
+      class="icon-button"
       aria-label=${`Delete ${agent.name}`}
       title="Delete this agent"
       onClick=${() => actions.set({ dialog: { kind: "delete", agent } })}

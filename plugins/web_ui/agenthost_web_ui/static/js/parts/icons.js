@@ -17,6 +17,9 @@ const PATHS = {
   tool: ["M14.5 6.5a4 4 0 0 0-5.2 5.200L4 17l3 3 5.3-5.3a4 4 0 0 0 5.2-5.200L15 12l-3-3z"],
   chevron: ["M9 6l6 6-6 6"],
   down: ["M12 5v14", "M6 13l6 6 6-6"],
+  pencil: ["M5 19l1-4L16 5l3 3L9 18z", "M14 7l3 3"],
+  archive: ["M4 5h16v4H4z", "M6 9v10h12V9", "M10 13h4"],
+  takeOut: ["M5 13v6h14v-6", "M12 16V5", "M8 9l4-4 4 4"],
   cards: ["M4 5h16v14H4z", "M4 10h16", "M8 14h5"],
   chat: ["M5 5h14v11H11l-4 3.500V16H5z"],
 };

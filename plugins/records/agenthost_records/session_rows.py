@@ -1,0 +1,244 @@
+"""What is written into sessions: functions of a connection in a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agenthost import (
+    Message,
+    NotFound,
+    Role,
+    Row,
+    Session,
+    Step,
+    TurnState,
+)
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Select,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from .codec import digest_of, dump_parts, load_parts
+from .tables import agents, messages, sessions, tool_calls, turns
+from .texts import forget_texts, texts
+from .words import folded, title_of
+
+SUPERSEDED = 2
+"""``partial`` of what a turn was saying when it broke off, once it said it anew."""
+
+BY_ID = select(sessions).where(sessions.c.id == bindparam("id"))
+BY_KEY = select(sessions).where(
+    sessions.c.agent_id == bindparam("agent"),
+    sessions.c.key == bindparam("key"),
+    sessions.c.archived_at.is_(None),
+)
+_AGENT = select(agents.c.id).where(agents.c.id == bindparam("agent"))
+_ROOT = select(func.coalesce(sessions.c.root_id, sessions.c.id)).where(
+    sessions.c.id == bindparam("id")
+)
+_KIN = select(sessions.c.id).where(
+    or_(sessions.c.root_id == bindparam("root"), sessions.c.id == bindparam("root")),
+    sessions.c.id != bindparam("id"),
+)
+_OPEN = insert(sessions)
+_INSERT = insert(messages)
+_APPEND = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("session"))
+    .values(
+        message_count=sessions.c.message_count + bindparam("visible"),
+        next_seq=bindparam("next"),
+        updated_at=bindparam("now"),
+    )
+)
+_NAME = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("session"), sessions.c.title == "")
+    .values(title=bindparam("new_title"), title_folded=bindparam("new_folded"))
+)
+
+
+def session_of(row: Row | RowMapping) -> Session:
+    """Read a session's row."""
+    summary = row["summary"]
+    return Session(
+        id=row["id"],
+        agent_id=row["agent_id"],
+        created_at=row["created_at"],
+        thinking=bool(row["thinking"]),
+        first_seq=row["first_seq"],
+        next_seq=row["next_seq"],
+        summary=Message(Role.USER, load_parts(summary)) if summary else None,
+        key=row["key"],
+        title=row["title"],
+        ephemeral=bool(row["ephemeral"]),
+        archived_at=row["archived_at"],
+        parent_id=row["parent_id"],
+        at_message=row["at_message"],
+        message_count=row["message_count"],
+        updated_at=row["updated_at"],
+    )
+
+
+def open_session(connection: Connection, session: Session) -> None:
+    """Write a new session.
+
+    Raises:
+        NotFound: Its agent has been deleted.
+    """
+    if connection.execute(_AGENT, {"agent": session.agent_id}).first() is None:
+        raise NotFound("agent", session.agent_id)
+    row = {
+        "id": session.id,
+        "agent_id": session.agent_id,
+        "ephemeral": int(session.ephemeral),
+        "thinking": int(session.thinking),
+        "message_count": session.message_count,
+        "first_seq": session.first_seq,
+        "next_seq": session.next_seq,
+        "summary": dump_parts(session.summary) if session.summary else None,
+        "created_at": session.created_at,
+        "updated_at": session.created_at,
+        "key": session.key,
+        "title": session.title,
+        "title_folded": folded(session.title),
+        "parent_id": session.parent_id,
+        "at_message": session.at_message,
+        "root_id": _root_of(connection, session.parent_id),
+    }
+    connection.execute(_OPEN, row)
+
+
+def find_or_open(connection: Connection, session: Session) -> Session:
+    """Give the session that has its key already, or write this one.
+
+    Raises:
+        NotFound: There is no such agent.
+    """
+    if session.key is not None:
+        by = {"agent": session.agent_id, "key": session.key}
+        known = connection.execute(BY_KEY, by).mappings().first()
+        if known is not None:
+            return session_of(known)
+    open_session(connection, session)
+    return session
+
+
+def append(connection: Connection, steps: Sequence[Step]) -> None:
+    """Add the messages of a session's next steps, and count the visible ones.
+
+    Raises:
+        NotFound: The session has been deleted.
+    """
+    rows = [_row(step, step.message) for step in steps if step.message is not None]
+    if not rows:
+        return
+    last = rows[-1]
+    changed = connection.execute(
+        _APPEND,
+        {
+            "session": last["session_id"],
+            "visible": sum(row["role"] != Role.TOOL for row in rows),
+            "next": last["seq"] + 1,
+            "now": last["created_at"],
+        },
+    )
+    if not changed.rowcount:
+        raise NotFound("session", last["session_id"])
+    connection.execute(_INSERT, rows)
+    if rows[0]["seq"] == 0:
+        title = title_of(rows[0]["parts"])
+        name = {"new_title": title, "new_folded": folded(title)}
+        connection.execute(_NAME, {"session": last["session_id"], **name})
+
+
+def _row(step: Step, message: Message) -> dict[str, Any]:
+    parts, closed = dump_parts(message), step.closed
+    return {
+        "session_id": step.session_id,
+        "seq": step.seq,
+        "turn_id": step.turn_id,
+        "role": message.role.value,
+        "parts": parts,
+        "digest": digest_of(parts),
+        "partial": int(closed is not None and closed.state is not TurnState.DONE),
+        "created_at": step.at,
+        "behind": step.behind,
+    }
+
+
+def supersede(connection: Connection, step: Step) -> None:
+    """Take what a turn was saying when it broke off out of its session."""
+    broken_off = (
+        messages.c.session_id == step.session_id,
+        messages.c.turn_id == step.turn_id,
+        messages.c.partial == 1,
+    )
+    ids = connection.execute(select(messages.c.id).where(*broken_off)).scalars().all()
+    if ids:
+        gone = messages.c.id.in_(ids)
+        connection.execute(update(messages).where(gone).values(partial=SUPERSEDED))
+        connection.execute(delete(texts).where(texts.c.id.in_(ids)))
+        connection.execute(
+            update(sessions)
+            .where(sessions.c.id == step.session_id)
+            .values(message_count=sessions.c.message_count - len(ids))
+        )
+
+
+def erase(connection: Connection, session_id: str) -> None:
+    """Delete a session, its messages and its journal."""
+    spoken = select(messages.c.turn_id).where(messages.c.session_id == session_id)
+    kin = _kin_of(connection, session_id)
+    if kin:
+        # What a fork, or what it was forked from, still shows stays.
+        theirs = messages.alias("theirs")
+        shown = select(theirs.c.turn_id).where(
+            theirs.c.session_id.in_(kin), theirs.c.turn_id.is_not(None)
+        )
+        spoken = spoken.where(messages.c.turn_id.not_in(shown))
+    _erase(connection, spoken, sessions.c.id == session_id)
+
+
+def erase_of_agent(connection: Connection, agent_id: str) -> None:
+    """Delete all sessions of an agent, archived and ephemeral ones too."""
+    own = select(sessions.c.id).where(sessions.c.agent_id == agent_id)
+    spoken = select(messages.c.turn_id).where(messages.c.session_id.in_(own))
+    _erase(connection, spoken, sessions.c.agent_id == agent_id)
+
+
+def _erase(
+    connection: Connection,
+    spoken: Select[tuple[str | None]],
+    these: ColumnElement[bool],
+) -> None:
+    for turn in (tool_calls.c.turn_id, turns.c.id):
+        connection.execute(delete(turn.table).where(turn.in_(spoken)))
+    ids = select(sessions.c.id).where(these)
+    connection.execute(delete(messages).where(messages.c.session_id.in_(ids)))
+    forget_texts(connection, ids)
+    connection.execute(delete(sessions).where(these))
+
+
+def _root_of(connection: Connection, session_id: str | None) -> str | None:
+    if session_id is None:
+        return None
+    return connection.execute(_ROOT, {"id": session_id}).scalar()
+
+
+def _kin_of(connection: Connection, session_id: str) -> Sequence[str]:
+    """The sessions that may show turns of this one: forks share them."""
+    root = _root_of(connection, session_id)
+    if root is None:
+        return ()
+    return connection.execute(_KIN, {"id": session_id, "root": root}).scalars().all()

@@ -1,0 +1,98 @@
+"""The words of messages, kept to be searched: written at a search, never by a turn."""
+
+from __future__ import annotations
+
+from agenthost import Role, SchemaSpec, Store
+from sqlalchemy import (
+    Column,
+    Connection,
+    Integer,
+    MetaData,
+    Select,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from .tables import messages
+from .words import folded, text_of
+
+BATCH = 100
+"""Messages whose words are written at once: others wait no longer than for these."""
+
+metadata = MetaData()
+
+# A copy without JSON, folded: a look through 100,000 of them takes some 60 ms, which an
+# index of three-letter parts would buy with three times their size.
+texts = Table(
+    "message_texts",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("session_id", Text, nullable=False, index=True),
+    Column("text", Text, nullable=False),
+)
+marks = Table(
+    "message_texts_mark", metadata, Column("reached", Integer, nullable=False)
+)
+
+SEARCH = SchemaSpec("search", metadata)
+
+_REACHED = select(func.coalesce(func.max(marks.c.reached), 0))
+_BEHIND = select(func.max(messages.c.id) > _REACHED.scalar_subquery())
+_NEXT = (
+    select(messages.c.id, messages.c.session_id, messages.c.role, messages.c.parts)
+    .where(messages.c.id > bindparam("reached"))
+    .order_by(messages.c.id)
+    .limit(BATCH)
+)
+_NEWEST = select(func.coalesce(func.max(messages.c.id), 0)).scalar_subquery()
+
+
+class MessageTexts:
+    """Brings the words up to date before a search."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def catch_up(self) -> None:
+        """Write down what was said since the last search, a part at a time."""
+        row = await self._store.first(_BEHIND)
+        while row is not None and row[0]:
+            if not await self._store.write(_write_next):
+                return
+
+
+def _write_next(connection: Connection) -> bool:
+    """Write the words of some messages; tell whether there may be more."""
+    # Read here, in the transaction: numbers of deleted messages are given again.
+    reached = connection.execute(_REACHED).scalar_one()
+    rows = connection.execute(_NEXT, {"reached": reached}).mappings().all()
+    if not rows:
+        return False
+    words = [
+        {
+            "id": row["id"],
+            "session_id": row["session_id"],
+            "text": folded(text_of(row["parts"])),
+        }
+        for row in rows
+        if row["role"] != Role.TOOL.value
+    ]
+    if words:
+        connection.execute(insert(texts), words)
+    connection.execute(delete(marks))
+    connection.execute(insert(marks).values(reached=rows[-1]["id"]))
+    return len(rows) == BATCH
+
+
+def forget_texts(connection: Connection, ids: Select[tuple[str]]) -> None:
+    """Delete the words of sessions whose messages have just been deleted."""
+    connection.execute(delete(texts).where(texts.c.session_id.in_(ids)))
+    # The numbers of the newest messages are free again: what gets them is new.
+    mark = func.min(marks.c.reached, _NEWEST)
+    connection.execute(update(marks).values(reached=mark))

@@ -1,0 +1,55 @@
+"""Words: of a message for its reader, and as they are compared in a search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from unicodedata import category, normalize
+
+CUT = "\N{HORIZONTAL ELLIPSIS}"
+CHARS = 1_000
+"""Characters of a text that a line is made of: what is left of much white space."""
+TITLE = 80
+"""Characters of a message that make a title."""
+TITLE_LIMIT = 200
+"""Characters of a title that somebody chose."""
+TEXT_LIMIT = 20_000
+"""Characters of a message that a search looks at."""
+WORDS = 6
+"""Words of a query that count."""
+
+
+def text_of(parts: str) -> str:
+    """Read the plain text out of a message's parts as they are stored."""
+    found = json.loads(parts)
+    return "\n".join(part["text"] for part in found if part["type"] == "text")
+
+
+def one_line(text: str, limit: int) -> str:
+    """Put a text on one line, and cut it where it is too long."""
+    plain = (" " if category(each) in {"Cc", "Cs"} else each for each in text[:CHARS])
+    line = " ".join("".join(plain).split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + CUT
+
+
+def title_of(parts: str) -> str:
+    """Make a title of the message that began a session."""
+    return one_line(text_of(parts), TITLE)
+
+
+def folded(text: str) -> str:
+    """Write words alike that are read alike: one case, one form, single spaces."""
+    plain = text[:TEXT_LIMIT]
+    plain = plain if plain.isascii() else normalize("NFKC", plain)
+    # A database ends its comparison at a NUL, and cannot hold half a surrogate pair.
+    plain = plain.casefold().replace("\0", " ").encode("utf-8", "replace").decode()
+    return " ".join(plain.split())
+
+
+def patterns(query: str) -> Sequence[str]:
+    """The words of a query as patterns of LIKE, whose escape is ``/``."""
+    words = folded(query).split()[:WORDS]
+    escaped = [
+        word.replace("/", "//").replace("%", "/%").replace("_", "/_") for word in words
+    ]
+    return [f"%{word}%" for word in escaped]
