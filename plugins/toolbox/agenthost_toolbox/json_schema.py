@@ -111,7 +111,7 @@ def _copied(schema: JsonObject) -> dict[str, Any]:
 
 
 def _told(error: ValidationError | SchemaError) -> str:
-    place = ".".join(map(str, error.absolute_path)) or "arguments"
+    place = ".".join(map(str, error.absolute_path)) or "the whole"
     return f"{place}: {error.message[:PROBLEM_CHARACTERS]}"
 
 

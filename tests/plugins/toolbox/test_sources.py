@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 from agenthost import Host, ToolContext, ToolOutput, ToolResult, ToolSource
-from agenthost.testing import ToolSourceContract
+from agenthost.testing import ManualClock, ToolSourceContract
 from agenthost.testing.daemons import Daemons, RunningDaemon
 from agenthost_toolbox import sources
 from agenthost_toolbox.table import Table
@@ -95,6 +95,9 @@ async def test_a_call_of_a_tool_that_has_gone_is_told_why(daemons: Daemons) -> N
     assert "is gone" not in texts[1]
     assert "there is no tool 'never'" in texts[2]
     assert await shown(daemon) == ["b"]
+    source.now_offers(tool("b"), tool("c"))
+    await until(lambda: "c" in table(daemon).tools)
+    assert table(daemon).gone("a") == "a: its server has gone"
     source.now_offers(tool("a"), tool("b"))
     await until(lambda: "a" in table(daemon).tools)
     daemon.model.calls("a")
@@ -261,6 +264,18 @@ async def test_a_source_that_flaps_is_asked_now_and_then(daemons: Daemons) -> No
     await asyncio.to_thread(flap)
     await until(lambda: "t9999" in table(daemon).tools)
     assert source.asked < 100
+
+
+async def test_a_source_is_asked_again_after_a_pause(daemons: Daemons) -> None:
+    clock = ManualClock()
+    source = Source("one", tool("a"))
+    daemon = await daemons.start(plugins=[sourcing(source)], clock=clock)
+    source.now_offers(tool("b"))
+    await listed(daemon)
+    assert source.asked == 1
+    await clock.advance(sources.PAUSE)
+    await until(lambda: "b" in table(daemon).tools)
+    assert source.asked == 2
 
 
 async def test_so_many_tools_and_no_more(

@@ -198,6 +198,23 @@ async def test_a_json_schema_is_a_tools_input(daemons: Daemons) -> None:
     assert [definition.parameters for definition in shown] == [CITY]
 
 
+async def test_a_result_that_breaks_its_schema_is_told_as_an_error(
+    daemons: Daemons,
+) -> None:
+    output = {"type": "object", "required": ["rows"]}
+    daemon = await daemons.start(plugins=[offering(replace(LOOK, output=output))])
+    agent = await daemon.agent(tools=["look"])
+    daemon.model.calls("look")
+    await agent.ask("go")
+    (said,) = results(daemon)
+    assert said.is_error
+    assert said.text == (
+        "look failed: it ran, but its result does not fit its schema: "
+        "the whole: 'rows' is a required property"
+    )
+    assert said.structured is None
+
+
 async def test_a_tool_without_a_schema_is_left_out_and_the_daemon_says_so(
     daemons: Daemons,
 ) -> None:
