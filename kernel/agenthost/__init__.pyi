@@ -69,6 +69,7 @@ from .errors import Unauthenticated as Unauthenticated
 from .errors import Unavailable as Unavailable
 from .errors import Unreadable as Unreadable
 from .errors import UpstreamUnreachable as UpstreamUnreachable
+from .errors import Waiting as Waiting
 from .events import Event as Event
 from .host import Host as Host
 from .host import Installed as Installed
@@ -107,8 +108,13 @@ from .plugins.specs import SchemaSpec as SchemaSpec
 from .plugins.specs import ServiceSpec as ServiceSpec
 from .plugins.specs import ToolResult as ToolResult
 from .plugins.specs import ToolSpec as ToolSpec
+from .ports.approvals import Approvals as Approvals
+from .ports.approvals import Ask as Ask
+from .ports.approvals import Asked as Asked
+from .ports.approvals import Question as Question
 from .ports.backend import Backend as Backend
 from .ports.backend import Backends as Backends
+from .ports.backends import ApprovalsBackend as ApprovalsBackend
 from .ports.backends import CompactionBackend as CompactionBackend
 from .ports.backends import EgressBackend as EgressBackend
 from .ports.backends import EventsBackend as EventsBackend

@@ -21,6 +21,7 @@ from .plugins.loader import Plugins
 from .plugins.registry import compile_registry
 from .ports.backend import Backends
 from .ports.backends import (
+    ApprovalsBackend,
     CompactionBackend,
     EgressBackend,
     EventsBackend,
@@ -218,6 +219,7 @@ class Daemon:
                 raise
             self.warnings.append(error.message)
         self.compaction = backend(CompactionBackend).open(self, self.observers)
+        self.approvals = backend(ApprovalsBackend).open(self)
         self.toolbox = Toolbox(self, self.registry, self.observers)
         self.turns = Turns(
             Parts(
@@ -231,6 +233,7 @@ class Daemon:
                 compaction=self.compaction,
                 observers=self.observers,
                 toolbox=self.toolbox,
+                approvals=self.approvals,
             )
         )
         self.jobs = backend(JobsBackend).open(self.store, self.clock)

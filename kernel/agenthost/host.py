@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .plugins.discovery import PluginState
     from .plugins.guards import Guards
     from .plugins.security import SystemState
+    from .ports.approvals import Approvals
     from .ports.compaction import Compaction
     from .ports.egress import Egress
     from .ports.events import Events
@@ -235,7 +236,8 @@ class Host(Protocol):
     ``warnings`` are told to the operator; ``address`` is where it listens, empty until
     it does. Backends that are opened with a host may use what was opened before them:
     configuration, plugins and guards; then store, vault, egress, workers, files,
-    events, records and agents, models, compaction, turns, jobs in this order.
+    events, records and agents, models, compaction, approvals, turns, jobs in this
+    order.
     """
 
     version: str
@@ -259,6 +261,7 @@ class Host(Protocol):
     kv: Memory
     models: Models
     compaction: Compaction
+    approvals: Approvals
     jobs: Jobs
     front: Front
     interrupted_turns: int
@@ -292,9 +295,13 @@ class Host(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolContext(Context):
-    """What a tool is called with: whose turn it is, and the daemon it runs in."""
+    """What a tool is called with: whose turn it is, and the daemon it runs in.
+
+    ``answers`` are the values that a person gave with the approval of this call.
+    """
 
     host: Host = field(kw_only=True)
+    answers: JsonObject = field(default_factory=dict, kw_only=True)
 
     @property
     def clock(self) -> Clock:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from ..context import Context, Principal
 from ..errors import AgentHostError, Blocked, PluginError
+from ..ports.approvals import Ask, Asked
 from ..ports.backend import Backend
 from .calls import describe
 
@@ -56,7 +57,7 @@ class Replace:
     value: str
 
 
-Verdict = Allow | Deny | Replace
+Verdict = Allow | Deny | Replace | Ask
 ALLOW: Verdict = Allow()
 
 
@@ -165,6 +166,7 @@ class GuardPoint:
         what: What it lets pass or refuses, in the words of a refusal.
         requires: The security systems without which it refuses everything.
         replaceable: Whether a guard may put another ``text`` into the case.
+        asks: Whether a guard may have a person asked.
         effects: Whether what follows reaches beyond the conversation (files, the
             network, new agents). Such a point also refuses everything while a security
             plugin has failed before it said what it guards.
@@ -175,6 +177,7 @@ class GuardPoint:
     what: str
     requires: tuple[str, ...] = ()
     replaceable: bool = False
+    asks: bool = False
     effects: bool = False
 
     def refusal(self, system: str, reason: str) -> str:
@@ -192,7 +195,7 @@ _ALL = (
     GuardPoint(Guard.REQUEST, RequestCase, "the request"),
     GuardPoint(Guard.MANIFEST, ManifestCase, "the manifest"),
     GuardPoint(Guard.SPAWN, SpawnCase, "the agent", _SPAWN, effects=True),
-    GuardPoint(Guard.TOOL_CALL, ToolCallCase, "the tool call"),
+    GuardPoint(Guard.TOOL_CALL, ToolCallCase, "the tool call", asks=True),
     GuardPoint(Guard.TOOL_RESULT, ToolResultCase, "the result", replaceable=True),
     GuardPoint(Guard.PATH, PathCase, "file access", _PATH, effects=True),
     GuardPoint(Guard.URL, UrlCase, "the outbound request", _SSRF, effects=True),
@@ -280,11 +283,13 @@ class Guards:
 
         Raises:
             AgentHostError: The error a guard's Deny names (Blocked unless it says).
+            Asked: Nobody denies it, and people are to be asked first.
         """
         if (asked := self._points[point]) is None:
             return case
         guards, watchers = asked
         left, verdict = case, ALLOW
+        asks: list[Ask] = []
         for name, guard in guards:
             answer = self._answer(point, name, guard, left)
             if isinstance(answer, Allow):
@@ -292,6 +297,9 @@ class Guards:
             verdict = answer
             if isinstance(answer, Deny):
                 break
+            if isinstance(answer, Ask):
+                asks.append(answer)
+                continue
             left = replace(left, text=answer.value)  # type: ignore[type-var]  # reason: every case is a dataclass
         for name, watcher in watchers:
             try:
@@ -300,6 +308,8 @@ class Guards:
                 self._fail(name, f"its watcher of {point} raised {describe(error)}")
         if isinstance(verdict, Deny):
             raise verdict.error(verdict.reason)
+        if asks:
+            raise Asked(asks)
         return left
 
     def _answer(
@@ -317,6 +327,8 @@ class Guards:
                 case Allow() | Deny():
                     return answer
                 case Replace(str()) if POINTS[point].replaceable:
+                    return answer
+                case Ask() if POINTS[point].asks:
                     return answer
             fault = f"answered {type(answer).__name__}, which is no verdict there"
             if inspect.iscoroutine(answer):

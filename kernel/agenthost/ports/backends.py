@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..observe import Observer, Observers
     from ..plugins.guards import Guards
     from ..plugins.specs import SchemaSpec
+    from .approvals import Approvals
     from .compaction import Compaction
     from .egress import Egress
     from .events import Bus
@@ -93,6 +94,17 @@ class CompactionBackend(Backend):
 
     port: ClassVar[str] = "compaction"
     open: Callable[[Host, Observers], Compaction]
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalsBackend(Backend):
+    """What asks people before a tool call: ``open(host)``. Without one all is refused.
+
+    The kernel's own, ``none``, refuses what would be asked.
+    """
+
+    port: ClassVar[str] = "approvals"
+    open: Callable[[Host], Approvals]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from agenthost_chat.history import estimate_tokens
 
 if TYPE_CHECKING:
     from ..agent import Agent
-    from ..errors import AgentHostError
+    from ..errors import AgentHostError, Waiting
 
 SHARED = "shared"
 
@@ -193,10 +193,14 @@ class CallState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a tool call; not ``known`` is whether it took effect."""
+    """What came of a tool call; not ``known`` is whether it took effect.
+
+    ``waits`` says that a person is asked about it, or about one before it.
+    """
 
     output: ToolOutput
     known: bool = True
+    waits: Waiting | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +223,9 @@ class Step:
             it broke off is no longer part of the session.
         spent: What the model call took.
         closed: How the turn ended. When it is not DONE, ``message`` broke off, and
-            how its running calls ended will not be known.
+            how its running calls ended will not be known. When it is WAITING,
+            ``message`` stands in for the results until the turn goes on; the
+            ``unknown`` calls stay as they are, and the words of the others are kept.
     """
 
     session_id: str

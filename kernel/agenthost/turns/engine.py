@@ -23,6 +23,7 @@ from ..errors import (
     TooLarge,
     TurnFailed,
     Unavailable,
+    Waiting,
 )
 from ..ports.records import Conversation, TurnRecord, TurnState
 from .events import NOTHING
@@ -216,12 +217,16 @@ class Turns:
         """
         runs = self._mailboxes.ahead(session_id or agent.session_id)[:1]
         own = [work for work in runs if work.agent.id == agent.id]
-        return await self._stop(own, reason)
+        # What waits for a person is stopped where nothing runs.
+        cancel = self._parts.approvals.cancel
+        waits = session_id or agent.session_id
+        return await self._stop(own, reason) or await cancel(agent.id, reason, waits)
 
     async def stop_all(self, agent_id: str, reason: str) -> int:
         """End all that runs or waits for an agent, and wait until it is closed."""
         own = [work for work in self._live.values() if work.agent.id == agent_id]
-        return await self._stop(own, reason)
+        cancel = self._parts.approvals.cancel
+        return await self._stop(own, reason) + await cancel(agent_id, reason)
 
     async def reset(self, agent: Agent) -> Agent:
         """Give the agent an empty session; what runs or waits in its old is stopped.
@@ -236,6 +241,7 @@ class Turns:
             now = self._parts.agents.get(agent.id)
             if session_id != old:
                 return now
+            await self._parts.approvals.cancel(agent.id, "the session was reset", old)
             return await self._parts.agents.new_session(now)
 
         # Sealed: neither a stop nor another reset ends one that waits its turn.
@@ -407,6 +413,9 @@ class Turns:
                     await run.go_on()
                 turn.finish(await run.converse())
                 return run.left()
+        except Waiting:
+            # Its row says so and its watchers know: session and slot are for others.
+            return None if run is None else run.left()
         except asyncio.CancelledError:
             await self._end(turn, run, turn.stopped(), turn.ends_as)
         except AgentHostError as error:

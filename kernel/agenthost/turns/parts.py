@@ -8,6 +8,7 @@ from ..agents import Agents
 from ..clock import Clock
 from ..config_model import Turns as Limits
 from ..observe import Observers
+from ..ports.approvals import Approvals
 from ..ports.compaction import Compaction
 from ..ports.models import Models
 from ..ports.records import Journal, Ledger, Sessions
@@ -28,3 +29,4 @@ class Parts:
     compaction: Compaction
     observers: Observers
     toolbox: Toolbox
+    approvals: Approvals

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agenthost_chat.chat import (
     ChatRequest,
@@ -25,7 +25,7 @@ from agenthost_chat.chat import (
 from agenthost_chat.history import UNKNOWN
 
 from ..context import AgentView
-from ..errors import AgentHostError, TurnFailed
+from ..errors import AgentHostError, TurnFailed, Waiting
 from ..ports.models import Answered, Payer, Target
 from ..ports.records import (
     CallState,
@@ -259,6 +259,7 @@ class Run:
         self, calls: Sequence[ToolUse], known: Mapping[str, Outcome] = NOTHING_KNOWN
     ) -> None:
         inputs = {call.id: call.arguments for call in calls}
+        waits: Waiting | None = None
         left = [call for call in calls if call.id not in known]
         if self.turn.watched:
             for call in left:
@@ -268,6 +269,7 @@ class Run:
         async for outcome in toolbox.run(self.turn.context, left, self._before_effect):
             out = outcome.output
             outcomes[out.id] = outcome
+            waits = waits or outcome.waits
             # A read rides with the step: it is asked anew if that is lost.
             if out.id in self._effects:
                 self._ended.append(outcome)
@@ -279,8 +281,24 @@ class Run:
         unknown = frozenset(id_ for id_, each in outcomes.items() if not each.known)
         answers = Message(Role.TOOL, outputs)
         self._spoke(answers)
+        if waits is not None:
+            await self._wait(waits, answers, unknown)
         self._note(answers, unknown=unknown)
         self._flush()
+
+    async def _wait(
+        self, waits: Waiting, answers: Message, unknown: frozenset[str]
+    ) -> NoReturn:
+        """Leave the session to others until a person has answered.
+
+        The answers stand in for those to come, so that others see no call without one.
+        """
+        self.turn.sealed = True
+        closed = TurnRecord(TurnState.WAITING, self.progress.result(""))
+        self._note(answers, unknown=unknown, closed=closed)
+        await self._settled()
+        self.turn.fail(waits, closed.result)
+        raise waits
 
     async def _before_effect(self, call: ToolUse) -> None:
         # What came of the effects before this one is durable before it begins.

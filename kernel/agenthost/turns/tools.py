@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from agenthost_chat.chat import ToolDefinition, ToolOutput, ToolUse
+from agenthost_chat.chat import Json, ToolDefinition, ToolOutput, ToolUse
 from agenthost_chat.history import UNKNOWN
 from agenthost_toml.suggest import did_you_mean
 from pydantic import BaseModel, ValidationError
@@ -22,11 +23,13 @@ from ..errors import (
     NotFound,
     OutcomeUnknown,
     RateLimited,
+    Waiting,
 )
 from ..host import Host, ToolContext
 from ..observe import Activity, Observers
 from ..plugins.guards import Guard, ToolCallCase, ToolResultCase
 from ..plugins.specs import Effect, ToolSpec
+from ..ports.approvals import Asked
 from ..ports.records import Outcome
 from .calls import Pace
 
@@ -40,6 +43,10 @@ RESULT_CHARACTERS = 100_000
 STEP_BYTES = 400_000
 CALLS_PER_ANSWER = 64
 CALLS_TOGETHER = 8
+WAITS = (
+    "Waiting for a person's approval; it has not run yet. It goes on by itself once "
+    "they have answered: do not repeat it."
+)
 AGAIN_IS_FINE = "Calling it again is safe."
 BeforeEffect = Callable[[ToolUse], Awaitable[None]]
 
@@ -89,8 +96,9 @@ class Toolbox:
     ) -> AsyncIterator[Outcome]:
         """Run the calls of a step in order; neighbouring reads run together.
 
-        Of an answer with very many calls only the first run, and what they say is cut
-        to what a model can use in one step.
+        Behind one that waits for a person none begins. Of an answer with very many
+        calls only the first run, and what they say is cut to what a model can use in
+        one step.
 
         Args:
             context: For which agent, in which turn.
@@ -99,6 +107,7 @@ class Toolbox:
                 journal knows of it first.
         """
         room = STEP_BYTES
+        left = deque(calls)
         for group in self._groups(calls[:CALLS_PER_ANSWER]):
             outcomes = await asyncio.gather(
                 *(self._one(context, call, before_effect) for call in group)
@@ -107,7 +116,12 @@ class Toolbox:
                 fitting = _fitting(outcome, room)
                 room -= len(fitting.output.text.encode("utf-8", "surrogatepass"))
                 yield fitting
-        for call in calls[CALLS_PER_ANSWER:]:
+                left.popleft()
+            if waits := next((each.waits for each in outcomes if each.waits), None):
+                for call in left:
+                    yield _waiting(call, waits)
+                return
+        for call in left:
             many = f"not run: at most {CALLS_PER_ANSWER} calls in one answer"
             yield _failed(call, many)
 
@@ -174,6 +188,9 @@ class Toolbox:
         self, context: Context, call: ToolUse, error: BaseException
     ) -> Outcome:
         match error:
+            # Another turn that waits is no reason to wait: that is told as it is.
+            case Waiting() if error.facts["turn_id"] == context.turn_id:
+                return _waiting(call, error)
             case OutcomeUnknown():
                 return self._unknown(call, error.message)
             case AgentHostError():
@@ -220,13 +237,20 @@ class Toolbox:
         spec = self._allowed(context, call.name)
         arguments = validated(spec, call)
         self._keep_pace(context)
+        answers: dict[str, Json] = {}
         if self._guards.filled(Guard.TOOL_CALL):
             case = ToolCallCase(context, spec.name, spec.effect.value, call.arguments)
-            self._guards.check(Guard.TOOL_CALL, case)
+            try:
+                self._guards.check(Guard.TOOL_CALL, case)
+            except Asked as asked:
+                for ask in asked.asks:
+                    answers |= await self._host.approvals.ask(context, call, ask)
         if spec.effect is not Effect.READ:
             await before_effect(call)
         plugin = self._registry.tool(call.name).plugin
         inside = ToolContext.of(context, self._host)
+        if answers:
+            inside = replace(inside, answers=answers)
         with self._host.plugins.charges.timed(plugin):
             async with asyncio.timeout(spec.timeout):
                 result = await spec.call(inside, arguments)
@@ -264,6 +288,10 @@ def validated(spec: ToolSpec, call: ToolUse) -> BaseModel:
 def _failed(call: ToolUse, problem: str) -> Outcome:
     text = f"{call.name} failed: {problem}"
     return Outcome(ToolOutput(call.id, call.name, text, is_error=True))
+
+
+def _waiting(call: ToolUse, waits: Waiting) -> Outcome:
+    return Outcome(ToolOutput(call.id, call.name, WAITS), known=False, waits=waits)
 
 
 def _capped(text: str) -> str:

@@ -148,12 +148,14 @@ def supersede(connection: Connection, step: Step) -> None:
             messages.c.partial == 1,
         )
         .values(partial=SUPERSEDED)
-    ).rowcount
-    if gone:
+        .returning(messages.c.role)
+    )
+    # Stand-ins for the results of tools were never counted.
+    if counted := sum(role != Role.TOOL for role in gone.scalars()):
         connection.execute(
             update(sessions)
             .where(sessions.c.id == step.session_id)
-            .values(message_count=sessions.c.message_count - gone)
+            .values(message_count=sessions.c.message_count - counted)
         )
 
 
