@@ -12,6 +12,7 @@ from agenthost_chat.chat import Delta as Delta
 from agenthost_chat.chat import Finish as Finish
 from agenthost_chat.chat import Image as Image
 from agenthost_chat.chat import Json as Json
+from agenthost_chat.chat import JsonObject as JsonObject
 from agenthost_chat.chat import Message as Message
 from agenthost_chat.chat import Part as Part
 from agenthost_chat.chat import Reasoning as Reasoning

@@ -13,6 +13,7 @@ from agenthost import (
     ToolEnd,
     ToolStart,
     TurnEvent,
+    Waiting,
 )
 
 from .messages import result_body
@@ -36,7 +37,8 @@ def frame_of(event: TurnEvent) -> dict[str, Any]:
             totals: dict[str, Any] = dict(result_body(result))
             return {"type": "response", "content": totals.pop("response"), **totals}
         case Failed(error):
-            frame = {"type": "error", "content": error.message, "code": error.code}
+            kind = "waiting" if isinstance(error, Waiting) else "error"
+            frame = {"type": kind, "content": error.message, "code": error.code}
             return {**frame, **error.facts}
         case Missed(count):
             return {"type": "missed", "events": count}
