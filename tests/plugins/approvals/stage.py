@@ -1,4 +1,4 @@
-"""A daemon whose guard asks people before some tools, and tools whose runs are counted."""
+"""A daemon whose guards ask people before some tools, whose runs are counted."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ class Sum(BaseModel, extra="forbid"):
     """Arguments of all tools here."""
 
     amount: int = 0
+    note: str = ""
 
 
 @dataclass

@@ -9,7 +9,7 @@ from agenthost import Deny, Failed, TurnState, Waiting
 from agenthost.testing import Daemons, ManualClock, Pause
 from agenthost.testing.daemons import RunningDaemon
 
-from .stage import TOOLS, Shop, answer, ask, ends, listed, results, waits
+from .stage import TOOLS, Shop, answer, ask, ends, listed, results, wait_until, waits
 
 
 async def test_a_turn_waits_and_goes_on_when_a_person_says_yes(
@@ -81,8 +81,12 @@ async def test_each_guard_that_asks_must_be_answered(
     daemon.model.calls("pay")
     told = await waits(agent, "pay")
     await answer(daemon, told["approval_id"])
-    while not (left := await listed(daemon, state="pending")):
-        await asyncio.sleep(0.005)
+
+    async def asks_again() -> bool:
+        return bool(await listed(daemon, state="pending"))
+
+    await wait_until(asks_again, "the other guard asks")
+    left = await listed(daemon, state="pending")
     assert shop.runs == []
     both = {each["question"] for each in await listed(daemon)}
     assert both == {"Shall it be paid?", "Does the other guard agree?"}
