@@ -19,6 +19,7 @@ from agenthost import (
     SecuritySystem,
     ToolCallCase,
     ToolContext,
+    ToolOutput,
     ToolResult,
     ToolSpec,
     TurnState,
@@ -148,6 +149,6 @@ def results(daemon: RunningDaemon) -> list[str]:
     return [
         part.text
         for message in daemon.model.requests[-1].messages
-        if message.role == "tool"
         for part in message.parts
+        if isinstance(part, ToolOutput)
     ]
