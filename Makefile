@@ -11,7 +11,7 @@ AIMOCK := @copilotkit/aimock@1.43.0
 COMPILE := $(BIN)/python -m compileall -q kernel libraries plugins
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench faults conformance judges clean
+.PHONY: help run test check bench faults conformance judges lock newest clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -50,6 +50,20 @@ judges: $(VENV)/.installed-judges ## install vendors' clients and a scripted mod
 	    npm install --silent --no-audit --no-fund --prefix .cache/npm $(AIMOCK); \
 	else echo "no npm: tests that need node are skipped" >&2; fi
 
+lock: ## write constraints.txt anew: the newest versions there are
+	@rm -rf .cache/lock && $(PYTHON) -m venv .cache/lock
+	@.cache/lock/bin/pip --quiet --disable-pip-version-check install \
+	  -e '.[dev,judges]'
+	@{ sed '/==/,$$d' constraints.txt; \
+	  .cache/lock/bin/pip freeze --exclude-editable; } > .cache/constraints.txt
+	@mv .cache/constraints.txt constraints.txt && rm -rf .cache/lock
+
+newest: ## run the quick tests with the newest version of every dependency
+	@rm -rf .cache/newest && $(PYTHON) -m venv .cache/newest
+	@.cache/newest/bin/pip --quiet --disable-pip-version-check install -e '.[dev]'
+	.cache/newest/bin/python -m pytest -m "not conformance and not faults" \
+	  -n auto --dist worksteal
+
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache
 	rm -rf .hypothesis .import_linter_cache
@@ -67,19 +81,19 @@ $(BIN)/python:
 
 # A stamp is younger than pyproject.toml once its install went through, so that a
 # second run needs no network.
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing agenthost into $(VENV) ..."
-	@$(PIP) install -e .
+	@$(PIP) install -c constraints.txt -e .
 	@$(COMPILE)
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing agenthost and its development tools into $(VENV) ..."
-	@$(PIP) install -e '.[dev]'
+	@$(PIP) install -c constraints.txt -e '.[dev]'
 	@$(COMPILE)
 	@touch $(VENV)/.installed $@
 
-$(VENV)/.installed-judges: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-judges: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing the vendors' clients into $(VENV) ..."
-	@$(PIP) install -e '.[dev,judges]'
+	@$(PIP) install -c constraints.txt -e '.[dev,judges]'
 	@touch $(VENV)/.installed $(VENV)/.installed-dev $@

@@ -81,7 +81,7 @@ class Ours:
         async for delta in self.call.exchange.open(self.spec, self.call):
             said = delta
         if not isinstance(said, Completion) or said.message.text != self.words:
-            raise WrongAnswer(f"{self.spec.dialect.name}: {said!r}")
+            raise WrongAnswer(f"{self.spec.spoken_to('').name}: {said!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ async def recorded(ours: Ours) -> tuple[Sent, ...]:
     ) as http:
         await replace(ours, call=replace(ours.call, http=http))()
     if not recorder.found:
-        raise WrongAnswer(f"{ours.spec.dialect.name} sent nothing")
+        raise WrongAnswer(f"{ours.spec.spoken_to('').name} sent nothing")
     return tuple(recorder.found)
 
 

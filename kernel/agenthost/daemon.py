@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from .agents import Agents
 from .clock import Clock, SystemClock
 from .config import load_config
 from .errors import ConfigError, PluginError, SchemaFailed
@@ -21,6 +20,7 @@ from .plugins.loader import Plugins
 from .plugins.registry import compile_registry
 from .ports.backend import Backends
 from .ports.backends import (
+    AgentsBackend,
     ApprovalsBackend,
     CompactionBackend,
     EgressBackend,
@@ -31,15 +31,15 @@ from .ports.backends import (
     ModelsBackend,
     RecordsBackend,
     StoreBackend,
+    ToolsBackend,
     VaultBackend,
     WorkersBackend,
 )
 from .ports.events import Events
 from .ports.front import Front
 from .ports.store import NOTHING, Store
+from .ports.tickets import Tickets
 from .turns.engine import Turns
-from .turns.parts import Parts
-from .turns.tools import Toolbox
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -106,6 +106,16 @@ class Daemon:
     def observer(self, kind: type[T]) -> T | None:
         """Find a plugin's own observer by its class; None when it was dropped."""
         return self.observers.find(kind)
+
+    @property
+    def tickets(self) -> Tickets:
+        """What stands for the key in a browser's WebSocket."""
+        return self.front.tickets
+
+    @property
+    def panics(self) -> int:
+        """How many requests ended in an error that nobody had foreseen."""
+        return self.front.panics
 
     def request_stop(self) -> None:
         """Ask whoever runs the daemon to stop it; returns at once."""
@@ -205,8 +215,8 @@ class Daemon:
         self.observers = bus.observers
         self._on_stop("events", self.events.stop)
         records = backend(RecordsBackend).open(self.store, self.clock)
-        names = self.registry.names
-        self.agents = Agents(self, records.agents, names, self._end_turns_of)
+        kept = backend(AgentsBackend)
+        self.agents = kept.open(self, records.agents, self._end_turns_of)
         self.sessions, self.journal = records.sessions, records.journal
         self.usage, self.kv = records.usage, records.memory
         self._on_stop("journal", self.journal.stop)
@@ -220,22 +230,9 @@ class Daemon:
             self.warnings.append(error.message)
         self.compaction = backend(CompactionBackend).open(self, self.observers)
         self.approvals = backend(ApprovalsBackend).open(self)
-        self.toolbox = Toolbox(self, self.registry, self.observers)
-        self.turns = Turns(
-            Parts(
-                limits=self.config.turns,
-                clock=self.clock,
-                agents=self.agents,
-                sessions=self.sessions,
-                journal=self.journal,
-                usage=self.usage,
-                models=self.models,
-                compaction=self.compaction,
-                observers=self.observers,
-                toolbox=self.toolbox,
-                approvals=self.approvals,
-            )
-        )
+        opening = backend(ToolsBackend)
+        self.toolbox = opening.open(self, self.registry, self.observers)
+        self.turns = Turns(self)
         self.jobs = backend(JobsBackend).open(self.store, self.clock)
         await self.agents.load()
         self.interrupted_turns = await self.journal.interrupt_all()

@@ -5,10 +5,10 @@ Services are started with it; calls of routes, tools and observers carry it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .context import Context
 
@@ -16,23 +16,22 @@ if TYPE_CHECKING:
     from agenthost_chat.chat import JsonObject, Message, ToolDefinition
 
     from .agent import Agent
-    from .agents import Agents
     from .clock import Clock
     from .config_model import Config
     from .plugins.charges import Charges
-    from .plugins.discovery import PluginState
+    from .plugins.discovery import PluginState, SystemState
     from .plugins.guards import Guards
-    from .plugins.security import SystemState
+    from .ports.agents import Agents
     from .ports.approvals import Approvals
     from .ports.compaction import Compaction
     from .ports.egress import Egress
     from .ports.events import Events
     from .ports.files import Files
-    from .ports.front import Front
     from .ports.jobs import Jobs
     from .ports.models import Models
     from .ports.records import Journal, Ledger, Memory, Sessions
     from .ports.store import Store
+    from .ports.tickets import Tickets
     from .ports.vault import Vault
     from .ports.workers import Workers
     from .providers import DialectSpec, ProviderSpec
@@ -52,51 +51,39 @@ class Turns(Protocol):
     def running(self) -> int:
         """How many turns, compactions and resets run or wait."""
 
-    @overload
     def start(
         self,
         context: Context,
         agent: Agent,
         message: Message,
         options: TurnOptions = ...,
-    ) -> Turn: ...
-
-    @overload
-    def start(
-        self,
-        context: Context,
-        agent: Agent,
-        message: Message,
-        options: TurnOptions = ...,
-        *,
-        watch: Literal[True],
-    ) -> Watcher: ...
-
-    def start(
-        self,
-        context: Context,
-        agent: Agent,
-        message: Message,
-        options: TurnOptions = ...,
-        *,
-        watch: bool = False,
-    ) -> Turn | Watcher:
-        """Start a turn; watch it, wait for it or stop it through what is returned.
+    ) -> Turn:
+        """Start a turn; wait for it or stop it through what is returned.
 
         Args:
             context: Who starts it, and the chain of calls that led here.
             agent: Who answers.
             message: What the user says.
             options: What this turn sets differently.
-            watch: Subscribe to its events before the first: the subscription is
-                returned, its ``turn`` is the turn. Of a turn whose id is known it
-                begins with what was said before.
 
         Raises:
             Conflict: The agent is suspended or terminated, or the call would wait for
                 itself.
             Mismatch: The turn's id was given for something else.
             Unavailable: The daemon is draining, or too many turns wait.
+        """
+
+    def watch(
+        self,
+        context: Context,
+        agent: Agent,
+        message: Message,
+        options: TurnOptions = ...,
+    ) -> Watcher:
+        """Start a turn and subscribe to its events before the first.
+
+        The subscription's ``turn`` is the turn. Of a turn whose id is known it begins
+        with what was said before. Arguments and errors are those of :meth:`start`.
         """
 
     async def resume(self, context: Context, agent: Agent, turn_id: str) -> Watcher:
@@ -207,6 +194,9 @@ class Offered(Protocol):
     def tool(self, name: str) -> Tool:
         """Find a tool by its name or an alias; NotFound when nobody offers it."""
 
+    def names(self) -> Collection[str]:
+        """Every name that a tool goes by."""
+
     def systems(self) -> Sequence[SystemState]:
         """Every security system, and whether it is active."""
 
@@ -263,7 +253,6 @@ class Host(Protocol):
     compaction: Compaction
     approvals: Approvals
     jobs: Jobs
-    front: Front
     interrupted_turns: int
 
     @property
@@ -277,6 +266,14 @@ class Host(Protocol):
     @property
     def turns(self) -> Turns:
         """The turn engine."""
+
+    @property
+    def tickets(self) -> Tickets:
+        """What stands for the key in a browser's WebSocket."""
+
+    @property
+    def panics(self) -> int:
+        """How many requests ended in an error that nobody had foreseen."""
 
     @property
     def data_dir(self) -> Path:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from agenthost_chat.chat import ChatRequest, Completion, Message, ToolOutput, ToolUse
 
+from .ports.events import Events
+
 if TYPE_CHECKING:
     from .context import Context
     from .host import Host
@@ -66,3 +68,11 @@ class Observers(Protocol):
         failed: Sequence[Attempt] = (),
     ) -> AbstractContextManager[Activity | None]:
         """Tell of what the block does; None where nobody observes."""
+
+
+class Bus(Events, Protocol):
+    """What a backend opens: the events, and the observers of turns."""
+
+    @property
+    def observers(self) -> Observers:
+        """The plugins' observers, told of turns, model calls and tool calls."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from agenthost_chat.chat import ChatRequest, Delta
+from agenthost_toml.suggest import did_you_mean
 
-from .errors import ProviderError
+from .errors import PluginError, ProviderError
 
 if TYPE_CHECKING:
     import httpx
@@ -231,30 +232,62 @@ class Driver(Protocol):
 class ProviderSpec:
     """A provider on offer: its facts and how to speak to it.
 
-    ``alternates`` are other dialects by name, for the models that ask for them.
+    ``dialect`` is one of its own, or the name of one that some plugin offers; it is
+    made of the quirks in the facts. ``alternates`` are other dialects by name, for the
+    models whose row names one; those that are not given are found by that name, too.
     """
 
     facts: ProviderFacts
-    dialect: Dialect | Driver
+    dialect: str | Dialect | Driver
     alternates: Mapping[str, Dialect | Driver] = field(default_factory=dict)
+
+    def made(self, known: Mapping[str, DialectSpec]) -> ProviderSpec:
+        """Make the dialects that are named.
+
+        Raises:
+            PluginError: Nobody offers a dialect of that name.
+            InvalidInput: It does not know one of the quirks.
+        """
+        facts, own = self.facts, self.dialect
+        if isinstance(own, str):
+            own = _made(own, known, facts.quirks)
+        wanted = {row.dialect for row in facts.models if row.dialect}
+        lacking = wanted - {own.name} - self.alternates.keys()
+        others = {name: _made(name, known, {}) for name in lacking}
+        return ProviderSpec(facts, own, {**self.alternates, **others})
 
     def spoken_to(self, upstream_id: str) -> Dialect | Driver:
         """Choose how to speak to the model of this id on the wire."""
         rows = (row for row in self.facts.models if row.upstream_id == upstream_id)
         wanted = next((row.dialect for row in rows), None)
-        return self.alternates.get(wanted or "", self.dialect)
+        own = self.alternates.get(wanted or "", self.dialect)
+        if isinstance(own, str):
+            raise PluginError(f"the dialect {own} of {self.facts.slug} is not made yet")
+        return own
 
 
 @dataclass(frozen=True, slots=True)
 class DialectSpec:
-    """A dialect, or a driver, on offer to ``[providers.<slug>] dialect = "<name>"``.
+    """A dialect, or a driver, on offer to providers that name it.
 
-    ``make`` takes the quirks table of the configuration and raises InvalidInput for a
-    quirk it does not know.
+    ``make`` takes a table of quirks and raises InvalidInput for one it does not know.
+    ``late`` does the same, but imports nothing until the dialect is spoken, and tells
+    of a wrong quirk then: for the providers of plugins, so that a start waits for none.
     """
 
     name: str
     make: Callable[[Mapping[str, Any]], Dialect | Driver]
+    late: Callable[[Mapping[str, Any]], Dialect | Driver] | None = None
+
+
+def _made(
+    name: str, known: Mapping[str, DialectSpec], quirks: Mapping[str, Any]
+) -> Dialect | Driver:
+    offer = known.get(name)
+    if offer is None:
+        hint = did_you_mean(name, known)
+        raise PluginError(f"no plugin offers the dialect {name!r}{hint}")
+    return (offer.late or offer.make)(quirks)
 
 
 class Exchange(Protocol):

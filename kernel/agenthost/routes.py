@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -98,7 +98,10 @@ class Route:
     """One route: what the layer, the router and the OpenAPI document need.
 
     ``status`` is that of an answer which is not a :class:`Reply`. A ``body`` of
-    ``bytes`` hands the handler the body as it came, whatever its content type.
+    ``bytes`` hands the handler the body as it came, whatever its content type. For the
+    document: ``media`` is the type of an answer in bytes, ``others`` the bodies of
+    further statuses, ``events`` those of a stream by name, ``headers`` what a client
+    may send besides, each with its meaning.
     """
 
     method: str
@@ -113,6 +116,10 @@ class Route:
     direct: bool = False
     body_limit: int | None = None
     query: type[BaseModel] | None = None
+    media: str = "application/json"
+    others: Mapping[int, Any] = field(default_factory=dict)
+    events: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +130,13 @@ class SocketRoute:
     handler: SocketHandler
     scope: str
     cost: int = 5
+
+
+@runtime_checkable
+class Mountable(Protocol):
+    """What ``register_routes`` offers: a route group, or a Quart Blueprint as it is."""
+
+    name: str
 
 
 class RouteGroup:

@@ -24,10 +24,10 @@ LATER = (
     "sqlalchemy.orm",
     "agenthost_desktop_shell.policy",
     "agenthost_desktop_shell.validate",
-    "agenthost_providers.dialects.anthropic_messages",
-    "agenthost_providers.dialects.bedrock",
-    "agenthost_providers.dialects.gemini",
-    "agenthost_providers.dialects.openai_chat",
+    "agenthost_dialects.anthropic_messages",
+    "agenthost_dialects.bedrock",
+    "agenthost_dialects.gemini",
+    "agenthost_dialects.openai_chat",
 )
 
 SERVE = f"""

@@ -31,7 +31,7 @@ from agenthost import (
     ToolOutput,
 )
 from agenthost.testing import installed_exchange
-from agenthost.testing.providers import provider_of
+from agenthost.testing.installed import provider_of
 
 ROOT = Path(__file__).parents[2]
 CLI = ROOT / ".cache/npm/node_modules/@copilotkit/aimock/dist/cli.js"

@@ -24,7 +24,8 @@ from agenthost.context import OPERATOR
 from agenthost.errors import AgentHostError
 from agenthost.testing import Daemons, ManualClock
 from agenthost.testing.daemons import RunningAgent, RunningDaemon
-from agenthost.testing.providers import WIRES, provider_of
+from agenthost.testing.installed import provider_of
+from agenthost.testing.providers import WIRES
 from agenthost.testing.simulators import (
     Heard,
     ProviderSimulator,

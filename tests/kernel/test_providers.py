@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agenthost import Endpoint, ModelFacts, Probe, Secret
-from agenthost.testing.providers import provider_of
+from agenthost.testing.installed import provider_of
 
 KEY = Secret("sk-1")
 

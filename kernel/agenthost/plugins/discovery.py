@@ -71,6 +71,16 @@ class PluginState:
         return re.sub(r"[-_.]+", "-", self.distribution).lower() == FIRST_PARTY
 
 
+@dataclass(frozen=True, slots=True)
+class SystemState:
+    """A security system as ``/api/security`` shows it."""
+
+    name: str
+    plugin: str
+    active: bool
+    reason: str | None = None
+
+
 def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[PluginState, ...]:
     """List the plugins of the six groups: first-party ones first, then by key.
 

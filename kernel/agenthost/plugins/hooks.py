@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..observe import Observer
     from ..ports.backend import Backend
     from ..providers import DialectSpec, ProviderSpec
-    from ..routes import RouteGroup
+    from ..routes import Mountable
 
 PROJECT = "agenthost"
 
@@ -33,7 +33,7 @@ class Hooks(Protocol):
     """What a plugin may offer. Implement any of these as functions of a module."""
 
     @hookspec
-    def register_routes(self, app: Quart) -> Iterable[RouteGroup]:
+    def register_routes(self, app: Quart) -> Iterable[Mountable]:
         """Offer HTTP routes and WebSockets.
 
         Called once at boot, off the event loop. Every route names its required scope
@@ -45,8 +45,12 @@ class Hooks(Protocol):
             app: The Quart application, for what a route group cannot say. Leave
                 it out where it is not needed.
 
+        A Quart Blueprint is served as it is, but for WebSockets. Its routes need the
+        scope ``<name>:read`` (GET, HEAD) or ``<name>:write``, cost 5 units and pass the
+        same limits and rules as a group's.
+
         Returns:
-            The groups to mount.
+            The groups and Blueprints to mount.
 
         Example:
             ::
@@ -103,7 +107,7 @@ class Hooks(Protocol):
 
                 @hookimpl
                 def register_provider() -> Iterable[ProviderSpec]:
-                    yield ProviderSpec(facts=FACTS, dialect=MyDialect())
+                    yield ProviderSpec(FACTS, "openai-chat")
         """
 
     @hookspec

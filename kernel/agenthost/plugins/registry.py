@@ -19,11 +19,11 @@ from ..ports.backend import Backends
 from ..ports.backends import ApprovalsBackend
 from ..ports.front import Front
 from ..providers import DialectSpec, ProviderSpec
-from ..routes import RouteGroup
-from .discovery import Status
+from ..routes import Mountable
+from .discovery import Status, SystemState
 from .guards import SecuritySystem, stand_in
 from .loader import Plugins
-from .security import SecuritySystems, SystemState
+from .security import SecuritySystems
 from .specs import SchemaSpec, ServiceSpec, ToolSpec
 from .validation import OFFERS
 
@@ -69,7 +69,7 @@ class Registry:
     dialects: Mapping[str, DialectSpec]
     schemas: tuple[tuple[str, SchemaSpec], ...]
     services: tuple[tuple[str, ServiceSpec], ...]
-    routes: tuple[tuple[str, RouteGroup], ...]
+    routes: tuple[tuple[str, Mountable], ...]
     observers: tuple[tuple[str, Observer], ...]
     _by_any_name: Mapping[str, Tool] = field(repr=False)
 
@@ -129,6 +129,9 @@ async def compile_registry(
     specs = offered["register_tool"]
     making = [(key, partial(_tool, key, spec)) for key, spec in specs]
     made = await plugins.run_each("tool schema", making)
+    known = {spec.name: spec for _, spec in offered["register_dialect"]}
+    naming = [(key, partial(s.made, known)) for key, s in offered["register_provider"]]
+    offered["register_provider"] = await plugins.run_each("dialect", naming)
     front = open_front(_backends(_settled(plugins, offered), chosen))
     routing = plugins.implementations("register_routes")
     wanted = any("app" in implementation.takes for _, implementation in routing)

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 
 from ..errors import PluginError
 from ..ports.backend import Backends
+from .discovery import SystemState
 from .guards import Guards, SecuritySystem
 from .loader import Plugins
 
 Offers = Sequence[tuple[str, SecuritySystem]]
-
-
-@dataclass(frozen=True, slots=True)
-class SystemState:
-    """A security system as ``/api/security`` shows it."""
-
-    name: str
-    plugin: str
-    active: bool
-    reason: str | None = None
 
 
 class SecuritySystems:

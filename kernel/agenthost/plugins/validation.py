@@ -16,7 +16,7 @@ from ..errors import PluginError
 from ..observe import Observer
 from ..ports.backend import Backend
 from ..providers import DialectSpec, ProviderSpec
-from ..routes import RouteGroup
+from ..routes import Mountable, RouteGroup
 from .discovery import Entry
 from .guards import SecuritySystem
 from .hooks import PROJECT, Hooks
@@ -27,7 +27,9 @@ MOST_ITEMS = 10_000
 _PARAMETER = re.compile(r"<[^>]*>")
 
 
-def _served(group: RouteGroup) -> list[str]:
+def _served(group: Mountable) -> list[str]:
+    if not isinstance(group, RouteGroup):
+        return [f"blueprint {group.name}"]
     paths = [f"route {route.method} {route.path}" for route in group.routes]
     paths += [f"socket {socket.path}" for socket in group.sockets]
     # A path is the same whatever its parameters are called.
@@ -61,7 +63,7 @@ OFFERS: Mapping[str, Offers] = {
     "register_tool": Offers(ToolSpec, lambda o: [f"tool {name}" for name in o.names]),
     "register_service": Offers(ServiceSpec, lambda o: [f"service {o.name}"]),
     "register_observer": Offers(Observer),
-    "register_routes": Offers(RouteGroup, _served),
+    "register_routes": Offers(Mountable, _served),
     "register_command": Offers(CommandSpec),
 }
 

@@ -12,21 +12,25 @@ from .backend import Backend
 if TYPE_CHECKING:
     from ..clock import Clock
     from ..host import Host
-    from ..observe import Observer, Observers
+    from ..observe import Bus, Observer, Observers
     from ..plugins.guards import Guards
+    from ..plugins.registry import Registry
     from ..plugins.specs import SchemaSpec
+    from .agents import Agents
     from .approvals import Approvals
     from .compaction import Compaction
     from .egress import Egress
-    from .events import Bus
     from .files import Files
     from .front import Front
     from .jobs import Jobs
     from .models import Models
-    from .records import Records
+    from .records import AgentRows, Records
     from .store import Store
+    from .tools import Toolbox
     from .vault import Vault
     from .workers import Workers
+
+EndTurns = Callable[[str, str], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,25 @@ class RecordsBackend(Backend):
 
     port: ClassVar[str] = "records"
     open: Callable[[Store, Clock], Records]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentsBackend(Backend):
+    """The agents' life cycle: ``open(host, rows, end_turns)``.
+
+    ``await end_turns(agent_id, reason)`` stops all that runs or waits for an agent.
+    """
+
+    port: ClassVar[str] = "agents"
+    open: Callable[[Host, AgentRows, EndTurns], Agents]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsBackend(Backend):
+    """What runs tool calls: ``open(host, registry, observers)``."""
+
+    port: ClassVar[str] = "tools"
+    open: Callable[[Host, Registry, Observers], Toolbox]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..events import Event
-from ..observe import Observers
 
 
 @dataclass(slots=True)
@@ -40,11 +39,3 @@ class Events(Protocol):
 
     async def stop(self) -> None:
         """Take no more events and wait, within limits, until plugins heard all."""
-
-
-class Bus(Events, Protocol):
-    """What a backend opens: the events, and the observers of turns."""
-
-    @property
-    def observers(self) -> Observers:
-        """The plugins' observers, told of turns, model calls and tool calls."""

@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
-from ..context import Principal
+from .tickets import Tickets
 
 if TYPE_CHECKING:
     from quart import Quart
 
-    from ..routes import RouteGroup
-
-
-class Tickets(Protocol):
-    """Single-use, short-lived stand-ins for the key, for WebSockets of browsers."""
-
-    lifetime: float
-
-    def issue(self, principal: Principal) -> str:
-        """Make a ticket that lets its bearer act as the principal, once."""
+    from ..routes import Mountable
 
 
 class Front(Protocol):
@@ -35,8 +26,8 @@ class Front(Protocol):
     def tickets(self) -> Tickets:
         """What stands for the key in a browser's WebSocket."""
 
-    def mount(self, group: RouteGroup) -> None:
-        """Serve the routes of a group, all or none; only before :meth:`start`.
+    def mount(self, group: Mountable) -> None:
+        """Serve a group or a Blueprint, wholly or not; only before :meth:`start`.
 
         Raises:
             PluginError: A path is taken, or a handler does not fit its route.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
-from functools import cache
 from itertools import chain, repeat
 from typing import ClassVar
 
@@ -26,12 +25,12 @@ from agenthost_chat.chat import (
     ToolOutput,
     Usage,
 )
-from importlib_metadata import entry_points
 
 from ..errors import ProviderError, ProviderFault
 from ..providers import Endpoint, ModelCall, ProviderSpec
 from ..secrets import Secret
 from .exchanges import installed_exchange
+from .installed import provider_of
 from .simulators import (
     AnthropicMessagesWire,
     BedrockWire,
@@ -81,14 +80,6 @@ FAULTS = [
 def user(*parts: Text | Image) -> Message:
     """Make what a user says."""
     return Message(Role.USER, parts)
-
-
-@cache
-def provider_of(slug: str) -> ProviderSpec:
-    """Load the provider that an installed distribution offers under this slug."""
-    (entry,) = entry_points(group="agenthost.providers", name=slug)
-    specs: list[ProviderSpec] = list(entry.load().register_provider())
-    return next(spec for spec in specs if spec.facts.slug == slug)
 
 
 WIRES: Mapping[str, Wire] = {

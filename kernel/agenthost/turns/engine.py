@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from agenthost_chat.chat import Message, Role, Text
@@ -69,7 +69,7 @@ class Turns:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._mailboxes = Mailboxes()
-        self._places = asyncio.Semaphore(parts.limits.max_concurrent)
+        self._places = asyncio.Semaphore(parts.config.turns.max_concurrent)
         self._live: dict[str, Work] = {}
         self._past = Past(parts)
         self._draining = False
@@ -80,67 +80,34 @@ class Turns:
         """How many turns, compactions and resets run or wait."""
         return len(self._live)
 
-    @overload
-    def start(
-        self,
-        context: Context,
-        agent: Agent,
-        message: Message,
-        options: TurnOptions = ...,
-    ) -> Turn: ...
-
-    @overload
-    def start(
-        self,
-        context: Context,
-        agent: Agent,
-        message: Message,
-        options: TurnOptions = ...,
-        *,
-        watch: Literal[True],
-    ) -> Watcher: ...
-
     def start(
         self,
         context: Context,
         agent: Agent,
         message: Message,
         options: TurnOptions = NO_OPTIONS,
-        *,
-        watch: bool = False,
-    ) -> Turn | Watcher:
-        """Start a turn; watch it, wait for it or stop it through what is returned.
-
-        Args:
-            context: Who starts it, and the chain of calls that led here.
-            agent: Who answers.
-            message: What the user says.
-            options: What this turn sets differently.
-            watch: Subscribe to its events before the first: the subscription is
-                returned, its ``turn`` is the turn. Of a turn whose id is known it
-                begins with what was said before.
-
-        Raises:
-            Conflict: The agent is suspended or terminated, or the call would wait for
-                itself.
-            Mismatch: The turn's id was given for something else.
-            Unavailable: The daemon is draining, or too many turns wait.
-        """
-        if self._draining:
-            raise Unavailable("draining: the daemon is shutting down")
-        agent.check_accepts_messages()
-        turn_id = options.turn_id or str(uuid4())
-        known = self._live.get(turn_id)
-        if isinstance(known, Turn) and not known.ended:
-            _check_digest(options, known.options.digest)
-            return known.watch(0) if watch else known
-        self._check_room(context, agent, options.session_id or agent.session_id)
-        turn = Turn(
-            turn_id, self._inside(context, agent, turn_id, options), message, options
-        )
-        watcher = turn.watch() if watch else None
+    ) -> Turn:
+        """Start a turn that nobody watches yet; see :class:`agenthost.Turns`."""
+        if (known := self._known(agent, options)) is not None:
+            return known
+        turn = self._made(context, agent, message, options)
         self._begin(turn, self._serve(turn))
-        return watcher or turn
+        return turn
+
+    def watch(
+        self,
+        context: Context,
+        agent: Agent,
+        message: Message,
+        options: TurnOptions = NO_OPTIONS,
+    ) -> Watcher:
+        """Start a turn and watch it from its first event on."""
+        if (known := self._known(agent, options)) is not None:
+            return known.watch(0)
+        turn = self._made(context, agent, message, options)
+        watcher = turn.watch()
+        self._begin(turn, self._serve(turn))
+        return watcher
 
     async def resume(self, context: Context, agent: Agent, turn_id: str) -> Watcher:
         """Go on with a turn that was interrupted or failed, in its own place.
@@ -159,7 +126,7 @@ class Turns:
         options = TurnOptions(
             turn_id, digest=record.digest, session_id=record.session_id
         )
-        return self.start(context, agent, question, options, watch=True)
+        return self.watch(context, agent, question, options)
 
     async def attach(self, agent: Agent, turn_id: str, offset: int = 0) -> Watcher:
         """Watch a turn that somebody else started, or one that has ended.
@@ -302,6 +269,25 @@ class Turns:
         if tasks:
             await asyncio.wait(tasks, timeout=5.0)
 
+    def _known(self, agent: Agent, options: TurnOptions) -> Turn | None:
+        """Find the turn that has this id already, and runs or waits."""
+        if self._draining:
+            raise Unavailable("draining: the daemon is shutting down")
+        agent.check_accepts_messages()
+        known = self._live.get(options.turn_id or "")
+        if not isinstance(known, Turn) or known.ended:
+            return None
+        _check_digest(options, known.options.digest)
+        return known
+
+    def _made(
+        self, context: Context, agent: Agent, message: Message, options: TurnOptions
+    ) -> Turn:
+        self._check_room(context, agent, options.session_id or agent.session_id)
+        turn_id = options.turn_id or str(uuid4())
+        inside = self._inside(context, agent, turn_id, options)
+        return Turn(turn_id, inside, message, options)
+
     def _begin(self, work: Work, doing: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         self._live[work.id] = work
         task = asyncio.create_task(doing)
@@ -324,7 +310,7 @@ class Turns:
         return len(stopped)
 
     def _check_room(self, context: Context, agent: Agent, session_id: str) -> None:
-        limit = self._parts.limits.max_concurrent
+        limit = self._parts.config.turns.max_concurrent
         if len(self._live) >= limit * (1 + WAITING_FOR_EACH_RUNNING):
             full = Unavailable(f"{len(self._live)} turns run or wait; try again soon")
             full.retry_in = RETRY_IN
@@ -388,7 +374,7 @@ class Turns:
         async with self._mailboxes.hold(session_id, turn):
             if self._moved(turn):
                 return False
-            limit = self._parts.limits.max_seconds
+            limit = self._parts.config.turns.max_seconds
             async with Slot(self._places, limit, turn.expire) as turn.slot:
                 turn.runs = True
                 for tell in self._listeners:

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Protocol
 
-from ..agents import Agents
 from ..clock import Clock
-from ..config_model import Turns as Limits
+from ..config_model import Config
 from ..observe import Observers
+from ..ports.agents import Agents
 from ..ports.approvals import Approvals
 from ..ports.compaction import Compaction
 from ..ports.models import Models
 from ..ports.records import Journal, Ledger, Sessions
-from .tools import Toolbox
+from ..ports.tools import Toolbox
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The services that turns use; each is there before the engine is."""
+class Parts(Protocol):
+    """What of a daemon turns use; all of it is there before the engine is."""
 
-    limits: Limits
     clock: Clock
+    config: Config
+    observers: Observers
     agents: Agents
     sessions: Sessions
     journal: Journal
     usage: Ledger
     models: Models
     compaction: Compaction
-    observers: Observers
     toolbox: Toolbox
     approvals: Approvals

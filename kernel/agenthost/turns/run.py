@@ -150,7 +150,7 @@ class Run:
         temperature = options.temperature
         if temperature is None:
             temperature = choice.temperature
-        limit = self.parts.limits.max_iterations
+        limit = self.parts.config.turns.max_iterations
         if self.turn.watched:
             self.turn.emit(Thinking())
         while self.progress.iterations < limit:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic.config import JsonDict
 
 from .terms import LOCAL, Caller, Mode, ShellCall, Target, host_platform
+
+NO_NULL: JsonDict = {"not": {"type": "null"}}
 
 
 class _Body(BaseModel):
@@ -21,14 +24,14 @@ class _Body(BaseModel):
 class Capabilities(_Body):
     """Capabilities in one of the three forms; left out, the served folder's."""
 
-    capabilities: JsonValue = None
+    capabilities: JsonValue = Field(None, json_schema_extra=NO_NULL)
     mode: Mode = Mode.STRICT
 
 
 class ValidateBody(_Body):
     """What to validate."""
 
-    capabilities: JsonValue
+    capabilities: JsonValue = Field(json_schema_extra=NO_NULL)
     mode: Mode = Mode.STRICT
 
 

@@ -28,8 +28,13 @@ class NoSessions(SecureCookieSessionInterface):
         return
 
 
-def create_app(errors: ErrorMap) -> Quart:
-    """Make the application: no files, no cookies, errors as JSON."""
+def create_app(errors: ErrorMap, ours: set[str]) -> Quart:
+    """Make the application: no files, no cookies, errors as JSON.
+
+    Args:
+        errors: The error map.
+        ours: The names of the blueprints that are made of route groups.
+    """
     app = Quart("agenthost", static_folder=None, template_folder=None)
     app.session_interface = NoSessions()
     app.config.update(BODY_TIMEOUT=15, RESPONSE_TIMEOUT=None)
@@ -45,6 +50,15 @@ def create_app(errors: ErrorMap) -> Quart:
     async def on_error(error: Exception) -> Response:
         return respond(errors.answer(error, current_exchange().request_id))
 
+    async def as_it_was_found() -> None:
+        # Cost, limits and access were asked for the route that the layer found.
+        if request.blueprint in ours or request.endpoint is None:
+            return
+        found = current_exchange().found
+        if not isinstance(found, Bound) or found.endpoint != request.endpoint:
+            raise NotFound("path", current_exchange().path)
+
+    app.before_request(as_it_was_found)
     app.register_error_handler(HTTPException, on_http_error)
     app.register_error_handler(Exception, on_error)
     return app

@@ -74,13 +74,17 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A route with all that its handler's signature says, found out once."""
+    """A route with all that its handler's signature says, found out once.
+
+    ``endpoint`` is Quart's name of a route that a plugin wrote for Quart itself.
+    """
 
     group: str
     route: Route
     template: Template
     converters: Converters
     takes_query: bool
+    endpoint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

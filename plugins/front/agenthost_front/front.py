@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agenthost import RouteGroup
+from agenthost import Mountable
 
 from .access import Tickets
 from .answers import ErrorMap
@@ -12,7 +12,7 @@ from .dispatch import Dispatcher
 from .gate import Gate
 from .layer import Layer
 from .mounting import Mounted
-from .openapi import description
+from .openapi import Described, description
 from .serve import Server
 from .settings import FrontSettings
 from .shutdown import EndTurns, Shutdown
@@ -41,15 +41,17 @@ class QuartFront:
         self.asgi = Layer(self._gate, self._mounted, dispatcher, sockets, errors)
         self._shutdown = Shutdown(self._gate, self.asgi, sockets)
         self._server = Server(self.asgi, settings)
-        self.mount(description(self._mounted.bound))
+        keyless = settings.api_key is None
+        mounted = self._mounted
+        self.mount(description(Described(mounted.bound, mounted.sockets, keyless)))
 
     @property
     def app(self) -> Quart:
         """The Quart application that plugins see; it is made when first asked for."""
         return self._mounted.app
 
-    def mount(self, group: RouteGroup) -> None:
-        """Serve the routes of a group, all or none; only before :meth:`start`.
+    def mount(self, group: Mountable) -> None:
+        """Serve a group or a Blueprint, wholly or not; only before :meth:`start`.
 
         Raises:
             PluginError: A path is taken, or a handler does not fit its route.

@@ -10,7 +10,7 @@ import asyncio
 from typing import Any
 from uuid import uuid4
 
-from agenthost import EventStream
+from agenthost import EventStream, authorize
 
 from .answers import ErrorMap, Plain, socket_only
 from .asgi import Event, Receive, Scope, Send
@@ -111,6 +111,9 @@ class Layer:
         if route is not None and route.public:
             identify = gate.access.identify_public
         exchange.principal = identify(exchange.client, exchange.headers)
+        if match is not None and match[0].endpoint is not None:
+            # Our own routes are authorized where their handler is called.
+            authorize(exchange.principal, "route", match[0].route.scope)
         check_coding(exchange)
         if match is None and self._mounted.find_socket(exchange.path):
             return socket_only(exchange.method, exchange.path)

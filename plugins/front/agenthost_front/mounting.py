@@ -6,14 +6,17 @@ import asyncio
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from agenthost import PluginError, RouteGroup
+from agenthost import Mountable, PluginError, RouteGroup
 
 from .answers import ErrorMap
 from .dispatch import Bound, BoundSocket, Dispatcher, bind, bind_socket
+from .openapi import operation_id
 from .paths import PathTree, Template
 
 if TYPE_CHECKING:
     from quart import Quart
+
+    from .foreign import Foreign
 
 SOCKET = "WEBSOCKET"
 
@@ -27,15 +30,19 @@ class Mounted:
 
     def __init__(self, errors: ErrorMap, dispatcher: Dispatcher) -> None:
         self.bound: list[Bound] = []
+        self.sockets: list[tuple[Template, BoundSocket]] = []
         self._errors = errors
         self._dispatcher = dispatcher
         self._groups: list[tuple[str, list[Bound]]] = []
         self._app: Quart | None = None
+        self._foreign: Foreign | None = None
+        self._ours: set[str] = set()
         self._ready: Quart | None = None
         self._starting = asyncio.Lock()
         self._routes: PathTree[Bound] = PathTree()
         self._sockets: PathTree[BoundSocket] = PathTree()
         self._owners: dict[tuple[str, str], str] = {}
+        self._names: set[str] = set()
 
     @property
     def made(self) -> bool:
@@ -46,11 +53,13 @@ class Mounted:
     def app(self) -> Quart:
         """The application; it is made here at the first call."""
         if self._app is None:
-            from .app import blueprint, create_app
+            from .app import create_app
+            from .foreign import Foreign
 
-            self._app = create_app(self._errors)
+            self._app = create_app(self._errors, self._ours)
+            self._foreign = Foreign(self._app, self._ours)
             for name, routes in self._groups:
-                self._app.register_blueprint(blueprint(name, routes, self._dispatcher))
+                self._register(self._app, name, routes)
         return self._app
 
     async def ready(self) -> Quart:
@@ -70,23 +79,31 @@ class Mounted:
 
     def find(self, method: str, path: str) -> tuple[Bound, list[str]] | None:
         """Find the route of a request; HEAD is served by GET."""
-        return self._routes.find("GET" if method == "HEAD" else method, path)
+        ours = self._routes.find("GET" if method == "HEAD" else method, path)
+        if ours is None and self._foreign is not None:
+            other = self._foreign.find(method, path)
+            return None if other is None else (other, [])
+        return ours
 
     def find_socket(self, path: str) -> tuple[BoundSocket, list[str]] | None:
         """Find the route of a WebSocket."""
         return self._sockets.find(SOCKET, path)
 
-    def add(self, group: RouteGroup) -> None:
-        """Mount a group, wholly or not at all.
+    def add(self, group: Mountable) -> None:
+        """Mount a group or a Quart Blueprint, wholly or not at all.
 
         Raises:
             PluginError: A path is taken, or a handler does not fit its route.
         """
+        if not isinstance(group, RouteGroup):
+            self._add_blueprint(group)
+            return
         routes = [bind(group.name, route) for route in group.routes]
         sockets = [bind_socket(group.name, route) for route in group.sockets]
         places = [(b.route.method, b.template) for b in routes]
         places += [(SOCKET, template) for template, _ in sockets]
         self._claim(group.name, places)
+        self._name(group.name, routes)
         for bound in routes:
             self._routes.add(bound.route.method, bound.template, bound)
         for template, socket in sockets:
@@ -94,10 +111,38 @@ class Mounted:
         unique = f"{group.name.replace('.', '_')}_{len(self._groups)}"
         self._groups.append((unique, routes))
         if self._app is not None:
-            from .app import blueprint
-
-            self._app.register_blueprint(blueprint(unique, routes, self._dispatcher))
+            self._register(self._app, unique, routes)
         self.bound += routes
+        self.sockets += sockets
+
+    def _register(self, app: Quart, name: str, routes: list[Bound]) -> None:
+        from .app import blueprint
+
+        self._ours.add(name)
+        app.register_blueprint(blueprint(name, routes, self._dispatcher))
+
+    def _add_blueprint(self, group: Mountable) -> None:
+        from .foreign import as_blueprint, rules_of
+
+        blueprint = as_blueprint(group)
+        routes = list(rules_of(blueprint))
+        self._claim(group.name, [(b.route.method, b.template) for b in routes])
+        try:
+            self.app.register_blueprint(blueprint)
+        except ValueError as error:
+            raise PluginError(f"blueprint {group.name!r}: {error}") from error
+        self.bound += routes
+
+    def _name(self, group: str, routes: list[Bound]) -> None:
+        """Keep operations apart, so that clients made of the document stay the same."""
+        names = [operation_id(bound) for bound in routes]
+        for name in names:
+            if name in self._names or names.count(name) > 1:
+                raise PluginError(
+                    f"route group {group!r}: two routes are called {name}; give a "
+                    "handler or the group another name"
+                )
+        self._names |= set(names)
 
     def _claim(self, group: str, places: list[tuple[str, Template]]) -> None:
         claimed: dict[tuple[str, str], str] = {}

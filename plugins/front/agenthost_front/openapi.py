@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from agenthost import Answer, Call, EventStream, Reply, RouteGroup
+from agenthost import Answer, Call, EventStream, Reply, Route, RouteGroup
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from .answers import to_json
-from .dispatch import Bound
+from .dispatch import Bound, BoundSocket, Converters
+from .paths import Template
 
 _REF = "#/components/schemas/{model}"
+_ERROR = "#/components/schemas/Error"
 _ERRORS = {
     "400": "Something in the request is wrong; the text names the field",
     "401": "The key is missing or wrong",
@@ -24,64 +28,91 @@ _ERRORS = {
     "503": "The daemon is shutting down, or its store cannot be reached",
     "default": "Whatever else went wrong",
 }
+_OF_WRITES = {
+    "408": "The body did not come in time",
+    "409": "It is not in a state for this, or somebody was faster",
+}
 _TEXT = {"type": "string"}
 _ERROR_SCHEMA = {
     "type": "object",
     "required": ["error"],
     "properties": {"error": _TEXT, "code": _TEXT},
 }
+_ID = {"description": "The request, as the log names it", "schema": _TEXT}
+_WAIT = {
+    "description": "Seconds until it may be tried again",
+    "schema": {"type": "integer"},
+}
+_HEADERS = {"RequestId": _ID, "RetryAfter": _WAIT}
+_READS = frozenset({"GET", "HEAD"})
 
 Key = tuple[Any, JsonSchemaMode]
 Schemas = dict[Any, dict[str, Any]]
 
 
-def description(bound: Sequence[Bound]) -> RouteGroup:
-    """The group that serves the document of ``bound``, made at the first request."""
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What there is to describe; ``open`` says that no key is asked for."""
+
+    routes: Sequence[Bound]
+    sockets: Sequence[tuple[Template, BoundSocket]]
+    open: bool
+
+
+def description(described: Described) -> RouteGroup:
+    """The group that serves the document, made at the first request."""
     group = RouteGroup("openapi")
     made: list[bytes] = []
 
-    @group.get("/openapi.json", scope="system:read")
-    async def openapi(_call: Call) -> Answer:
+    @group.get("/openapi.json", scope="system:read", answer=dict[str, Any])
+    async def document(_call: Call) -> Answer:
         """Describe this API as OpenAPI 3.1."""
         if not made:
-            made.append(to_json(document(bound)))
+            made.append(to_json(written(described)))
         return Reply(made[0], headers={"content-type": "application/json"})
 
     return group
 
 
-def document(bound: Sequence[Bound]) -> dict[str, Any]:
-    """Write the OpenAPI 3.1 document of these routes."""
+def written(described: Described) -> dict[str, Any]:
+    """Write the OpenAPI 3.1 document."""
     from agenthost import __version__
 
-    schemas, components = _schemas(bound)
+    schemas, components = _schemas(described.routes)
     paths: dict[str, dict[str, Any]] = {}
-    for number, one in enumerate(bound):
-        item = paths.setdefault(one.template.openapi, {})
-        item[one.route.method.lower()] = _operation(one, number, schemas)
+    names: set[str] = set()
+    for number, one in enumerate(described.routes):
+        operation = _operation(one, number, schemas)
+        # Quart code may use one view for several paths; then only the first has a name.
+        if operation["operationId"] in names:
+            del operation["operationId"]
+        else:
+            names.add(operation["operationId"])
+        paths.setdefault(one.template.openapi, {})[one.route.method.lower()] = operation
+    for template, socket in described.sockets:
+        paths.setdefault(template.openapi, {})["x-websocket"] = _socket(socket)
+    anyone: list[dict[str, Any]] = [{}] if described.open else []
     return {
         "openapi": "3.1.0",
         "info": {"title": "agenthost", "version": __version__},
+        "servers": [{"url": "/"}],
         "paths": dict(sorted(paths.items())),
         "components": {
             "schemas": {**components, "Error": _ERROR_SCHEMA},
+            "headers": _HEADERS,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
-        "security": [{"key": []}],
+        "security": [{"key": []}, *anyone],
     }
 
 
 def _schemas(bound: Sequence[Bound]) -> tuple[Schemas, dict[str, Any]]:
     inputs: list[tuple[Any, JsonSchemaMode, TypeAdapter[Any]]] = []
     for number, one in enumerate(bound):
-        route = one.route
-        body = route.body
-        if body is not None and issubclass(body, BaseModel):
-            adapter = TypeAdapter[Any](body)
-            inputs.append(((number, "body"), "validation", adapter))
-        if route.answer not in {None, EventStream}:
-            adapter = TypeAdapter[Any](route.answer)
-            inputs.append(((number, "answer"), "serialization", adapter))
+        for name, kind in _kinds(one.route):
+            adapter = TypeAdapter[Any](kind)
+            mode: JsonSchemaMode = "validation" if name == "body" else "serialization"
+            inputs.append(((number, name), mode, adapter))
     found, definitions = TypeAdapter.json_schemas(
         inputs, ref_template=_REF, schema_generator=GenerateJsonSchema
     )
@@ -89,39 +120,80 @@ def _schemas(bound: Sequence[Bound]) -> tuple[Schemas, dict[str, Any]]:
     return schemas, definitions.get("$defs", {})
 
 
+def _kinds(route: Route) -> Iterator[tuple[Any, Any]]:
+    """Everything of a route that has a schema, by what it is."""
+    body = route.body
+    if body is not None and issubclass(body, BaseModel):
+        yield "body", body
+    if route.answer not in {None, EventStream}:
+        yield "answer", route.answer
+    if route.events is not None:
+        yield "events", route.events
+    yield from route.others.items()
+
+
+def operation_id(bound: Bound) -> str:
+    """Name an operation: its group and its handler; an endpoint of Quart's as it is."""
+    if bound.endpoint is not None:
+        return bound.endpoint.replace(".", "_")
+    name = getattr(bound.route.handler, "__name__", bound.route.method.lower())
+    return f"{bound.group}_{name}".replace(".", "_")
+
+
 def _operation(bound: Bound, number: int, schemas: Schemas) -> dict[str, Any]:
     route = bound.route
-    text = (route.handler.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+    told = inspect.getdoc(route.handler) or ""
+    summary, _, more = told.partition("\n")
     operation: dict[str, Any] = {
-        "operationId": f"{_name(bound)}_{number}",
+        "operationId": operation_id(bound),
         "tags": [bound.group],
-        "parameters": [*_path_parameters(bound), *_query_parameters(bound)],
-        "responses": _responses(bound, schemas.get((number, "answer"), {})),
+        "parameters": [
+            *_path_parameters(bound),
+            *_query_parameters(bound),
+            *_header_parameters(route),
+        ],
+        "responses": _responses(bound, number, schemas),
     }
-    if text:
-        operation["summary"] = text
+    if summary:
+        operation["summary"] = summary.strip().rstrip(".")
+    if more.strip():
+        operation["description"] = more.strip()
     if route.body is not None:
-        operation["requestBody"] = _request_body(schemas.get((number, "body")))
+        operation["requestBody"] = _request_body(route, schemas.get((number, "body")))
     if route.public:
         operation["security"] = []
     return operation
 
 
-def _name(bound: Bound) -> str:
-    name = getattr(bound.route.handler, "__name__", bound.route.method.lower())
-    return f"{bound.group}_{name}"
+def _socket(socket: BoundSocket) -> dict[str, Any]:
+    told = inspect.getdoc(socket.route.handler) or ""
+    return {
+        "summary": told.partition("\n")[0].rstrip("."),
+        "parameters": _parameters(socket.converters),
+    }
 
 
-def _request_body(schema: dict[str, Any] | None) -> dict[str, Any]:
-    if schema is None:
+def _request_body(route: Route, schema: dict[str, Any] | None) -> dict[str, Any]:
+    body = route.body
+    if schema is None or body is None or not issubclass(body, BaseModel):
         return {"content": {"application/octet-stream": {}}}
-    return {"required": True, "content": {"application/json": {"schema": schema}}}
+    needed = any(field.is_required() for field in body.model_fields.values())
+    return {"required": needed, "content": {"application/json": {"schema": schema}}}
+
+
+def _parameters(converters: Converters) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": dict(converter.schema)}
+        for name, converter in converters
+    ]
 
 
 def _path_parameters(bound: Bound) -> list[dict[str, Any]]:
+    if bound.endpoint is None:
+        return _parameters(bound.converters)
     return [
-        {"name": name, "in": "path", "required": True, "schema": dict(converter.schema)}
-        for name, converter in bound.converters
+        {"name": name, "in": "path", "required": True, "schema": _TEXT}
+        for name in bound.template.names
     ]
 
 
@@ -137,25 +209,61 @@ def _query_parameters(bound: Bound) -> list[dict[str, Any]]:
     ]
 
 
-def _success(answer: Any, schema: dict[str, Any]) -> dict[str, Any]:
-    if answer is None:
-        return {"*/*": {}}
-    if answer is EventStream:
-        return {"text/event-stream": {}}
-    return {"application/json": {"schema": schema}}
+def _header_parameters(route: Route) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "header", "description": meaning, "schema": _TEXT}
+        for name, meaning in route.headers.items()
+    ]
 
 
-def _responses(bound: Bound, schema: dict[str, Any]) -> dict[str, Any]:
-    error = {"schema": {"$ref": "#/components/schemas/Error"}}
+def _success(route: Route, number: int, schemas: Schemas) -> dict[str, Any]:
+    if route.answer is EventStream:
+        # OpenAPI 3.1 has no word for the events of a stream: the schema is that of each
+        # one, and what its data say stands beside it.
+        events = schemas.get((number, "events"))
+        told = {} if events is None else {"x-events": events}
+        return {"text/event-stream": {"schema": _event(route), **told}}
+    if route.answer is None:
+        return {route.media: {}}
+    return {route.media: {"schema": schemas.get((number, "answer"), {})}}
+
+
+def _event(route: Route) -> dict[str, Any]:
+    data = {"type": "string", "contentMediaType": "application/json"}
+    names = list(getattr(route.events, "__annotations__", ()))
+    event = {"type": "string", "enum": names} if names else _TEXT
+    return {
+        "type": "object",
+        "required": ["data"],
+        "properties": {"event": event, "data": data, "id": _TEXT},
+    }
+
+
+def _responses(bound: Bound, number: int, schemas: Schemas) -> dict[str, Any]:
+    route = bound.route
+    request_id = {"x-request-id": {"$ref": "#/components/headers/RequestId"}}
+    wait = {"retry-after": {"$ref": "#/components/headers/RetryAfter"}}
     responses: dict[str, Any] = {
-        str(bound.route.status): {
+        str(route.status): {
             "description": "Success",
-            "content": _success(bound.route.answer, schema),
+            "headers": request_id,
+            "content": _success(route, number, schemas),
         }
     }
-    for status, meaning in _ERRORS.items():
+    errors = dict(_ERRORS)
+    if route.method not in _READS:
+        errors |= _OF_WRITES
+    for status, meaning in sorted(errors.items()):
         responses[status] = {
             "description": meaning,
-            "content": {"application/json": error},
+            "headers": request_id | wait if status in {"429", "503"} else request_id,
+            "content": {"application/json": {"schema": {"$ref": _ERROR}}},
+        }
+    for code in route.others:
+        content = {"application/json": {"schema": schemas[number, code]}}
+        responses[str(code)] = {
+            "description": "See its body",
+            "headers": request_id,
+            "content": content,
         }
     return responses

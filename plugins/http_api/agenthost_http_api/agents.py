@@ -17,18 +17,22 @@ from agenthost import (
 )
 
 from .shapes import (
+    AgentChanged,
     AgentDetail,
+    AgentKilled,
     AgentSummary,
     CreateAgent,
     Created,
+    ModeChanged,
+    ModelChanged,
     SetMode,
     SetModel,
-    Status,
+    Stopped,
     StopQuery,
     UpdateAgent,
 )
 
-routes = RouteGroup("http_api.agents")
+routes = RouteGroup("agents")
 
 MANIFEST_BODY = 3 * 1024 * 1024
 
@@ -99,7 +103,7 @@ async def create_agent(call: Call, body: CreateAgent) -> Answer:
     scope="agents:write",
     cost=10,
     body=UpdateAgent,
-    answer=Status,
+    answer=AgentChanged,
 )
 async def update_agent(call: Call, agent_id: UUID, body: UpdateAgent) -> Answer:
     """Change an agent's description, system prompt or tags."""
@@ -122,7 +126,10 @@ def _changes(agent: Agent, body: UpdateAgent) -> Mapping[str, object]:
 
 
 @routes.put(
-    "/api/agents/<agent_id>/mode", scope="agents:write", body=SetMode, answer=Status
+    "/api/agents/<agent_id>/mode",
+    scope="agents:write",
+    body=SetMode,
+    answer=ModeChanged,
 )
 async def set_mode(call: Call, agent_id: UUID, body: SetMode) -> Answer:
     """Pin the agent's model (Stable), or let it follow the configuration (Normal)."""
@@ -133,7 +140,10 @@ async def set_mode(call: Call, agent_id: UUID, body: SetMode) -> Answer:
 
 
 @routes.put(
-    "/api/agents/<agent_id>/model", scope="agents:write", body=SetModel, answer=Status
+    "/api/agents/<agent_id>/model",
+    scope="agents:write",
+    body=SetModel,
+    answer=ModelChanged,
 )
 async def set_model(call: Call, agent_id: UUID, body: SetModel) -> Answer:
     """Give the agent another model; aliases are resolved."""
@@ -142,7 +152,7 @@ async def set_model(call: Call, agent_id: UUID, body: SetModel) -> Answer:
         call.principal, agent, body.provider, body.model
     )
     provider, model = choice.target.names
-    answer: Status = {"status": "updated", "model": model, "provider": provider}
+    answer: ModelChanged = {"status": "updated", "model": model, "provider": provider}
     if choice.notices:
         answer["message"] = "; ".join(choice.notices)
     return answer
@@ -152,7 +162,7 @@ async def set_model(call: Call, agent_id: UUID, body: SetModel) -> Answer:
     "/api/agents/<agent_id>/stop",
     scope="agents:write",
     query=StopQuery,
-    answer=Status,
+    answer=Stopped,
 )
 async def stop_agent(call: Call, agent_id: UUID, query: StopQuery) -> Answer:
     """Stop what the agent is doing; what it said so far is kept.
@@ -170,7 +180,7 @@ async def stop_agent(call: Call, agent_id: UUID, query: StopQuery) -> Answer:
     return {"status": "stopped", "message": message}
 
 
-@routes.delete("/api/agents/<agent_id>", scope="agents:write", answer=Status)
+@routes.delete("/api/agents/<agent_id>", scope="agents:write", answer=AgentKilled)
 async def delete_agent(call: Call, agent_id: UUID) -> Answer:
     """Stop the agent and delete it with its sessions, memory and workspace."""
     agent = call.host.agents.get(str(agent_id))

@@ -22,7 +22,7 @@ from .catalogue_shapes import (
     ModelList,
 )
 
-routes = RouteGroup("http_api.catalogue")
+routes = RouteGroup("catalogue")
 
 
 @routes.get(

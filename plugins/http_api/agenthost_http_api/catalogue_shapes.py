@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Literal, NotRequired, get_args
 
 from pydantic import (
     AfterValidator,
@@ -19,6 +19,10 @@ LONGEST_KEY = 16_384
 MOST_KEYS = 16
 
 Tier = Literal["frontier", "smart", "balanced", "fast", "local", "custom"]
+TierText = Annotated[str, Field(json_schema_extra={"enum": list(get_args(Tier))})]
+AuthStatus = Annotated[
+    str, Field(json_schema_extra={"enum": ["configured", "missing", "no_key_needed"]})
+]
 
 
 def _trimmed(value: SecretStr) -> SecretStr:
@@ -71,7 +75,7 @@ class ModelItem(TypedDict):
     id: str
     provider: str
     display_name: str
-    tier: str
+    tier: TierText
     context_window: int
     max_output: int
     input_cost_per_1m: float
@@ -113,7 +117,7 @@ class ProviderItem(TypedDict):
 
     name: str
     display_name: str
-    auth_status: str
+    auth_status: AuthStatus
     env_var: NotRequired[str]
     base_url: str
     model_count: int
@@ -132,6 +136,14 @@ class KeyAnswer(TypedDict):
     status: Literal["configured", "removed"]
     provider: str
     message: NotRequired[str]
+
+
+class ProviderFailed(TypedDict):
+    """A provider did not answer as it should."""
+
+    status: Literal["failed"]
+    provider: str
+    error: str
 
 
 class ProviderTested(TypedDict):

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from agenthost import Answer, Call, RouteGroup, namespace_of
 
-from .shapes import KVList, KVPair, SetValue, Status
+from .shapes import KVList, KVPair, PairChanged, SetValue
 
-routes = RouteGroup("http_api.memory")
+routes = RouteGroup("memory")
 
 VALUE_BODY = 3 * 1024 * 1024
 
@@ -44,7 +44,7 @@ async def get_pair(call: Call, agent_id: UUID, key: str) -> Answer:
     "/api/memory/agents/<agent_id>/kv/<path:key>",
     scope="memory:write",
     body=SetValue,
-    answer=Status,
+    answer=PairChanged,
     body_limit=VALUE_BODY,
     direct=True,
 )
@@ -57,7 +57,7 @@ async def set_pair(call: Call, agent_id: UUID, key: str, body: SetValue) -> Answ
 @routes.delete(
     "/api/memory/agents/<agent_id>/kv/<path:key>",
     scope="memory:write",
-    answer=Status,
+    answer=PairChanged,
     direct=True,
 )
 async def delete_pair(call: Call, agent_id: UUID, key: str) -> Answer:

@@ -31,9 +31,10 @@ from agenthost import (
     user_message,
 )
 
-from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery
+from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery, TurnEvents
 
-routes = RouteGroup("http_api.messages")
+routes = RouteGroup("messages")
+KEY_HEADER = {"Idempotency-Key": "The same key and body are the same turn"}
 
 COST = 30
 KEY_LENGTH = 255
@@ -87,6 +88,7 @@ def _options(call: Call, agent_id: str, body: SendMessage) -> TurnOptions:
     cost=COST,
     body=SendMessage,
     answer=MessageAnswer,
+    headers=KEY_HEADER,
     direct=True,
 )
 async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
@@ -109,6 +111,8 @@ async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
     body=SendMessage,
     query=StreamQuery,
     answer=EventStream,
+    events=TurnEvents,
+    headers=KEY_HEADER,
     direct=True,
 )
 async def stream_message(
@@ -121,7 +125,7 @@ async def stream_message(
     """
     agent = call.host.agents.get(str(agent_id))
     options, message = _options(call, agent.id, body), user_message(body.message)
-    watcher = call.host.turns.start(call.context, agent, message, options, watch=True)
+    watcher = call.host.turns.watch(call.context, agent, message, options)
     stays = query.detach or options.turn_id is not None
     return EventStream(_frames(watcher, stays=stays))
 
@@ -131,6 +135,8 @@ async def stream_message(
     scope="agents:message",
     query=AttachQuery,
     answer=EventStream,
+    events=TurnEvents,
+    headers={"Last-Event-ID": "Where the reader broke off"},
 )
 async def attach_to_turn(call: Call, agent_id: UUID, query: AttachQuery) -> Answer:
     """Read a turn's events, running or ended; leaving does not stop it.

@@ -18,6 +18,7 @@ from agenthost import (
 from .catalogue_shapes import (
     MOST_KEYS,
     KeyAnswer,
+    ProviderFailed,
     ProviderItem,
     ProviderList,
     ProviderTested,
@@ -25,7 +26,7 @@ from .catalogue_shapes import (
 )
 from .provider_trial import try_provider
 
-routes = RouteGroup("http_api.providers")
+routes = RouteGroup("providers")
 
 
 @routes.get("/api/providers", scope="providers:read", cost=2, answer=ProviderList)
@@ -74,6 +75,7 @@ async def delete_key(call: Call, name: str) -> Answer:
     scope="providers:write",
     cost=30,
     answer=ProviderTested,
+    others={401: ProviderFailed, 502: ProviderFailed},
 )
 async def test_provider(call: Call, name: str) -> Answer:
     """Ask the provider for a few tokens at most, to prove its address and key."""

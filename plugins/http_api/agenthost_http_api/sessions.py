@@ -13,10 +13,10 @@ from agenthost import (
     timestamp,
 )
 
-from .shapes import SessionDetail, SessionList, Status
+from .shapes import Compacted, SessionDeleted, SessionDetail, SessionList, SessionReset
 from .transcript import visible
 
-routes = RouteGroup("http_api.sessions")
+routes = RouteGroup("sessions")
 
 COMPACT_COST = 30
 
@@ -43,7 +43,7 @@ async def get_session(call: Call, agent_id: UUID) -> Answer:
 
 
 @routes.post(
-    "/api/agents/<agent_id>/session/reset", scope="sessions:write", answer=Status
+    "/api/agents/<agent_id>/session/reset", scope="sessions:write", answer=SessionReset
 )
 async def reset_session(call: Call, agent_id: UUID) -> Answer:
     """Stop the running turn and give the agent an empty session."""
@@ -60,7 +60,7 @@ async def reset_session(call: Call, agent_id: UUID) -> Answer:
     "/api/agents/<agent_id>/session/compact",
     scope="sessions:write",
     cost=COMPACT_COST,
-    answer=Status,
+    answer=Compacted,
 )
 async def compact_session(call: Call, agent_id: UUID) -> Answer:
     """Let a summary stand for the older messages, when there are enough of them."""
@@ -94,7 +94,9 @@ async def list_sessions(call: Call) -> Answer:
     }
 
 
-@routes.delete("/api/sessions/<session_id>", scope="sessions:write", answer=Status)
+@routes.delete(
+    "/api/sessions/<session_id>", scope="sessions:write", answer=SessionDeleted
+)
 async def delete_session(call: Call, session_id: UUID) -> Answer:
     """Delete a session and its history; an agent gets a fresh one for its own."""
     host = call.host

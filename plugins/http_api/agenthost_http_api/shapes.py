@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
+
+Id = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
+Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+State = Literal["Created", "Running", "Suspended", "Crashed", "Terminated"]
+Mode = Literal["Stable", "Normal"]
 
 
 class Body(BaseModel, defer_build=True):
@@ -16,7 +21,10 @@ class Body(BaseModel, defer_build=True):
 class CreateAgent(Body):
     """``POST /api/agents``."""
 
-    manifest_toml: str = Field(description="The agent's manifest, TOML text")
+    manifest_toml: str = Field(
+        description="The agent's manifest, TOML text",
+        json_schema_extra={"minLength": 1, "maxLength": 1024 * 1024},
+    )
 
 
 class UpdateAgent(Body):
@@ -30,7 +38,7 @@ class UpdateAgent(Body):
 class SetMode(Body):
     """``PUT /api/agents/{id}/mode``."""
 
-    mode: Literal["Stable", "Normal"]
+    mode: Mode
 
 
 class SetModel(Body):
@@ -43,7 +51,10 @@ class SetModel(Body):
 class SendMessage(Body):
     """``POST /api/agents/{id}/message`` and ``/message/stream``."""
 
-    message: str
+    message: str = Field(
+        description="At most 65,536 bytes of UTF-8",
+        json_schema_extra={"minLength": 1, "maxLength": 64 * 1024},
+    )
 
 
 class StreamQuery(Body):
@@ -79,13 +90,13 @@ class SetValue(Body):
 class AgentSummary(TypedDict):
     """An agent in a list."""
 
-    id: str
+    id: Id
     name: str
-    state: str
-    created_at: str
+    state: State
+    created_at: Moment
     model_provider: str
     model_name: str
-    mode: str
+    mode: Mode
 
 
 class ModelChoice(TypedDict):
@@ -105,39 +116,90 @@ class CapabilityLists(TypedDict):
 class AgentDetail(TypedDict):
     """``GET /api/agents/{id}``."""
 
-    id: str
+    id: Id
     name: str
-    state: str
-    created_at: str
-    session_id: str
+    state: State
+    created_at: Moment
+    session_id: Id
     model: ModelChoice
     capabilities: CapabilityLists
     description: str
     tags: list[str]
-    mode: str
+    mode: Mode
     system_prompt: str
 
 
 class Created(TypedDict):
     """An agent was created; ``warnings`` tells what in the manifest has no effect."""
 
-    agent_id: str
+    agent_id: Id
     name: str
     warnings: list[str]
 
 
-class Status(TypedDict):
-    """What was done, and to what."""
+class AgentChanged(TypedDict):
+    """An agent was changed."""
 
-    status: str
-    agent_id: NotRequired[str]
-    mode: NotRequired[str]
-    model: NotRequired[str]
-    provider: NotRequired[str]
+    status: Literal["updated"]
+    agent_id: Id
+
+
+class AgentKilled(TypedDict):
+    """An agent is gone."""
+
+    status: Literal["killed"]
+    agent_id: Id
+
+
+class ModeChanged(AgentChanged):
+    """An agent has another mode."""
+
+    mode: Mode
+
+
+class ModelChanged(TypedDict):
+    """An agent has another model; ``message`` tells what to know of it."""
+
+    status: Literal["updated"]
+    model: str
+    provider: str
     message: NotRequired[str]
-    new_session_id: NotRequired[str]
-    session_id: NotRequired[str]
-    key: NotRequired[str]
+
+
+class Stopped(TypedDict):
+    """What ran was stopped; ``message`` tells how much that was."""
+
+    status: Literal["stopped"]
+    message: str
+
+
+class SessionReset(TypedDict):
+    """An agent has an empty session."""
+
+    status: Literal["reset"]
+    agent_id: Id
+    new_session_id: Id
+
+
+class Compacted(TypedDict):
+    """A summary stands for older messages, or ``ok``: there were too few of them."""
+
+    status: Literal["compacted", "ok"]
+    message: str
+
+
+class SessionDeleted(TypedDict):
+    """A session is gone."""
+
+    status: Literal["deleted"]
+    session_id: Id
+
+
+class PairChanged(TypedDict):
+    """A value was stored or deleted."""
+
+    status: Literal["stored", "deleted"]
+    key: str
 
 
 class MessageAnswer(TypedDict):
@@ -148,6 +210,68 @@ class MessageAnswer(TypedDict):
     output_tokens: int
     iterations: int
     cost_usd: float
+
+
+class ChunkEvent(TypedDict):
+    """More of the answer."""
+
+    content: str
+    done: Literal[False]
+
+
+class ToolUseEvent(TypedDict):
+    """A tool call begins."""
+
+    tool: str
+    id: str
+
+
+class ToolResultEvent(ToolUseEvent):
+    """A tool call has its outcome."""
+
+    input: dict[str, Any]
+    result: str
+    is_error: bool
+
+
+class MissedEvent(TypedDict):
+    """The reader was too slow: so many events were dropped."""
+
+    events: int
+
+
+class ErrorEvent(TypedDict):
+    """The turn failed; ``done`` follows."""
+
+    error: str
+    code: str
+
+
+class TokenCounts(TypedDict):
+    """What model calls took."""
+
+    input_tokens: int
+    output_tokens: int
+
+
+class DoneEvent(TypedDict):
+    """The last event, with what the turn took."""
+
+    done: Literal[True]
+    usage: TokenCounts
+    iterations: int
+    cost_usd: float
+
+
+class TurnEvents(TypedDict):
+    """The data of a stream's events, by the event's name."""
+
+    chunk: ChunkEvent
+    tool_use: ToolUseEvent
+    tool_result: ToolResultEvent
+    missed: MissedEvent
+    error: ErrorEvent
+    done: DoneEvent
 
 
 class ToolEntry(TypedDict):
@@ -185,8 +309,8 @@ class SessionMessage(TypedDict):
     tools: NotRequired[list[ToolEntry]]
     images: NotRequired[int]
     id: NotRequired[int]
-    turn_id: NotRequired[str]
-    at: NotRequired[str]
+    turn_id: NotRequired[Id]
+    at: NotRequired[Moment]
     status: NotRequired[TurnStatus]
     error: NotRequired[str]
     usage: NotRequired[MessageUsage]
@@ -196,8 +320,8 @@ class SessionMessage(TypedDict):
 class SessionDetail(TypedDict):
     """``GET /api/agents/{id}/session``."""
 
-    session_id: str
-    agent_id: str
+    session_id: Id
+    agent_id: Id
     message_count: int
     context_window_tokens: int
     messages: list[SessionMessage]
@@ -206,11 +330,11 @@ class SessionDetail(TypedDict):
 class SessionItem(TypedDict):
     """A session in a list."""
 
-    id: str
-    agent_id: str
+    id: Id
+    agent_id: Id
     agent_name: str
     message_count: int
-    created_at: str
+    created_at: Moment
 
 
 class SessionList(TypedDict):
@@ -230,197 +354,3 @@ class KVList(TypedDict):
     """``GET /api/memory/agents/{id}/kv``."""
 
     kv_pairs: list[KVPair]
-
-
-class Health(TypedDict):
-    """``GET /api/health``."""
-
-    status: str
-    uptime_seconds: int
-    panic_count: int
-    restart_count: int
-
-
-class PluginRow(TypedDict):
-    """How a plugin stands."""
-
-    key: str
-    distribution: str
-    version: str
-    status: str
-    reason: str | None
-
-
-class SlowWriteRow(TypedDict):
-    """A write function of a plugin that held up every other write."""
-
-    name: str
-    count: int
-    longest_ms: int
-
-
-class ListenerRow(TypedDict):
-    """What became of the events for one plugin."""
-
-    plugin: str
-    delivered: int
-    dropped: int
-    failures: int
-    overruns: int
-    given_up: bool
-
-
-class Account(TypedDict):
-    """What a plugin took of the daemon's time, in seconds, waits included.
-
-    ``stalls`` and ``stalled`` tell how often and how long the event loop stood still
-    in its code, ``stalled_in`` where it did last.
-    """
-
-    calls: int
-    seconds: float
-    longest: float
-    stalls: int
-    stalled: float
-    stalled_in: str
-
-
-class HealthDetail(Health):
-    """``GET /api/health/detail``; ``plugin_time`` is by key.
-
-    ``interrupted_turns`` were cut by the last end of the daemon.
-    """
-
-    version: str
-    agent_count: int
-    database: str
-    config_warnings: list[str]
-    interrupted_turns: int
-    listeners: list[ListenerRow]
-    plugin_time: dict[str, Account]
-    plugins: list[PluginRow]
-    closed_guards: dict[str, str]
-    slow_writes: list[SlowWriteRow]
-
-
-class ShuttingDown(TypedDict):
-    """``POST /api/shutdown``; the turns that it waits for."""
-
-    status: str
-    running_turns: int
-
-
-class DaemonStatus(TypedDict):
-    """``GET /api/status``."""
-
-    status: str
-    version: str
-    agent_count: int
-    data_dir: str
-    default_provider: str
-    default_model: str
-    uptime_seconds: int
-    listen_addr: str
-    agents: list[AgentSummary]
-
-
-class Version(TypedDict):
-    """``GET /api/version``."""
-
-    name: str
-    version: str
-    build_date: str
-    git_sha: str
-    rust_version: str
-    python_version: str
-    platform: str
-    arch: str
-
-
-class ConfigView(TypedDict):
-    """``GET /api/config``; secrets never appear."""
-
-    data_dir: str
-    default_provider: str
-    default_model: str
-    listen_addr: str
-    api_key_set: bool
-    channels_configured: int
-    mcp_servers: int
-
-
-class ToolList(TypedDict):
-    """``GET /api/tools``."""
-
-    tools: list[str]
-    total: int
-    definitions: list[dict[str, Any]]
-
-
-class Ticket(TypedDict):
-    """A single-use ticket for a browser's WebSocket."""
-
-    ticket: str
-    expires_in: int
-
-
-class UsagePeriod(Body):
-    """``GET /api/usage``: the rolling period that ends now."""
-
-    period: Literal["hour", "day", "week", "month"] = "day"
-
-
-class UsageReport(TypedDict):
-    """``GET /api/usage``."""
-
-    period: str
-    total_input_tokens: int
-    total_output_tokens: int
-    total_cost_usd: float
-    request_count: int
-    active_agents: int
-
-
-class UsageToday(TypedDict):
-    """What was used since midnight UTC."""
-
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float
-    requests: int
-
-
-class HourlyQuota(TypedDict):
-    """All agents' tokens of the rolling hour; a limit of 0 is none.
-
-    The limit is each agent's, unless its manifest has another. At ``hourly_reset_at``
-    the oldest of the tokens leave the hour.
-    """
-
-    hourly_token_limit: int
-    hourly_tokens_used: int
-    hourly_reset_at: str
-
-
-class UsageSummary(TypedDict):
-    """``GET /api/usage/summary``."""
-
-    today: UsageToday
-    quota: HourlyQuota
-
-
-class ModelUsage(TypedDict):
-    """What one model has used in all."""
-
-    model: str
-    provider: str
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float
-    request_count: int
-
-
-class UsageByModel(TypedDict):
-    """``GET /api/usage/by-model``."""
-
-    models: list[ModelUsage]

@@ -38,7 +38,7 @@ Frame = dict[str, Any]
 
 def socket_routes() -> RouteGroup:
     """Offer the WebSocket; its sockets share one list of agents."""
-    routes = RouteGroup("http_api.socket")
+    routes = RouteGroup("socket")
     roster = Roster()
 
     @routes.socket("/api/agents/<agent_id>/ws", scope="agents:message")
@@ -121,8 +121,8 @@ class Chat:
                 await command
             return
         self._admit()
-        watcher = self._host.turns.start(
-            self._socket.call.context, agent, user_message(content), watch=True
+        watcher = self._host.turns.watch(
+            self._socket.call.context, agent, user_message(content)
         )
         self._follow(watcher, message_id)
 

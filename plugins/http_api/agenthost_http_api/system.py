@@ -8,7 +8,7 @@ from dataclasses import asdict
 from agenthost import AgentHostError, Answer, Call, Host, RouteGroup
 
 from .agents import summary
-from .shapes import (
+from .system_shapes import (
     ConfigView,
     DaemonStatus,
     Health,
@@ -19,7 +19,7 @@ from .shapes import (
     Version,
 )
 
-routes = RouteGroup("http_api.system")
+routes = RouteGroup("system")
 
 STALL_REMEMBERED = 60.0
 
@@ -37,7 +37,7 @@ def _health(host: Host) -> Health:
     return {
         "status": "ok" if well else "degraded",
         "uptime_seconds": host.uptime,
-        "panic_count": host.front.panics,
+        "panic_count": host.panics,
         "restart_count": 0,
     }
 
@@ -172,7 +172,7 @@ async def list_tools(call: Call) -> Answer:
 @routes.post("/api/ws-ticket", scope="agents:message", answer=Ticket)
 async def ws_ticket(call: Call) -> Answer:
     """Exchange the key for a short-lived ticket that opens one WebSocket."""
-    tickets = call.host.front.tickets
+    tickets = call.host.tickets
     return {
         "ticket": tickets.issue(call.principal),
         "expires_in": int(tickets.lifetime),

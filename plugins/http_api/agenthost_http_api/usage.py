@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from agenthost import Answer, Call, RouteGroup, timestamp
 
-from .shapes import UsageByModel, UsagePeriod, UsageReport, UsageSummary
+from .system_shapes import UsageByModel, UsagePeriod, UsageReport, UsageSummary
 
-routes = RouteGroup("http_api.usage")
+routes = RouteGroup("usage")
 
 HOUR = 3_600.0
 PERIODS = {"hour": HOUR, "day": 24 * HOUR, "week": 168 * HOUR, "month": 720 * HOUR}

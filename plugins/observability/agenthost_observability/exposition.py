@@ -93,7 +93,7 @@ class _Families(Collector):
         panics = CounterMetricFamily(
             "agenthost_http_panics", "Requests that ended in an unforeseen error."
         )
-        panics.add_metric((), host.front.panics)
+        panics.add_metric((), host.panics)
         yield panics
         states = Counter(state.status.value for state in host.plugins.states())
         plugins = GaugeMetricFamily(

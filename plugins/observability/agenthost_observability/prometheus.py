@@ -13,7 +13,7 @@ from .meters import Meters
 routes = RouteGroup("prometheus")
 
 
-@routes.get("/metrics", scope="metrics:read", cost=1)
+@routes.get("/metrics", scope="metrics:read", cost=1, media="text/plain")
 async def metrics(call: Call) -> Answer:
     """Show the metrics: Prometheus text, or OpenMetrics when ``Accept`` asks for it."""
     meters = call.host.observer(Meters)

@@ -1,20 +1,10 @@
-"""Model providers: one module each, over shared wire dialects."""
+"""Model providers: one module each, which names its wire dialect."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
-from agenthost import CommandSpec, DialectSpec, hookimpl
-
-from .dialects.spoken import DIALECTS, make
-
-
-@hookimpl
-def register_dialect() -> Iterable[DialectSpec]:
-    """Offer the dialects to providers that are declared in the configuration."""
-    for name in DIALECTS:
-        yield DialectSpec(name, partial(make, name))
+from agenthost import CommandSpec, hookimpl
 
 
 @hookimpl

@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer Anthropic."""
-    facts = load_facts("anthropic")
-    yield ProviderSpec(facts, late("anthropic-messages", facts.quirks))
+    yield ProviderSpec(load_facts("anthropic"), "anthropic-messages")

@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer Cohere."""
-    facts = load_facts("cohere")
-    yield ProviderSpec(facts, late("cohere-v2", facts.quirks))
+    yield ProviderSpec(load_facts("cohere"), "cohere-v2")

@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer Google Gemini."""
-    facts = load_facts("gemini")
-    yield ProviderSpec(facts, late("gemini-generateContent", facts.quirks))
+    yield ProviderSpec(load_facts("gemini"), "gemini-generateContent")

@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer Groq."""
-    facts = load_facts("groq")
-    yield ProviderSpec(facts, late("openai-chat", facts.quirks))
+    yield ProviderSpec(load_facts("groq"), "openai-chat")

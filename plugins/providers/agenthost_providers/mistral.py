@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer Mistral AI."""
-    facts = load_facts("mistral")
-    yield ProviderSpec(facts, late("openai-chat", facts.quirks))
+    yield ProviderSpec(load_facts("mistral"), "openai-chat")

@@ -7,6 +7,7 @@ agent at work, and says what it is to everything else.
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -32,7 +33,6 @@ from agenthost import (
 )
 
 from .catalogue import load_facts
-from .dialects.answers import UniqueIds, compact
 
 CHARS_A_TOKEN = 4
 SUMMARY_PREFIX = "Summarize this conversation:"
@@ -167,7 +167,7 @@ def summary(conversation: str) -> str:
 def usage(request: ChatRequest, message: Message) -> Usage:
     """Estimate tokens: four characters each, every kind of part included."""
     tools = sum(
-        len(tool.name) + len(tool.description) + len(compact(dict(tool.parameters)))
+        len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.parameters)))
         for tool in request.tools
     )
     asked = len(request.system) + tools + _size(request.messages)
@@ -182,8 +182,12 @@ def _obey(said: str, request: ChatRequest) -> tuple[str, ToolUse | None]:
             continue
         if command.tool not in granted:
             return REFUSAL.format(tool=command.tool), None
-        return "", ToolUse(UniqueIds(request).take(""), command.tool, arguments)
+        return "", ToolUse(f"call_{_calls(request) + 1}", command.tool, arguments)
     return INTRODUCTION, None
+
+
+def _calls(request: ChatRequest) -> int:
+    return sum(len(message.tool_uses) for message in request.messages)
 
 
 def _report(messages: tuple[Message, ...]) -> str:
@@ -226,7 +230,7 @@ def _part_size(part: Part) -> int:
     if isinstance(part, Text | Reasoning | ToolOutput):
         return len(part.text)
     if isinstance(part, ToolUse):
-        return len(part.name) + len(compact(dict(part.arguments)))
+        return len(part.name) + len(json.dumps(dict(part.arguments)))
     return 0
 
 

@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer Ollama."""
-    facts = load_facts("ollama")
-    yield ProviderSpec(facts, late("ollama", facts.quirks))
+    yield ProviderSpec(load_facts("ollama"), "ollama")

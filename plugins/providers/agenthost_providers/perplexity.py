@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from agenthost import ProviderSpec, hookimpl
 
 from .catalogue import load_facts
-from .dialects.spoken import late
 
 
 @hookimpl
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer Perplexity AI."""
-    facts = load_facts("perplexity")
-    yield ProviderSpec(facts, late("openai-responses", facts.quirks))
+    yield ProviderSpec(load_facts("perplexity"), "openai-responses")

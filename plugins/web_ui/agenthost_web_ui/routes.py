@@ -19,12 +19,12 @@ def page_routes(files: Mapping[str, StaticFile]) -> RouteGroup:
     """
     routes = RouteGroup("web_ui")
 
-    @routes.get("/", scope=SCOPE, cost=1, public=True)
+    @routes.get("/", scope=SCOPE, cost=1, public=True, media="text/html")
     async def index(call: Call) -> Answer:
         """The chat page."""
         return _reply(call, files["index.html"])
 
-    @routes.get("/static/<path:path>", scope=SCOPE, cost=1, public=True)
+    @routes.get("/static/<path:path>", scope=SCOPE, cost=1, public=True, media="*/*")
     async def static(call: Call, path: str) -> Answer:
         """A file that the chat page needs."""
         if path not in files:

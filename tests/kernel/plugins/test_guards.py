@@ -25,10 +25,10 @@ from agenthost import (
     ToolResultCase,
     Verdict,
 )
+from agenthost.plugins.discovery import SystemState
 from agenthost.plugins.guards import POINTS, GuardPoint
 from agenthost.plugins.loader import Plugins
 from agenthost.plugins.registry import Registry, compile_registry
-from agenthost.plugins.security import SystemState
 
 from .entries import FakeEntry, config, entry, module
 

@@ -35,7 +35,7 @@ from agenthost import (
     Usage,
 )
 from agenthost.testing import ProviderContract, ToolContract
-from agenthost.testing.providers import provider_of
+from agenthost.testing.installed import provider_of
 from agenthost.testing.simulators import ProviderSimulator
 from agenthost.testing.steps import LONGEST_STEP, check_steps
 from pydantic import BaseModel

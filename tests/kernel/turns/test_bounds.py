@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from agenthost import ProviderFault, Role, ToolOutput
 from agenthost.testing.daemons import RunningDaemon
-from agenthost.turns.calls import MINUTE, Pace
 from agenthost.turns.run import BROKEN_OFF
-from agenthost.turns.tools import CALLS_PER_ANSWER, STEP_BYTES
+from agenthost_toolbox.pace import MINUTE, Pace
+from agenthost_toolbox.toolbox import CALLS_PER_ANSWER, STEP_BYTES
 
 PLENTY = "[resources]\nmax_tool_calls_per_minute = 1000\n"
 

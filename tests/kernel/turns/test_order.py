@@ -208,9 +208,7 @@ async def test_a_client_that_leaves_does_not_lose_anothers_message(
         pause = Pause()
         daemon.model.says("half ", pause)
         context = Context(OPERATOR)
-        leaver = daemon.daemon.turns.start(
-            context, known, user_message("left"), watch=True
-        )
+        leaver = daemon.daemon.turns.watch(context, known, user_message("left"))
         await pause.reached.wait()
         other = agent.start(f"other {number}")
         assert leaver.leave()

@@ -324,10 +324,10 @@ async def test_a_slow_watcher_is_told_what_it_missed(daemon: RunningDaemon) -> N
 
 async def test_neighbouring_reads_run_together(daemon: RunningDaemon) -> None:
     from agenthost import ToolUse
-    from agenthost.turns.tools import Toolbox
+    from agenthost_toolbox.toolbox import GuardedToolbox
 
     inside = daemon.daemon
-    toolbox = Toolbox(inside, inside.registry, inside.observers)
+    toolbox = GuardedToolbox(inside, inside.registry, inside.observers)
     names = ["kv_get", "file_list", "kv_set", "file_read", "calculate"]
     groups = toolbox._groups([ToolUse(name, name, {}) for name in names])
     assert [[use.name for use in group] for group in groups] == [

@@ -21,7 +21,7 @@ from agenthost import (
     Text,
 )
 from agenthost.testing import installed_exchange
-from agenthost.testing.providers import provider_of
+from agenthost.testing.installed import provider_of
 from agenthost.testing.simulators import (
     OpenAIChatWire,
     OpenAIResponsesWire,

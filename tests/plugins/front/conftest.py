@@ -13,9 +13,9 @@ import pytest
 from agenthost import (
     Deny,
     Guard,
+    Mountable,
     RateLimited,
     RequestCase,
-    RouteGroup,
     Secret,
     SecuritySystem,
     SystemClock,
@@ -85,7 +85,7 @@ async def start() -> AsyncIterator[Start]:
     before = asyncio.all_tasks()
     async with AsyncExitStack() as stack:
 
-        async def run(*groups: RouteGroup, **settings: Any) -> Running:
+        async def run(*groups: Mountable, **settings: Any) -> Running:
             key = settings.pop("api_key", None)
             daemon, seen = FakeDaemon(), Seen()
             front = QuartFront(
@@ -98,7 +98,7 @@ async def start() -> AsyncIterator[Start]:
                     }
                 ),
             )
-            for group in (everything(seen), *groups):
+            for group in (*everything(seen), *groups):
                 front.mount(group)
             host, port = await front.start("127.0.0.1", 0)
             stack.push_async_callback(front.stop)

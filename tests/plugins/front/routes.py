@@ -52,18 +52,18 @@ class Greeted(BaseModel):
     said: str
 
 
-def everything(seen: Seen) -> RouteGroup:
+def everything(seen: Seen) -> list[RouteGroup]:
     """The whole set, served by Quart under /api and directly under /v1."""
-    group = RouteGroup("everything")
+    group, directly = RouteGroup("everything"), RouteGroup("directly")
     add_routes(group, seen, "/api", direct=False)
-    add_routes(group, seen, "/v1", direct=True)
+    add_routes(directly, seen, "/v1", direct=True)
     add_sockets(group, seen)
 
     @group.get("/", scope="ui:read", public=True)
     async def page(call: Call) -> Answer:
         return Reply(b"<p>hello", headers={"content-type": "text/html"})
 
-    return group
+    return [group, directly]
 
 
 def add_routes(group: RouteGroup, seen: Seen, at: str, *, direct: bool) -> None:

@@ -27,7 +27,8 @@ async def ask(
 ) -> int:
     """Ask a front as a peer of that address would."""
     front = QuartFront(cast("Daemon", FakeDaemon()), settings)
-    front.mount(everything(Seen()))
+    for group in everything(Seen()):
+        front.mount(group)
     transport = httpx.ASGITransport(front.asgi, client=(peer, 5))
     async with httpx.AsyncClient(transport=transport) as client:
         answer = await client.get(f"http://localhost{path}", headers=headers)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+from agenthost import Answer, Call, PluginError, RouteGroup
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from .conftest import Running
+from .conftest import KEY, Running, Start
 
 
 async def test_the_document_is_valid_and_names_every_route(
@@ -24,5 +26,43 @@ async def test_the_document_is_valid_and_names_every_route(
         "format": "uuid",
     }
     assert document["paths"]["/api/health"]["get"]["security"] == []
+    assert document["paths"]["/v1/greet"]["post"]["operationId"] == "directly_greet"
+    socket = document["paths"]["/api/echo/{thing_id}"]["x-websocket"]
+    assert socket["parameters"][0]["schema"]["format"] == "uuid"
     query = document["paths"]["/api/private"]["get"]["parameters"]
     assert [(p["name"], p["in"]) for p in query] == [("page", "query")]
+
+
+def greetings(name: str, *paths: str) -> RouteGroup:
+    group = RouteGroup(name)
+    for path in paths:
+
+        @group.get(path, scope="x:read")
+        async def hello(call: Call) -> Answer:
+            return {}
+
+    return group
+
+
+async def test_operations_are_named_after_their_tag_and_handler(start: Start) -> None:
+    front = await start(greetings("one", "/one"), greetings("two", "/two"))
+    document = (await front.client.get("/openapi.json")).json()
+    assert document["paths"]["/one"]["get"]["operationId"] == "one_hello"
+    assert document["paths"]["/two"]["get"]["operationId"] == "two_hello"
+
+
+async def test_two_operations_of_one_name_are_refused(start: Start) -> None:
+    front = await start(greetings("one", "/one"))
+    for again in (greetings("one", "/again"), greetings("new", "/a", "/b")):
+        with pytest.raises(PluginError, match="two routes are called"):
+            front.front.mount(again)
+    assert (await front.client.get("/a")).status_code == 404
+
+
+async def test_a_key_is_asked_for_only_where_there_is_one(start: Start) -> None:
+    keyless, keyed = await start(), await start(api_key=KEY)
+    document = (await keyless.client.get("/openapi.json")).json()
+    assert document["security"] == [{"key": []}, {}]
+    header = {"authorization": f"Bearer {KEY}"}
+    document = (await keyed.client.get("/openapi.json", headers=header)).json()
+    assert document["security"] == [{"key": []}]

@@ -28,7 +28,7 @@ from agenthost.testing.simulators import (
     Reply,
     Turn,
 )
-from agenthost_providers import register_dialect
+from agenthost_dialects import register_dialect
 from agenthost_storage.vault import FileVault
 
 GOOD = "sk-canary-5f2b91c07d"

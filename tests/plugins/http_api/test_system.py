@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agenthost import Event, ToolSpec, TurnState
+from agenthost import Event, RouteGroup, ToolSpec, TurnState
 from agenthost.testing import ManualClock
 from agenthost.testing.daemons import Daemons, RunningDaemon
 from agenthost_records.tables import turns
@@ -203,6 +203,7 @@ async def test_the_openapi_document_is_valid_and_names_every_route(
     document = answer.json()
     validate(document)
     for _, group in daemon.daemon.registry.routes:
+        assert isinstance(group, RouteGroup)
         for route in group.routes:
             path = route.path.replace("<path:", "<")
             path = path.replace("<", "{").replace(">", "}")

@@ -10,7 +10,7 @@ from itertools import chain, repeat
 import httpx
 import pytest
 from agenthost import ProviderError, ProviderFault, ProviderSpec
-from agenthost_providers.dialects.openai_chat import OpenAIChat
+from agenthost_dialects.openai_chat import OpenAIChat
 
 from .bench import Bench
 from .upstream import Upstream

@@ -11,8 +11,8 @@ from typing import Any
 import agenthost_providers
 import pytest
 from agenthost import InvalidInput
-from agenthost.testing.providers import provider_of
-from agenthost_providers import register_dialect
+from agenthost.testing.installed import provider_of
+from agenthost_dialects import register_dialect
 from agenthost_providers.catalogue import load_facts
 
 TWENTY = (
@@ -107,7 +107,7 @@ def test_keys_and_addresses_are_known() -> None:
 def test_register_dialect_offers_every_dialect_in_use() -> None:
     specs = {spec.name: spec for spec in register_dialect()}
     spoken = [provider_of(slug) for slug in TWENTY]
-    in_use = {spec.dialect.name for spec in spoken}
+    in_use = {spec.spoken_to("").name for spec in spoken}
     in_use |= {name for spec in spoken for name in spec.alternates}
     assert set(specs) == in_use == DIALECTS
     for spec in specs.values():
@@ -121,7 +121,7 @@ def test_every_row_can_be_spoken_to() -> None:
     assert len(rows) == len(read("models.json")["models"])
     for row in rows:
         spec = provider_of(row.provider)
-        wanted = row.dialect or spec.dialect.name
+        wanted = row.dialect or spec.spoken_to("").name
         assert spec.spoken_to(row.upstream_id).name == wanted, row.id
 
 
@@ -175,7 +175,7 @@ def test_what_ends_or_has_ended_leads_to_an_active_model_both_ways() -> None:
         assert rows[old].deprecation_date
 
 
-LATER = "agenthost_providers.dialects.openai_chat"
+LATER = "agenthost_dialects.openai_chat"
 
 
 def test_importing_a_provider_loads_no_sdk_and_no_http() -> None:

@@ -21,7 +21,7 @@ from agenthost import (
     Usage,
 )
 from agenthost.providers import Driver
-from agenthost.testing.providers import provider_of
+from agenthost.testing.installed import provider_of
 from agenthost.testing.simulators import ScriptedCall, Turn
 
 WHY = "pip install 'agenthost[judges]' to let the vendors' clients judge"

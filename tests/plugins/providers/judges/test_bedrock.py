@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from agenthost import Endpoint, Secret
 from agenthost.testing.simulators import BedrockWire, ProviderSimulator, Reply
-from agenthost_providers.dialects.bedrock import Bedrock
+from agenthost_dialects.bedrock import Bedrock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

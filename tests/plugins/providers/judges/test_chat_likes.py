@@ -171,7 +171,7 @@ async def _ask_ours(upstream: ProviderSimulator, asked: ChatRequest) -> None:
     import httpx
     from agenthost import Endpoint, ModelCall, Secret
     from agenthost.testing import installed_exchange
-    from agenthost.testing.providers import provider_of
+    from agenthost.testing.installed import provider_of
 
     short = replace(asked, messages=asked.messages[:1])
     where = Endpoint("replicate", upstream.base_url, Secret(KEY))

@@ -14,12 +14,13 @@ from agenthost.testing.simulators import (
     ProviderSimulator,
     Reply,
 )
+from agenthost_dialects.anthropic_messages import AnthropicMessages
+from agenthost_dialects.openai_chat import OpenAIChat
 from agenthost_providers.catalogue import load_facts
-from agenthost_providers.dialects.anthropic_messages import AnthropicMessages
-from agenthost_providers.dialects.openai_chat import OpenAIChat
 from pydantic import TypeAdapter
 
-from ..dialects.exchange import body_of
+from tests.plugins.dialects.exchange import body_of
+
 from .conversation import BROKEN_OFF, CALL, JSON, SAID, SCHEMA, WHY, ours
 
 openai = pytest.importorskip("openai", reason=WHY)

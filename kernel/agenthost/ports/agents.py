@@ -1,0 +1,90 @@
+"""The port AGENTS: who exists, and the one way to come into being, change and end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from ..agent import Agent, AgentMode
+
+if TYPE_CHECKING:
+    from ..context import Principal
+    from .models import Choice, Target
+
+
+class Agents(Protocol):
+    """The agents of one daemon; ``exist`` is set from the first agent on."""
+
+    exist: asyncio.Event
+
+    async def load(self) -> None:
+        """Read all agents, oldest first."""
+
+    def list(self) -> list[Agent]:
+        """All agents, oldest first."""
+
+    def __len__(self) -> int: ...
+
+    def get(self, agent_id: str) -> Agent:
+        """Find by id, or raise NotFound."""
+
+    def find(self, reference: str) -> Agent:
+        """Find by id in any form, or by exact name; NotFound when there is none."""
+
+    async def spawn(
+        self, principal: Principal, manifest_toml: str
+    ) -> tuple[Agent, Sequence[str]]:
+        """Bring an agent into being: its row and its session, or nothing at all.
+
+        Returns:
+            The agent, and warnings about what in the manifest has no effect.
+
+        Raises:
+            InvalidInput: The manifest is malformed, or its provider is unknown.
+            Conflict: The name is taken.
+            Denied: A guard refuses it, or it asks for more than its creator has.
+        """
+
+    async def change(
+        self, principal: Principal, agent: Agent, changes: Mapping[str, object]
+    ) -> Agent:
+        """Keep an agent with these keys of its manifest changed; the rest stays.
+
+        Raises:
+            Denied: A guard refuses it.
+        """
+
+    async def set_model(
+        self, principal: Principal, agent: Agent, provider: str | None, model: str
+    ) -> Choice:
+        """Give the agent another model, as its provider or another names it.
+
+        Raises:
+            InvalidInput: The provider is unknown.
+        """
+
+    async def set_mode(self, agent: Agent, mode: AgentMode) -> Agent:
+        """Pin the model the agent has now (STABLE), or let go of it (NORMAL)."""
+
+    async def new_session(self, agent: Agent) -> Agent:
+        """Give the agent an empty session and delete its old one.
+
+        Raises:
+            NotFound: It has another session by now, or has been deleted.
+        """
+
+    async def delete(self, agent: Agent) -> None:
+        """Stop the agent's turns; remove it, its sessions, its memory, its workspace.
+
+        Its usage stays.
+        """
+
+    def target_of(self, agent: Agent) -> Target:
+        """The model an agent uses now: pinned, its manifest's, or the default."""
+
+    def model_of(self, agent: Agent) -> tuple[str, str]:
+        """The provider's slug and model id an agent uses now.
+
+        A provider that has gone is shown as the manifest names it.
+        """

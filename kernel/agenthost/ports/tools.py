@@ -1,0 +1,50 @@
+"""The port TOOLS: what runs the tool calls of a step."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from agenthost_chat.chat import ToolDefinition, ToolUse
+
+from ..context import Context, Grants
+from .records import Outcome
+
+if TYPE_CHECKING:
+    from ..manifest_model import Manifest
+
+BeforeEffect = Callable[[ToolUse], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """An agent's grants, and the tools they let its model see."""
+
+    grants: Grants
+    tools: tuple[ToolDefinition, ...]
+
+
+class Toolbox(Protocol):
+    """Runs tool calls: checked, guarded, in time; a failure is a result as well."""
+
+    def rights_of(self, agent_id: str, manifest: Manifest) -> Rights:
+        """What an agent may do, and the tools its model is shown, sorted by name."""
+
+    def forget(self, agent_id: str) -> None:
+        """Forget a deleted agent's rights."""
+
+    def repeatable(self, name: str) -> bool:
+        """Tell whether calling the tool twice is the same as once."""
+
+    def run(
+        self, context: Context, calls: Sequence[ToolUse], before_effect: BeforeEffect
+    ) -> AsyncIterator[Outcome]:
+        """Run the calls of a step in order; neighbouring reads run together.
+
+        Args:
+            context: For which agent, in which turn.
+            calls: What the model asks for.
+            before_effect: Awaited before a call that changes something, so that the
+                journal knows of it first.
+        """

@@ -1,0 +1,21 @@
+"""Wire dialects by name, and what dialects are made of.
+
+A plugin with a dialect of its own may import the modules of this package: they are
+described in ``docs/dialects.md`` and keep what it promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from agenthost import DialectSpec, hookimpl
+
+
+@hookimpl
+def register_dialect() -> Iterable[DialectSpec]:
+    """Offer the dialects to providers that name one."""
+    from .spoken import DIALECTS, late, make
+
+    for name in DIALECTS:
+        yield DialectSpec(name, partial(make, name), partial(late, name))

@@ -1,1 +1,0 @@
-"""Wire dialects: pure translation between conversations and vendors' JSON."""
