@@ -125,8 +125,10 @@ class Turns(Protocol):
     async def stop(self, agent: Agent, reason: str, session_id: str = "") -> int:
         """End what runs in a session, the agent's own by default; what waits goes on.
 
+        Where nothing runs, the turns of the session end that wait for a person.
+
         Returns:
-            How many turns or compactions were stopped: 0 or 1. It is closed on disk.
+            How many turns or compactions were stopped. They are closed on disk.
         """
 
     async def stop_all(self, agent_id: str, reason: str) -> int:

@@ -63,10 +63,7 @@ class Approvals:
             Waiting: Nobody has answered yet; the call is to be brought again.
             Blocked: The answer was no, came too late, or nobody can be asked.
         """
-        raise Blocked(
-            "it needs a person's approval, and no plugin asks for one; enable the "
-            "plugin approvals"
-        )
+        raise Blocked("it needs a person's approval; enable the plugin approvals")
 
     async def pending(self, turn_id: str) -> Waiting | None:  # noqa: ARG002
         """Tell what a turn waits for, None when all its questions are answered."""

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from agenthost_chat.chat import (
     ChatRequest,
@@ -258,6 +258,11 @@ class Run:
     async def _run_tools(
         self, calls: Sequence[ToolUse], known: Mapping[str, Outcome] = NOTHING_KNOWN
     ) -> None:
+        """Run the calls that are not known yet, and take up what came of all.
+
+        Raises:
+            Waiting: A person is asked about one; that is on disk.
+        """
         inputs = {call.id: call.arguments for call in calls}
         waits: Waiting | None = None
         left = [call for call in calls if call.id not in known]
@@ -281,24 +286,16 @@ class Run:
         unknown = frozenset(id_ for id_, each in outcomes.items() if not each.known)
         answers = Message(Role.TOOL, outputs)
         self._spoke(answers)
-        if waits is not None:
-            await self._wait(waits, answers, unknown)
-        self._note(answers, unknown=unknown)
-        self._flush()
-
-    async def _wait(
-        self, waits: Waiting, answers: Message, unknown: frozenset[str]
-    ) -> NoReturn:
-        """Leave the session to others until a person has answered.
-
-        The answers stand in for those to come, so that others see no call without one.
-        """
-        self.turn.sealed = True
-        closed = TurnRecord(TurnState.WAITING, self.progress.result(""))
+        # Of a turn that waits they stand in for those to come: others of the session
+        # see no call without an answer.
+        closed = waits and TurnRecord(TurnState.WAITING, self.progress.result(""))
+        self.turn.sealed = waits is not None
         self._note(answers, unknown=unknown, closed=closed)
-        await self._settled()
-        self.turn.fail(waits, closed.result)
-        raise waits
+        self._flush()
+        if waits is not None:
+            await self._settled()
+            self.turn.fail(waits, self.progress.result(""))
+            raise waits
 
     async def _before_effect(self, call: ToolUse) -> None:
         # What came of the effects before this one is durable before it begins.
