@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Literal
 
@@ -35,7 +34,8 @@ from .tables import UNSETTLED, State
 LONGEST_WAIT = 60.0
 """Seconds after which a jump of the wall clock is noticed."""
 TRY_AGAIN = 5.0
-KEPT = 90 * 86_400.0
+DAY = 86_400.0
+KEPT = 90 * DAY
 LATER = (Unavailable, StorageFull, RateLimited)
 """What stands in a turn's way now, and will not for ever."""
 
@@ -55,6 +55,7 @@ class Keeper:
         self._task: asyncio.Task[None] | None = None
         self._turns: dict[str, asyncio.Task[None]] = {}
         self._not_before: dict[str, float] = {}
+        self._forget_at = 0.0
 
     def start(self) -> None:
         """Begin with what the last process left."""
@@ -72,17 +73,22 @@ class Keeper:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(self) -> None:
-        forget = partial(writes.forget, before=self._host.clock.time() - KEPT)
-        with suppress(AgentHostError):
-            await self._host.store.write(forget)
         while True:
             self._changed.clear()
             try:
+                await self._forget()
                 due = await self._once()
             except AgentHostError as error:
                 log.warning("approvals are looked at again: %s", error.message)
                 due = self._host.clock.time() + TRY_AGAIN
             await self._wait(due)
+
+    async def _forget(self) -> None:
+        """Once a day, delete what ended long ago."""
+        now = self._host.clock.time()
+        if now >= self._forget_at:
+            await self._host.store.write(partial(writes.forget, before=now - KEPT))
+            self._forget_at = now + DAY
 
     async def _once(self) -> float | None:
         """Do what is due, and tell when something will be."""

@@ -131,14 +131,15 @@ def _check_schema(schema: JsonObject) -> None:
     if not isinstance(properties, Mapping) or len(properties) > PROPERTIES:
         raise InvalidInput("schema.properties", f"must be at most {PROPERTIES}")
     required = schema.get("required", [])
-    if not isinstance(required, list) or set(required) - set(properties):
+    names = list(properties)
+    if not isinstance(required, list) or any(each not in names for each in required):
         raise InvalidInput("schema.required", "must name properties")
     for name, rules in properties.items():
         _check_rules(f"schema.properties.{name}", rules)
 
 
 def _check_rules(field: str, rules: object) -> None:
-    if not isinstance(rules, Mapping) or rules.get("type") not in _TYPES:
+    if not isinstance(rules, Mapping) or rules.get("type") not in list(_TYPES):
         raise InvalidInput(field, f"its type must be one of {', '.join(_TYPES)}")
     if unknown := set(rules) - _RULES:
         raise InvalidInput(field, f"{min(map(str, unknown))!r} is not known here")

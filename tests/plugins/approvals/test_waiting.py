@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 from agenthost import Deny, Failed, TurnState, Waiting
 from agenthost.testing import Daemons, ManualClock, Pause
 from agenthost.testing.daemons import RunningDaemon
@@ -49,10 +50,16 @@ async def test_a_no_is_told_to_the_model_with_its_reason(
     assert results(daemon) == ["pay failed: a person said no: too dear"]
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        '[plugins]\ndisable = ["plugin:approvals"]\n',
+        '[backends]\napprovals = "none"\n',
+    ],
+)
 async def test_without_an_approver_an_ask_is_a_deny(
-    daemons: Daemons, shop: Shop
+    daemons: Daemons, shop: Shop, config: str
 ) -> None:
-    config = '[plugins]\ndisable = ["plugin:approvals"]\n'
     daemon = await daemons.start(config=config, plugins=shop.plugins)
     agent = await daemon.agent(tools=TOOLS)
     daemon.model.calls("pay")
