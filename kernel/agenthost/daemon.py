@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -18,6 +19,7 @@ from .plugins.calls import describe, within
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
 from .plugins.registry import compile_registry
+from .ports.approvals import Approvals
 from .ports.backend import Backends
 from .ports.backends import (
     AgentsBackend,
@@ -202,7 +204,9 @@ class Daemon:
         return await within(OPEN_SECONDS, "the store", opening)
 
     async def _assemble(self) -> None:
-        backend = self.registry.backends.find
+        nobody = ApprovalsBackend("none", lambda _: Approvals())
+        offered = (*self.registry.backends.offered, nobody)
+        backend = replace(self.registry.backends, offered=offered).find
         self.vault = backend(VaultBackend).open(self.home, self.environ)
         self.egress = backend(EgressBackend).open(self.guards)
         self._on_stop("egress", self.egress.close)

@@ -14,9 +14,7 @@ from agenthost_chat.schema import tool_schema
 from ..context import Grants
 from ..errors import NotFound, PluginError
 from ..observe import Observer
-from ..ports.approvals import Approvals
 from ..ports.backend import Backends
-from ..ports.backends import ApprovalsBackend
 from ..ports.front import Front
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import Mountable
@@ -195,8 +193,7 @@ def _collision(key: str, names: list[str], taken: Mapping[str, str]) -> str | No
 
 
 def _backends(standing: Offered, chosen: Mapping[str, str]) -> Backends:
-    offered = [o for _, o in standing["register_backend"]]
-    return Backends((*offered, ApprovalsBackend("none", lambda _: Approvals())), chosen)
+    return Backends(tuple(o for _, o in standing["register_backend"]), chosen)
 
 
 def _compiled(

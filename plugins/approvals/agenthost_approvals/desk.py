@@ -175,12 +175,14 @@ class Desk(Approvals):
     async def _cancel(self, wanted: dict[str, str], reason: str) -> int:
         store, now = self._host.store, self._host.clock.time()
         cancel = partial(writes.cancel, wanted=wanted, reason=reason, now=now)
-        turns = await store.write(cancel)
+        ended = await store.write(cancel)
+        turns = set(ended.values())
         error = Cancelled(f"the turn was stopped: {reason}")
         for turn_id in turns:
-            # What a crash leaves between these writes, the next start finds.
             await close_turn(self._host, turn_id, TurnState.CANCELLED, error)
-            await store.write(partial(writes.carry, turn_id=turn_id))
+        # What a crash leaves between these writes, the next start finds.
+        if ended:
+            await store.write(partial(writes.carry, ids=[*ended]))
         return len(turns)
 
     def _row(self, context: Context, call: ToolUse, ask: Ask) -> dict[str, Any]:

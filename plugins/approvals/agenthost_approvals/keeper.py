@@ -144,7 +144,8 @@ class Keeper:
                 await close_turn(self._host, turn_id, TurnState.CANCELLED, withdrawn)
             else:
                 await self._go_on(turn_id, rows)
-            await self._host.store.write(partial(writes.carry, turn_id=turn_id))
+            ids = [row["id"] for row in rows]
+            await self._host.store.write(partial(writes.carry, ids=ids))
         except LATER as error:
             self._again(turn_id, error.message)
         except Exception:

@@ -16,7 +16,7 @@ from .shapes import (
     Deny,
     ListQuery,
 )
-from .tables import Approval
+from .tables import Approval, State
 
 routes = RouteGroup("approvals")
 
@@ -28,7 +28,8 @@ async def list_approvals(call: Call, query: ListQuery) -> Answer:
     """List approvals: those that wait first, then the newest first."""
     agent_id = str(query.agent_id) if query.agent_id else None
     turn_id = str(query.turn_id) if query.turn_id else None
-    found = await _desk(call).list(query.state, agent_id, turn_id, query.limit)
+    state = State(query.state) if query.state else None
+    found = await _desk(call).list(state, agent_id, turn_id, query.limit)
     return {"approvals": [_item(each) for each in found], "total": len(found)}
 
 

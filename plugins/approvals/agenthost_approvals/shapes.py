@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
 
-from .tables import State
-
+Id = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
+Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+StateName = Literal["pending", "approved", "denied", "expired", "cancelled"]
 REASON_LENGTH = 1_000
 
 
 class ListQuery(BaseModel):
     """Which approvals are listed."""
 
-    state: State | None = None
+    state: StateName | None = None
     agent_id: UUID | None = None
     turn_id: UUID | None = None
     limit: int = Field(100, ge=1, le=500)
@@ -38,20 +40,20 @@ class Deny(BaseModel, extra="forbid"):
 class ApprovalItem(TypedDict):
     """An approval in a list."""
 
-    id: str
-    state: str
+    id: Id
+    state: StateName
     tool: str
     question: str
-    agent_id: str
+    agent_id: Id
     agent_name: str
-    session_id: str
-    turn_id: str
+    session_id: Id
+    turn_id: Id
     asked_by: str
     may_answer: str
-    created_at: str
-    deadline: str
+    created_at: Moment
+    deadline: Moment
     answered_by: str | None
-    answered_at: str | None
+    answered_at: Moment | None
     reason: str | None
 
 

@@ -78,25 +78,24 @@ def expire(connection: Connection, now: float) -> int:
 
 def cancel(
     connection: Connection, wanted: Mapping[str, str], reason: str, now: float
-) -> Sequence[str]:
-    """End what waits where these columns have these values; give the turns."""
+) -> Mapping[str, str]:
+    """End what waits where these columns have these values; give ids and turns."""
     those = [approvals.c[name] == value for name, value in wanted.items()]
     ended = (
         update(approvals)
         .where(OPEN, PENDING, *those)
         .values(state=State.CANCELLED.value, reason=reason, answered_at=now)
-        .returning(approvals.c.turn_id)
+        .returning(approvals.c.id, approvals.c.turn_id)
     )
-    return list(dict.fromkeys(connection.execute(ended).scalars()))
+    return {row.id: row.turn_id for row in connection.execute(ended)}
 
 
-def carry(connection: Connection, turn_id: str) -> None:
-    """Remember that a turn needs nothing more of what was answered."""
-    done = (
-        update(approvals)
-        .where(approvals.c.turn_id == turn_id, ~PENDING)
-        .values(carried=1)
-    )
+def carry(connection: Connection, ids: Sequence[str]) -> None:
+    """Remember that their turn needs nothing more of these.
+
+    Others of the turn may have been answered since, which it does not know yet.
+    """
+    done = update(approvals).where(approvals.c.id.in_(ids)).values(carried=1)
     connection.execute(done)
 
 

@@ -18,6 +18,7 @@ from agenthost import (
 )
 from agenthost.testing import Daemons, Pause
 from agenthost.testing.daemons import RunningAgent, RunningDaemon
+from agenthost_agents.agents import KeptAgents
 from agenthost_approvals.desk import Desk, Reply
 from agenthost_approvals.tables import approvals
 from agenthost_records.tables import messages
@@ -348,6 +349,7 @@ async def test_a_suspended_agents_turn_goes_on_once_it_is_back(
     daemon.model.calls("pay")
     told = await waits(agent, "pay")
     agents = daemon.daemon.agents
+    assert isinstance(agents, KeptAgents)
     known = agents.get(agent.id)
     agents._keep(replace(known, state=AgentState.SUSPENDED))
     await answer(daemon, told["approval_id"])

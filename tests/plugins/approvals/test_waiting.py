@@ -321,6 +321,33 @@ async def test_an_answer_before_the_turn_has_stopped_is_not_lost(
     assert len(shop.runs) == 1
 
 
+async def test_an_answer_to_the_next_question_before_the_turn_has_stopped_is_not_lost(
+    daemons: Daemons, shop: Shop
+) -> None:
+    shop.second["pay"] = ask("Does the other guard agree?")
+    daemon = await daemons.start(plugins=shop.plugins)
+    agent = await daemon.agent(tools=TOOLS)
+    daemon.model.calls("pay")
+    told = await waits(agent, "pay")
+    real, asked = daemon.daemon.approvals.ask, Pause()
+
+    async def ask_slowly(*what: object) -> object:
+        try:
+            return await real(*what)  # type: ignore[arg-type]
+        except Waiting:
+            await asked.wait()
+            raise
+
+    daemon.daemon.approvals.ask = ask_slowly  # type: ignore[method-assign,assignment]
+    await answer(daemon, told["approval_id"])
+    await asked.reached.wait()
+    (row,) = await listed(daemon, state="pending")
+    assert (await answer(daemon, row["id"])).status_code == 200
+    asked.go_on()
+    await ends(daemon, row["turn_id"], TurnState.DONE)
+    assert len(shop.runs) == 1
+
+
 async def test_what_was_asked_of_a_session_is_not_summarised_away(
     daemons: Daemons, shop: Shop
 ) -> None:
