@@ -171,6 +171,15 @@ async def test_agents_never_answer_and_others_only_where_they_may(
             await desk.answer(_principal(kind, name), id_, yes)
     assert (await answer(daemon, id_)).status_code == 403
     assert shop.runs == []
+    shop.asks["pay"] = ask(may_answer="*")
+    daemon.model.calls("pay")
+    other = (await waits(await daemon.agent("other", tools=TOOLS), "pay"))[
+        "approval_id"
+    ]
+    with pytest.raises(Denied, match="only people"):
+        await desk.answer(_principal(PrincipalKind.AGENT, "other"), other, yes)
+    assert shop.runs == []
+    shop.asks["pay"] = ask(may_answer="api_key:ann*")
     await desk.answer(_principal(PrincipalKind.API_KEY, "anna"), id_, yes)
     await ends(daemon, told["turn_id"], TurnState.DONE)
     assert len(shop.runs) == 1
