@@ -24,13 +24,15 @@ test: $(VENV)/.installed-dev ## run the quick tests
 	@$(COMPILE)
 	$(PYTEST) -m "not conformance and not faults" -n auto --dist worksteal
 
-check: $(VENV)/.installed-dev ## format, lint, types, borders, sizes, hook docs, changes
+check: $(VENV)/.installed-dev ## format, lint, types, borders, sizes, docs, changes
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_sizes.py
 	$(BIN)/python tools/hook_docs.py --check
+	$(BIN)/python tools/config_docs.py --check
+	$(BIN)/python tools/manifest_docs.py --check
 	$(BIN)/python tools/check_changes.py
 
 bench: $(VENV)/.installed-dev ## measure every row beside its yardstick

@@ -21,6 +21,7 @@ import httpx
 from agenthost import (
     ChatRequest,
     Completion,
+    DialectSpec,
     EgressPolicy,
     Endpoint,
     Message,
@@ -175,7 +176,8 @@ async def rows_of(
     """Measure one dialect, streamed and whole."""
     policy = EgressPolicy(name="bench", allowed_hosts=frozenset({"127.0.0.1"}))
     http = daemon.egress.client(policy)
-    spoken = daemon.registry.dialects[dialect].make({})
+    dialects = {spec.name: spec for _, spec in daemon.registry.offered(DialectSpec)}
+    spoken = dialects[dialect].make({})
     for manner, (cpu_limit, time_limit) in LIMITS.items():
         base = f"http://127.0.0.1:{port}/{dialect}/{manner}"
         spec = ProviderSpec(ProviderFacts("bench", "bench", base), spoken)
@@ -209,7 +211,8 @@ async def measured(sizes: Sizes) -> AsyncIterator[Row]:
         servers.module("dialect_upstream", str(sizes.events)) as upstream,
     ):
         async with running(Path(folder)) as daemon:
-            for dialect in sorted(daemon.registry.dialects):
+            offered = daemon.registry.offered(DialectSpec)
+            for dialect in sorted(spec.name for _, spec in offered):
                 async for row in rows_of(daemon, dialect, upstream.port, sizes):
                     yield row
 

@@ -1,4 +1,4 @@
-"""Write docs/hooks.md from the docstrings of the hooks.
+"""Write docs/hooks.md: the hooks, their table, and what is going to be removed.
 
 ``--check`` writes nothing and fails when the page is stale.
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from agenthost.plugins.hooks import Hooks
+from agenthost.plugins.hooks import API_VERSION, Hooks
+from agenthost.plugins.validation import OFFERS
+from agenthost_deprecations.scan import Deprecated, table
 
 PAGE = Path(__file__).parent.parent / "docs" / "hooks.md"
 SECTIONS = ("Args:", "Returns:", "Raises:")
@@ -20,6 +22,32 @@ HEAD = """# Hooks
 What a plugin may offer. A hook is a function of the plugin's module, marked with
 `agenthost.hookimpl`; implement any of these. This page is written by
 `tools/hook_docs.py` from the docstrings in `kernel/agenthost/plugins/hooks.py`.
+
+Plugins are asked one by one, first-party ones first, then by their keys; `tryfirst`,
+`trylast` and wrappers are refused. A plugin may name the version of the hooks that it
+is made for; where another one is in force it fails, and says what to install:
+
+```python
+agenthost_api = "{version}"
+```
+"""
+TABLE = """
+| hook | offers | asked |
+|---|---|---|
+"""
+ASKED = {
+    "": "at the boot",
+    "first": "at the boot, before all others",
+    "last": "at the boot, after all others",
+    "command line": "by the command line",
+}
+GOING = """## What goes away
+
+Each is told at the start, with plugin, file and line, as long as a plugin uses it.
+"""
+GOING_TABLE = """
+| name | since | removed in | use |
+|---|---|---|---|
 """
 
 
@@ -42,8 +70,30 @@ def hook_names() -> list[str]:
 
 def page() -> str:
     """Render the whole page."""
-    parts = [HEAD, *(_section(name, getattr(Hooks, name)) for name in hook_names())]
-    return "\n".join(parts)
+    sections = (_section(name, getattr(Hooks, name)) for name in hook_names())
+    head = HEAD.replace("{version}", API_VERSION)
+    return "\n".join([head + _overview(), *sections, *going(table())])
+
+
+def going(rows: Sequence[Deprecated]) -> Iterator[str]:
+    """Render what goes away; nothing where nothing does."""
+    if rows:
+        lines = (
+            f"| `{row.name}` | {row.since} | {row.removed_in} | {row.instead} |\n"
+            for row in rows
+        )
+        yield GOING + GOING_TABLE + "".join(lines)
+
+
+def _overview() -> str:
+    """Render the hook table, in the order of the source."""
+    lines = []
+    for name in hook_names():
+        row = OFFERS.get(name)
+        what = f"`{row.type.__name__}`" if row else "nothing; it hears events"
+        asked = ASKED[row.asked] if row else "at each event"
+        lines.append(f"| [{name}](#{name}) | {what} | {asked} |\n")
+    return TABLE + "".join(lines)
 
 
 def _section(name: str, hook: Callable[..., Any]) -> str:

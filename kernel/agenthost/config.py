@@ -7,59 +7,56 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agenthost_toml.environment import Keys
-from agenthost_toml.settings import read_settings
-from agenthost_toml.source import SettingsError
+from agenthost_toml.problems import shape_of
+from agenthost_toml.settings import Settings, read_settings
+from agenthost_toml.source import SettingsError, Source, read_source
 
 from .config_model import Config
 from .errors import ConfigError
 
 FILE = "config.toml"
-UNSERVED = ("channels", "mcp_servers", "openai", "rate_limit")
-"""Sections that no plugin reads yet; a plugin that does takes its own out."""
-SECRET = ("api_key", "channels", "mcp_servers", "storage")
 KEYS = Keys(
-    Config,
+    shape_of(Config) or {},
     prefix="AGENTHOST_",
     aliases={"api_listen": "listen_addr"},
-    reserved=frozenset({"AGENTHOST_HOME"}),
+    reserved=frozenset({"AGENTHOST_HOME", "AGENTHOST_VAULT_KEY"}),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
-    """The configuration, and what in it was not understood."""
+    """The kernel's own keys, and all that is said: what else there is, plugins tell."""
 
     config: Config
-    warnings: tuple[str, ...] = ()
+    said: Settings
 
 
-def load_config(home: Path, environ: Mapping[str, str]) -> LoadedConfig:
-    """Read ``<home>/config.toml`` and the environment over it.
+def load_config(
+    home: Path, environ: Mapping[str, str], text: str | None = None
+) -> LoadedConfig:
+    """Read ``<home>/config.toml`` and the environment over it, as far as the kernel's.
 
-    An unknown key is a warning; whatever else is wrong stops the start.
+    Args:
+        home: The folder of the file.
+        environ: The environment.
+        text: What is read as if it stood in the file.
 
     Raises:
         ConfigError: Naming line, key and remedy; also when the API would be open to
             the network by mistake (see :func:`check_exposure`).
     """
     try:
-        settings = read_settings(KEYS, home / FILE, environ)
+        source = read_source(home / FILE) if text is None else Source(FILE, text)
+        settings = read_settings(KEYS, source, environ)
         folder = settings.table.get("data_dir", "data")
-        config = settings.checked(data_dir=_data_dir(home, folder))
+        config = settings.checked(Config, data_dir=_data_dir(home, folder))
     except SettingsError as error:
         raise ConfigError(str(error)) from error
-    try:
-        check_exposure(config)
-    except ConfigError as error:
-        place = settings.where("listen_addr")
-        raise ConfigError(
-            f"{place}: {error.message}" if place else error.message
-        ) from None
-    idle, exposed = settings.idle(UNSERVED), settings.exposed(SECRET)
-    return LoadedConfig(config, (*settings.warnings, *idle, *exposed))
+    check_exposure(config, settings.where(("listen_addr",)))
+    return LoadedConfig(config, settings)
 
 
-def check_exposure(config: Config) -> None:
+def check_exposure(config: Config, place: str | None = None) -> None:
     """Refuse an API that is open to the network because nobody thought of it.
 
     Raises:
@@ -72,11 +69,11 @@ def check_exposure(config: Config) -> None:
         or config.allow_unauthenticated_network
     ):
         return
+    where = f"{place}: listen_addr" if place else "listen_addr"
     raise ConfigError(
-        f"listen_addr: {config.listen_addr} can be reached from the network, and "
-        "without an api_key anyone there could run agents; set api_key "
-        "(AGENTHOST_API_KEY), listen on 127.0.0.1, or say "
-        "allow_unauthenticated_network = true"
+        f"{where}: {config.listen_addr} can be reached from the network, and without "
+        "an api_key anyone there could run agents; set api_key (AGENTHOST_API_KEY), "
+        "listen on 127.0.0.1, or say allow_unauthenticated_network = true"
     )
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class PrincipalKind(StrEnum):
-    """The kinds of actor."""
+    """The kinds of actor that are always there; plugins name others."""
 
     OPERATOR = "operator"
     API_KEY = "api_key"
@@ -42,11 +42,18 @@ class Grants:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who acts. ``grants`` None means every right (operator, key, loopback)."""
+    """Who acts. ``grants`` None means every right (operator, key, loopback).
 
-    kind: PrincipalKind
+    ``kind`` is a :class:`PrincipalKind` or the word of whoever named it; ``person`` is
+    the id of the person behind it, "" when none is known; ``allowance`` the units it
+    may use in a minute, where it has a limit of its own.
+    """
+
+    kind: str
     name: str
     grants: Grants | None = None
+    person: str = ""
+    allowance: int | None = None
 
 
 OPERATOR = Principal(PrincipalKind.OPERATOR, "operator")

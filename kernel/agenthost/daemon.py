@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING, TypeVar
 from .clock import Clock, SystemClock
 from .config import load_config
 from .errors import ConfigError, PluginError, SchemaFailed
+from .events import DaemonStarted, DaemonStopping
 from .home_lock import lock_home
+from .observe import Observer
 from .plugins.calls import describe, within
 from .plugins.guards import Guards
 from .plugins.loader import Plugins
-from .plugins.registry import compile_registry
+from .plugins.registry import Sections, compile_registry
+from .plugins.specs import SchemaSpec, ServiceSpec
+from .ports.access import Access
 from .ports.approvals import Approvals
 from .ports.backend import Backends
 from .ports.backends import (
@@ -32,6 +36,7 @@ from .ports.backends import (
     JobsBackend,
     ModelsBackend,
     RecordsBackend,
+    SettingsBackend,
     StoreBackend,
     ToolsBackend,
     VaultBackend,
@@ -40,13 +45,12 @@ from .ports.backends import (
 from .ports.events import Events
 from .ports.front import Front
 from .ports.store import NOTHING, Store
-from .ports.tickets import Tickets
+from .routes import Mountable
 from .turns.engine import Turns
 from .version import __version__
 
 if TYPE_CHECKING:
     from .plugins.discovery import Entry
-    from .plugins.specs import SchemaSpec, ServiceSpec
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -110,9 +114,9 @@ class Daemon:
         return self.observers.find(kind)
 
     @property
-    def tickets(self) -> Tickets:
-        """What stands for the key in a browser's WebSocket."""
-        return self.front.tickets
+    def access(self) -> Access:
+        """Whoever was let in: tickets, allowances, and who is here no more."""
+        return self.front.access
 
     @property
     def panics(self) -> int:
@@ -153,19 +157,19 @@ class Daemon:
         try:
             self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._on_stop("lock", lock_home(self.home).close)
-            loaded = load_config(self.home, self.environ)
-            self.config = loaded.config
+            self._loaded = load_config(self.home, self.environ)
+            self.config = self._loaded.config
             self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise ConfigError(
                 f"{error.filename or self.home} cannot be written ({error.strerror}); "
                 "AGENTHOST_HOME and data_dir name other folders"
             ) from error
-        self.warnings.extend(loaded.warnings)
         self.warnings.extend(await self.plugins.load(self.config, self._left_out))
         # A plugin whose tables cannot be brought up to date leaves the registry.
         while not await self._furnish():
             pass
+        self.warnings.extend(self.settings.warnings)
         self.warnings.extend(self.registry.security.warnings())
         self._on_stop("store", self.store.close)
 
@@ -175,7 +179,7 @@ class Daemon:
             self.plugins, self._open_front, self.config.backends
         )
         self.guards = self.registry.security.guards
-        schemas = self.registry.schemas
+        schemas = self.registry.offered(SchemaSpec)
         try:
             self.store = await self._open_store([spec for _, spec in schemas])
         except SchemaFailed as error:
@@ -187,15 +191,18 @@ class Daemon:
             return False
         return True
 
-    def _open_front(self, backends: Backends) -> Front:
+    async def _open_front(self, backends: Backends, sections: Sections) -> Front:
+        backend = backends.find(SettingsBackend)
+        opening = backend.open(self._loaded.said, self.plugins, sections)
+        self.settings = await within(OPEN_SECONDS, "the settings", opening)
         front = backends.find(FrontBackend).open(self)
         self.front = front
         return front
 
     async def _open_store(self, schemas: Sequence[SchemaSpec]) -> Store:
-        url = self.config.storage.url
-        if url is None:
-            url = f"sqlite:///{self.data_dir.absolute() / DATABASE}"
+        secret = self.config.storage.url
+        database = f"sqlite:///{self.data_dir.absolute() / DATABASE}"
+        url = secret.reveal() if secret else database
         scheme, colon, _ = url.partition(":")
         if not colon:
             raise ConfigError("storage.url: it must begin with a scheme, as in sqlite:")
@@ -214,7 +221,7 @@ class Daemon:
         self._on_stop("workers", self.workers.close)
         workspaces = self.data_dir / "workspaces"
         self.files = backend(FilesBackend).open(workspaces, self.guards)
-        bus = backend(EventsBackend).open(self, self.registry.observers)
+        bus = backend(EventsBackend).open(self, self.registry.offered(Observer))
         self.events: Events = bus
         self.observers = bus.observers
         self._on_stop("events", self.events.stop)
@@ -222,7 +229,8 @@ class Daemon:
         kept = backend(AgentsBackend)
         self.agents = kept.open(self, records.agents, self._end_turns_of)
         self.sessions, self.journal = records.sessions, records.journal
-        self.usage, self.kv = records.usage, records.memory
+        self.usage, self.kv = records.usage, bus.telling(records.memory)
+        self.persons = records.persons
         self._on_stop("journal", self.journal.stop)
         self.models = backend(ModelsBackend).open(self)
         try:
@@ -234,8 +242,7 @@ class Daemon:
             self.warnings.append(error.message)
         self.compaction = backend(CompactionBackend).open(self, self.observers)
         self.approvals = backend(ApprovalsBackend).open(self)
-        opening = backend(ToolsBackend)
-        self.toolbox = opening.open(self, self.registry, self.observers)
+        self.toolbox = backend(ToolsBackend).open(self, self.observers)
         self.turns = Turns(self)
         self.jobs = backend(JobsBackend).open(self.store, self.clock)
         await self.agents.load()
@@ -244,7 +251,7 @@ class Daemon:
             log.warning("the last end interrupted %d turns", self.interrupted_turns)
         await within(START_SECONDS, "jobs", self.jobs.start())
         self._on_stop("jobs", self.jobs.stop)
-        for key, service in self.registry.services:
+        for key, service in self.registry.offered(ServiceSpec):
             await self._start_service(key, service)
 
     async def _start_service(self, key: str, service: ServiceSpec) -> None:
@@ -263,7 +270,7 @@ class Daemon:
             await service.stop(self)
 
     async def _serve(self) -> None:
-        for key, group in self.registry.routes:
+        for key, group in self.registry.offered(Mountable):  # type: ignore[type-abstract]  # reason: two unlike classes are mounted
             try:
                 self.front.mount(group)
             except PluginError as error:
@@ -273,6 +280,7 @@ class Daemon:
         host, port = await within(START_SECONDS, "the front", starting)
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._on_stop("turns", self._end_turns, 2 * TURN_PATIENCE)
+        self._tell(DaemonStarted)
         warm = asyncio.create_task(self._warm_up())
         self._on_stop("warm-up", lambda: _cancelled(warm))
 
@@ -282,8 +290,13 @@ class Daemon:
 
     async def _end_turns(self) -> None:
         self.turns.refuse_new()
+        self._tell(DaemonStopping)
         log.info("shutting down; waiting for %d running turns", self.turns.running)
         await self.front.drain(lambda: self.turns.drain(TURN_PATIENCE))
+
+    def _tell(self, kind: type[DaemonStarted | DaemonStopping]) -> None:
+        if self.events.wants(kind):
+            self.events.publish(kind(self.address, self.clock.time()))
 
     async def _warm_up(self) -> None:
         """Do what the first requests need but the start does not."""

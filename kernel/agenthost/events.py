@@ -1,20 +1,161 @@
-"""What happened, as it is told to this process and to plugins."""
+"""What happened, as it is told to this process and to plugins: a class for each kind.
+
+A kind is a subclass of :class:`Event`, frozen as a dataclass is; its fields hold JSON
+values and its ``kind`` is its name in snake case. Whoever causes something publishes
+it; plugins tell of their own things by kinds of their own, or by :class:`Custom`. A
+base with several kinds stands for all of them where a listener names what it hears.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, dataclass_transform
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass_transform(frozen_default=True)
+@dataclass(frozen=True)
 class Event:
-    """Something that happened, told after it was committed.
+    """Something that happened to the subject, at a time in epoch seconds."""
 
-    ``kind`` is a snake_case past participle such as ``agent_spawned``; ``data`` holds
-    JSON values only.
-    """
-
-    kind: str
+    kind: ClassVar[str]
     subject: str
     at: float
-    data: dict[str, Any] = field(default_factory=dict)
+
+    def __init_subclass__(cls) -> None:
+        cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        dataclass(frozen=True)(cls)
+
+
+class LifecycleEvent(Event):
+    """What becomes of an agent, told once it is on disk; the subject is its id."""
+
+    name: str
+
+
+class AgentSpawned(LifecycleEvent):
+    """An agent came into being."""
+
+
+class AgentUpdated(LifecycleEvent):
+    """Its manifest was changed."""
+
+
+class AgentTerminated(LifecycleEvent):
+    """It was deleted."""
+
+
+class MessageEvent(Event):
+    """What becomes of a message to an agent, whose id is the subject."""
+
+    agent: str
+    session_id: str
+    turn_id: str
+
+
+class MessageReceived(MessageEvent):
+    """It was accepted from a principal; its turn waits for the session."""
+
+    caller: str
+    text: str
+
+
+class TurnStarted(MessageEvent):
+    """Its turn has the session."""
+
+
+class TurnEnded(MessageEvent):
+    """Its turn is closed on disk.
+
+    ``state`` is a turn's: done, failed, cancelled or interrupted, or waiting where it
+    goes on once a person has answered; ``text`` is the answer, ``error`` the code of
+    what it failed with.
+    """
+
+    state: str
+    text: str
+    error: str
+    input_tokens: int
+    output_tokens: int
+    cost_micro_usd: int
+
+
+class ToolEvent(Event):
+    """What becomes of a tool call; the subject is the agent's id."""
+
+    tool: str
+    turn_id: str
+
+
+class ToolCalled(ToolEvent):
+    """A model calls it."""
+
+
+class ToolEnded(ToolEvent):
+    """It has an outcome: ``text`` holds its first 200 characters."""
+
+    is_error: bool
+    seconds: float
+    text: str
+
+
+class MemoryChanged(Event):
+    """A key was ``set`` or ``deleted``; the subject is an agent's id or ``shared``."""
+
+    key: str
+    operation: str
+
+
+class SystemEvent(Event):
+    """What becomes of the daemon itself."""
+
+
+class DaemonStarted(SystemEvent):
+    """It serves; the subject is where it listens."""
+
+
+class DaemonStopping(SystemEvent):
+    """It takes no new work."""
+
+
+class HealthChanged(SystemEvent):
+    """Its health is ``ok`` or ``degraded`` now."""
+
+    status: str
+
+
+class PluginFailed(SystemEvent):
+    """A plugin, the subject, failed while the daemon ran."""
+
+    reason: str
+
+
+class QuotaEvent(Event):
+    """A limit of an agent or the daemon; ``unit`` is tokens or micro_usd."""
+
+    limit: str
+    unit: str
+    used: int
+    of: int
+
+
+class BudgetAlert(QuotaEvent):
+    """So much is used that an alert is due; once in the limit's span."""
+
+
+class BudgetExceeded(QuotaEvent):
+    """A call was refused."""
+
+
+class Custom(Event):
+    """Whatever an agent or a plugin tells."""
+
+    type: str
+    data: dict[str, Any]
+
+
+def as_json(event: Event) -> dict[str, Any]:
+    """Write an event as every surface shows it: kind, subject, at and data."""
+    data = asdict(event)
+    told = {"kind": event.kind, "subject": data.pop("subject"), "at": data.pop("at")}
+    return {**told, "data": data}

@@ -5,22 +5,24 @@ Services are started with it; calls of routes, tools and observers carry it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from .context import Context
+from .context import Context, Principal
 
 if TYPE_CHECKING:
-    from agenthost_chat.chat import JsonObject, Message, ToolDefinition
+    from agenthost_chat.chat import JsonObject, Message
 
     from .agent import Agent
     from .clock import Clock
     from .config_model import Config
+    from .plugins.calls import Implementation
     from .plugins.charges import Charges
     from .plugins.discovery import PluginState, SystemState
     from .plugins.guards import Guards
+    from .ports.access import Access, Credentials
     from .ports.agents import Agents
     from .ports.approvals import Approvals
     from .ports.compaction import Compaction
@@ -29,12 +31,11 @@ if TYPE_CHECKING:
     from .ports.files import Files
     from .ports.jobs import Jobs
     from .ports.models import Models
-    from .ports.records import Journal, Ledger, Memory, Sessions
+    from .ports.records import Journal, Ledger, Memory, Persons, Sessions
+    from .ports.settings import Settings
     from .ports.store import Store
-    from .ports.tickets import Tickets
     from .ports.vault import Vault
     from .ports.workers import Workers
-    from .providers import DialectSpec, ProviderSpec
     from .turns.turn import Turn, TurnOptions, Watcher
 
 
@@ -158,61 +159,53 @@ class Turns(Protocol):
         """
 
 
-class Tool(Protocol):
-    """A tool that is on offer now."""
+class Authenticator:
+    """Tells who asks: a plugin offers one of a class of its own.
 
-    @property
-    def plugin(self) -> str:
-        """The key of the plugin that offers it."""
+    ``name`` is for the log.
+    """
 
-    @property
-    def effect(self) -> str:
-        """What it does to the world: read, write or external."""
+    name: str
 
-    @property
-    def schema(self) -> JsonObject:
-        """The JSON Schema of its arguments."""
+    async def authenticate(self, host: Host, shown: Credentials) -> Principal | None:
+        """Tell whose credentials these are, None when they are not of its kind.
 
-    @property
-    def definition(self) -> ToolDefinition:
-        """The tool as a model sees it."""
+        What takes longer than 5 s, or raises anything but Unauthenticated, refuses the
+        request as unavailable.
+
+        Raises:
+            Unauthenticated: They are of its kind and no good.
+        """
 
 
 class Offered(Protocol):
-    """What the healthy plugins offer, by name."""
+    """What the healthy plugins offer."""
+
+    def offered(self, kind: type[T]) -> Sequence[tuple[str, T]]:
+        """What is on offer of a type, as ``ToolSpec``, each with its plugin's key."""
 
     @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The tools."""
-
-    @property
-    def providers(self) -> Mapping[str, ProviderSpec]:
-        """The model providers, as plugins offer them."""
-
-    @property
-    def dialects(self) -> Mapping[str, DialectSpec]:
-        """The wire dialects."""
-
-    def tool(self, name: str) -> Tool:
-        """Find a tool by its name or an alias; NotFound when nobody offers it."""
-
-    def names(self) -> Collection[str]:
-        """Every name that a tool goes by."""
+    def names_of(self) -> Mapping[str, Sequence[str]]:
+        """What plugins offer, by their keys: names, each after its kind."""
 
     def systems(self) -> Sequence[SystemState]:
         """Every security system, and whether it is active."""
 
 
 class Installed(Protocol):
-    """The installed plugins; ``failed`` says whether one has failed."""
+    """The installed plugins; ``failed`` says whether one has failed.
+
+    ``on_failure`` is called with key and reason after each that fails, in any thread.
+    """
 
     failed: bool
     charges: Charges
+    on_failure: list[Callable[[str, str], None]]
 
     def states(self) -> list[PluginState]:
         """Every plugin that is installed, by key."""
 
-    def implementations(self, hook: str) -> Sequence[tuple[str, Callable[..., Any]]]:
+    def implementations(self, hook: str) -> Sequence[tuple[str, Implementation]]:
         """The healthy plugins' functions for a hook, each with its plugin's key."""
 
     def healthy(self, key: str) -> bool:
@@ -227,9 +220,9 @@ class Host(Protocol):
 
     ``warnings`` are told to the operator; ``address`` is where it listens, empty until
     it does. Backends that are opened with a host may use what was opened before them:
-    configuration, plugins and guards; then store, vault, egress, workers, files,
-    events, records and agents, models, compaction, approvals, turns, jobs in this
-    order.
+    configuration, settings, plugins and guards; then store, vault, egress, workers,
+    files, events, records and agents, models, compaction, approvals, turns, jobs
+    in this order.
     """
 
     version: str
@@ -237,6 +230,7 @@ class Host(Protocol):
     environ: Mapping[str, str]
     clock: Clock
     config: Config
+    settings: Settings
     warnings: list[str]
     address: str
     guards: Guards
@@ -251,6 +245,7 @@ class Host(Protocol):
     journal: Journal
     usage: Ledger
     kv: Memory
+    persons: Persons
     models: Models
     compaction: Compaction
     approvals: Approvals
@@ -270,8 +265,8 @@ class Host(Protocol):
         """The turn engine."""
 
     @property
-    def tickets(self) -> Tickets:
-        """What stands for the key in a browser's WebSocket."""
+    def access(self) -> Access:
+        """Whoever was let in: tickets, allowances, and who is here no more."""
 
     @property
     def panics(self) -> int:

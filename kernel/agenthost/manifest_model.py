@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from agenthost_chat.tool_patterns import narrowed, without
-from agenthost_toml.types import Count, Money, Names, Table, shorthand, unwritten
+from agenthost_toml.types import Count, Names, Table, unwritten
 from pydantic import (
     AfterValidator,
     AliasChoices,
     BeforeValidator,
-    ConfigDict,
     Field,
     JsonValue,
 )
 
-from .profiles import ProfileName, current_name, implied_rights, profile_tools
-
 MODULE = "builtin:chat"
+ProfileName = Literal[
+    "minimal", "coding", "research", "messaging", "automation", "full", "custom"
+]
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _UUID = re.compile("[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 
@@ -53,169 +53,90 @@ def _daemon_default(value: object) -> object:
 OrDefault = Annotated[str | None, BeforeValidator(_daemon_default)]
 
 
-class FallbackModel(Table):
+class FallbackModel(Table, extra="allow"):
     """One of ``[[fallback_models]]``, tried in order; None is the daemon's default."""
 
     provider: OrDefault = None
+    """Whose model it is; ``default`` or nothing is the daemon's choice."""
     model: OrDefault = Field(None, validation_alias=AliasChoices("model", "name"))
-    api_key_env: OrDefault = None
-    base_url: OrDefault = None
+    """The model, by its id or an alias; ``default`` or nothing is the daemon's. Also
+    written ``name``."""
 
 
 class Model(FallbackModel):
     """``[model]``: what is asked first, and how."""
 
     max_tokens: Annotated[int, Field(ge=1, le=2**31)] | None = None
+    """The longest answer, in tokens; nothing is the model's own limit."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    """How freely it answers; nothing is the provider's default."""
     system_prompt: str = ""
+    """What the agent is told before every conversation."""
 
 
-class Periodic(Table):
-    """``schedule.periodic``."""
-
-    cron: str
-
-
-class Proactive(Table):
-    """``schedule.proactive``."""
-
-    conditions: Names = ()
-
-
-class Continuous(Table):
-    """``schedule.continuous``."""
-
-    check_interval_secs: Annotated[int, Field(ge=1, le=2**31)] = 60
-
-
-class Schedule(Table):
-    """``schedule``: all None is ``"reactive"``."""
-
-    periodic: Periodic | None = None
-    proactive: Proactive | None = None
-    continuous: Continuous | None = None
-
-
-def _schedule(value: object) -> object:
-    if isinstance(value, str):
-        if value.lower() != "reactive":
-            raise ValueError(
-                'must be "reactive" or a table with periodic, proactive or continuous'
-            )
-        return {}
-    return value
-
-
-class Resources(Table):
-    """``[resources]``: 0 is unlimited."""
-
-    max_memory_bytes: Count = 268_435_456
-    max_cpu_time_ms: Count = 30_000
-    max_tool_calls_per_minute: Count = 60
-    max_llm_tokens_per_hour: Count = 0
-    max_network_bytes_per_hour: Count = 104_857_600
-    max_cost_per_hour_usd: Money = 0.0
-    max_cost_per_day_usd: Money = 0.0
-    max_cost_per_month_usd: Money = 0.0
-
-
-class Capabilities(Table):
+class Capabilities(Table, extra="allow"):
     """``[capabilities]``: glob patterns; what is empty is not allowed."""
 
     network: Names = ()
+    """Hosts it may reach."""
     tools: Names = ()
+    """Tools it may call."""
     memory_read: Names = ()
+    """Keys of memory it may read: ``self.*``, ``shared.*``, ``<agent>.*``."""
     memory_write: Names = ()
+    """Keys of memory it may write."""
     agent_spawn: bool = False
+    """Whether it may make agents."""
     agent_message: Names = ()
-    shell: Names = ()
-    ofp_discover: bool = False
-    ofp_connect: Names = ()
+    """Agents it may speak to, by name."""
 
 
-class ExecPolicy(Table):
-    """``exec_policy``: a mode alone, or a table."""
-
-    mode: Literal["deny", "allowlist", "full"] = "allowlist"
-    safe_bins: Names | None = None
-    allowed_commands: Names = ()
-    timeout_secs: Annotated[int, Field(ge=1, le=86_400)] = 30
-    max_output_bytes: Count = 102_400
-    no_output_timeout_secs: Annotated[int, Field(ge=1, le=86_400)] = 30
-    shell_env_passthrough: Names = Field(
-        (),
-        validation_alias=AliasChoices(
-            "shell_env_passthrough", "env_passthrough", "env_allowlist"
-        ),
-    )
-
-
-class Routing(Table):
-    """``[routing]``: models by the complexity of a request."""
-
-    simple_model: OrDefault = None
-    medium_model: OrDefault = None
-    complex_model: OrDefault = None
-    simple_threshold: Count = 100
-    complex_threshold: Count = 500
-
-
-class Autonomous(Table):
-    """``[autonomous]``."""
-
-    quiet_hours: str | None = None
-    max_iterations: Annotated[int, Field(ge=1, le=1_000)] = 50
-    max_restarts: Count = 10
-    heartbeat_interval_secs: Annotated[int, Field(ge=1, le=2**31)] = 30
-    heartbeat_channel: str | None = None
-
-
-class Thinking(Table):
+class Thinking(Table, extra="allow"):
     """``[thinking]``: None is the model's default, 0 is off."""
 
     budget_tokens: Count | None = None
-    stream_thinking: bool = False
+    """Tokens a model may think with; 0 is off, nothing is the model's default."""
 
 
-class ToolSettings(Table):
-    """``[tools.<name>]``."""
+# As text, nan survives the database, for the plugin to refuse that reads it.
+class Manifest(Table, extra="allow", ser_json_inf_nan="strings"):
+    """What an agent is, as its author wrote it.
 
-    params: dict[str, JsonValue] = Field(default_factory=dict)
+    Keys that agenthost does not know itself are kept as they stand, for the plugins
+    that read them (:class:`ManifestTable`) now or later.
+    """
 
-
-class Manifest(Table):
-    """What an agent is, as its author wrote it."""
-
-    model_config = ConfigDict(extra="ignore")
+    own_tables: ClassVar[Mapping[str, type[Table]]] = {
+        "model": Model,
+        "capabilities": Capabilities,
+        "thinking": Thinking,
+    }
+    """Tables of agenthost's own, to which plugins may add keys."""
 
     name: Annotated[str, AfterValidator(_name)]
+    """Who it is; no other agent has the name."""
     version: str = "0.1.0"
+    """The author's own count of changes."""
     description: Annotated[str, Field(max_length=4_096)] = ""
+    """What it is for; told to its model."""
     author: str = ""
+    """Who wrote it."""
     module: Annotated[str, AfterValidator(_module)] = MODULE
+    """What runs it."""
     tags: Names = ()
-    skills: Names = ()
-    mcp_servers: Names = ()
-    priority: Literal["Low", "Normal", "High", "Critical"] = "Normal"
+    """Words to find it by."""
     profile: ProfileName | None = None
-    pinned_model: OrDefault = None
-    workspace: str | None = None
-    state_dir: str | None = None
-    generate_identity_files: bool = True
-    cache_context: bool = False
-    max_history_messages: Count = 0
+    """A preset of tools and of the rights that they need."""
     tool_allowlist: Names = ()
+    """Of the allowed tools only these; nothing is all of them."""
     tool_blocklist: Names = ()
-    exec_policy: Annotated[ExecPolicy, shorthand("mode")] | None = None
+    """Of the allowed tools none of these."""
     model: Model = unwritten(Model)
     fallback_models: Annotated[tuple[FallbackModel, ...], Field(strict=False)] = ()
-    schedule: Annotated[Schedule, BeforeValidator(_schedule)] = unwritten(Schedule)
-    resources: Resources = unwritten(Resources)
+    """Models that are asked in this order when the first cannot answer."""
     capabilities: Capabilities = unwritten(Capabilities)
-    tools: dict[str, ToolSettings] = Field(default_factory=dict)
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
-    routing: Routing | None = None
-    autonomous: Autonomous | None = None
+    """Whatever its author wants to keep with it."""
     thinking: Thinking = unwritten(Thinking)
 
     def model_json(self) -> str:
@@ -231,39 +152,13 @@ class Manifest(Table):
         """
         return cls.model_validate_json(text)
 
-    def grants(
-        self, tools: Iterable[str] | None = None
-    ) -> Mapping[str, tuple[str, ...]]:
-        """The agent's rights by action, as :class:`agenthost.Grants` takes them.
+    @cached_property
+    def tables(self) -> dict[object, tuple[object, Any]]:
+        """What plugins have read, by their table: what stood there, what it meant."""
+        return {}
 
-        What ``[capabilities]`` says counts; what it leaves out comes from the profile,
-        and without one it is not allowed. Allowlist and blocklist narrow the tools.
-
-        Args:
-            tools: The names of the registered tools. With a blocklist they are needed
-                to act: patterns are resolved over them, less what is blocked. Without
-                them the answer is the most that the agent could ever get, which is
-                what comparing its rights with those of its maker needs.
-        """
-        rights = implied_rights(self.profile)
-        written = self.capabilities.model_fields_set
-        for action in ("network", "memory_read", "memory_write", "agent_message"):
-            if action in written or action not in rights:
-                rights[action] = getattr(self.capabilities, action)
-        if "agent_spawn" in written or "agent_spawn" not in rights:
-            rights["agent_spawn"] = ("*",) if self.capabilities.agent_spawn else ()
-        rights["tool"] = self._tools(tools)
-        return rights
-
-    def _tools(self, known: Iterable[str] | None) -> tuple[str, ...]:
-        preset = profile_tools(self.profile)
-        allowed = _present(self.capabilities.tools) or preset
-        if self.tool_allowlist:
-            allowed = narrowed(allowed, _present(self.tool_allowlist))
-        if self.tool_blocklist:
-            allowed = without(allowed, _present(self.tool_blocklist), known)
-        return allowed
-
-
-def _present(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(map(current_name, names))
+    def beside(self, table: str) -> Any:
+        """What stands in a table beside agenthost's own keys; ``""`` is the top."""
+        own = getattr(self, table) if table in self.own_tables else self
+        extra = own.model_extra or {}
+        return extra.get(table) if table and own is self else extra

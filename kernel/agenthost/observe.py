@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .context import Context
     from .host import Host
     from .ports.models import Attempt, Target
-    from .ports.records import Spent, TurnResult
+    from .ports.records import Memory, Spent, TurnResult
 
 T = TypeVar("T")
 Subject = Message | ChatRequest | ToolUse
@@ -76,3 +76,6 @@ class Bus(Events, Protocol):
     @property
     def observers(self) -> Observers:
         """The plugins' observers, told of turns, model calls and tool calls."""
+
+    def telling(self, memory: Memory) -> Memory:
+        """The same memory, whose changes are events."""

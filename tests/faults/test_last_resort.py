@@ -248,9 +248,10 @@ def test_a_stall_is_named_once_and_told_with_its_length(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.setting("process.stall_limit_secs")
 @pytest.mark.faults
 def test_three_forced_ends_in_a_plugin_leave_it_out(tmp_path: Path) -> None:
-    wild = Wild(tmp_path, SPIN, AGENTHOST_SERVER__STALL_LIMIT_SECS="2")
+    wild = Wild(tmp_path, SPIN, AGENTHOST_PROCESS__STALL_LIMIT_SECS="2")
     for _ in range(3):
         with wild.daemon() as daemon:
             assert status_of_wild(daemon)[0] == "enabled"
@@ -270,7 +271,7 @@ def test_three_forced_ends_in_a_plugin_leave_it_out(tmp_path: Path) -> None:
 def test_a_c_function_that_holds_the_interpreter_is_ended_and_named_later(
     tmp_path: Path,
 ) -> None:
-    wild = Wild(tmp_path, HELD, AGENTHOST_SERVER__STALL_LIMIT_SECS="1")
+    wild = Wild(tmp_path, HELD, AGENTHOST_PROCESS__STALL_LIMIT_SECS="1")
     with wild.daemon() as daemon:
         strike(daemon, 1.0)
         assert ends_by_itself(daemon, 60) == 1
@@ -299,7 +300,7 @@ def test_three_starts_that_die_make_the_next_one_safe(tmp_path: Path) -> None:
 
 @pytest.mark.faults
 def test_a_process_that_was_stopped_for_30_s_is_not_ended(tmp_path: Path) -> None:
-    wild = Wild(tmp_path, AGENTHOST_SERVER__STALL_LIMIT_SECS="1")
+    wild = Wild(tmp_path, AGENTHOST_PROCESS__STALL_LIMIT_SECS="1")
     with wild.daemon() as daemon:
         signalled(daemon, signal.SIGSTOP)
         time.sleep(30)

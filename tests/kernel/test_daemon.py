@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 from agenthost import (
+    AgentSpawned,
     ConfigError,
     Daemon,
-    Event,
     Host,
     PluginError,
     SchemaSpec,
@@ -106,7 +106,7 @@ async def test_time_in_services_hooks_and_events_is_charged_to_their_plugin(
 ) -> None:
     heard = []
 
-    def hear(event: Event) -> None:
+    def hear(event: AgentSpawned) -> None:
         heard.append(event)
 
     plugin = service()
@@ -116,7 +116,7 @@ async def test_time_in_services_hooks_and_events_is_charged_to_their_plugin(
     accounts = daemon.plugins.charges.accounts
     began = accounts["plugin:added"].calls
     assert began >= 3, "import, hook and start"
-    daemon.events.publish(Event("agent_spawned", "x", 0.0))
+    daemon.events.publish(AgentSpawned("x", 0.0, "x"))
     await daemon.stop()
     assert accounts["plugin:added"].calls == began + 2, "an event and the stop"
     assert accounts["plugin:added"].longest <= accounts["plugin:added"].seconds

@@ -23,6 +23,7 @@ from agenthost import (
 from agenthost.context import OPERATOR, Context
 from agenthost.testing import Daemons, Pause
 from agenthost_events.observers import ToldObservers
+from agenthost_events.telling import Teller
 
 
 class Notes(Observer):
@@ -162,7 +163,7 @@ async def test_nothing_is_made_where_nobody_observes(
 ) -> None:
     daemon = await daemons.start()
     agent = await daemon.agent()
-    observers = ToldObservers(daemon.daemon, offers)
+    observers = ToldObservers(daemon.daemon, offers, Teller(daemon.daemon.events))
     context = Context(OPERATOR)
     with observers.watch(agent.context(), ToolUse("1", "calculate", {})) as seen:
         assert (seen is None) == (not offers)

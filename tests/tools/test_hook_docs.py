@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from agenthost_deprecations.scan import Deprecated
 
 from tools import hook_docs
 
@@ -60,3 +61,24 @@ def test_a_stale_page_fails_the_check_and_is_mended_by_writing(
     assert run(["--check"], monkeypatch) == 0
     page.write_text(page.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
     assert run(["--check"], monkeypatch) == 1
+
+
+def test_the_page_begins_with_the_table_of_the_hooks() -> None:
+    page = hook_docs.page()
+    overview = page.partition("## register_routes")[0]
+    system, ears = (
+        "| [security_system](#security_system) |",
+        "| [on_event](#on_event) |",
+    )
+    assert f"{system} `SecuritySystem` | at the boot, before all others |" in overview
+    assert f"{ears} nothing; it hears events | at each event |" in overview
+    assert 'agenthost_api = "1"' in overview
+    for hook in hook_docs.hook_names():
+        assert f"| [{hook}](#{hook}) |" in overview
+
+
+def test_what_goes_away_is_listed() -> None:
+    assert list(hook_docs.going(())) == []
+    [section] = hook_docs.going([Deprecated("old", "0.2", "0.4", "new")])
+    assert section.startswith("## What goes away\n")
+    assert section.endswith("| `old` | 0.2 | 0.4 | new |\n")

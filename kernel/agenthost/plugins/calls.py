@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..errors import AgentHostError, PluginError, Unavailable
@@ -14,6 +15,20 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 SLOW = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """A plugin's function for a hook; ``takes`` are those of the ``given`` it wants."""
+
+    function: Callable[..., Any]
+    given: tuple[str, ...]
+    takes: tuple[str, ...]
+
+    def __call__(self, *arguments: object) -> Any:
+        """Call it with all that the hook is given, in the hook's order."""
+        by_name = dict(zip(self.given, arguments, strict=True))
+        return self.function(*(by_name[name] for name in self.takes))
 
 
 async def guarded_each(

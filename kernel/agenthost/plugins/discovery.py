@@ -9,17 +9,11 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from ..errors import PluginError
+from ..facts import FACTS
 
 FIRST_PARTY = "agenthost"
 
-GROUPS: Mapping[str, str] = {
-    "agenthost.plugins": "plugin",
-    "agenthost.providers": "provider",
-    "agenthost.channels": "channel",
-    "agenthost.security": "security",
-    "agenthost.tools": "tool",
-    "agenthost.skill_runtimes": "skill_runtime",
-}
+GROUPS: Mapping[str, str] = FACTS["groups"]
 
 
 class Entry(Protocol):

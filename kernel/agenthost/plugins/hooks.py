@@ -7,23 +7,35 @@ its own, so one that raises never hides another's answer.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pluggy
 
 from ..events import Event
 from .guards import SecuritySystem
-from .specs import CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
+from .specs import (
+    Card,
+    ChatCommand,
+    CommandSpec,
+    ConfigSection,
+    SchemaSpec,
+    ServiceSpec,
+    ToolSpec,
+)
 
 if TYPE_CHECKING:
     from quart import Quart
 
+    from ..host import Authenticator
+    from ..manifest_table import ManifestTable
     from ..observe import Observer
     from ..ports.backend import Backend
     from ..providers import DialectSpec, ProviderSpec
     from ..routes import Mountable
 
 PROJECT = "agenthost"
+API_VERSION = "1"
+"""A plugin may name the version it is written for: ``agenthost_api = "1"``."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
@@ -137,15 +149,17 @@ class Hooks(Protocol):
         than its time budget is logged and, when it goes on, no longer called.
 
         Args:
-            event: Its kind, subject, time and JSON data.
+            event: One of the kinds that its annotation names, joined by ``|``; without
+                an annotation, or with ``Event``, all kinds. What nobody wants to hear
+                is not even made. The kinds stand in events.md.
 
         Example:
             ::
 
                 @hookimpl
-                def on_event(event: Event) -> None:
-                    if event.kind == "agent_spawned":
-                        print(event.subject)
+                def on_event(event: AgentSpawned | TurnEnded) -> None:
+                    if isinstance(event, TurnEnded):
+                        print(event.agent, event.state)
         """
 
     @hookspec
@@ -168,6 +182,32 @@ class Hooks(Protocol):
                 @hookimpl
                 def security_system() -> SecuritySystem:
                     return SecuritySystem("no_shouting", {Guard.TOOL_CALL: quiet}, test)
+        """
+
+    @hookspec
+    def register_config(self) -> Iterable[ConfigSection]:
+        """Offer sections of ``config.toml`` that the plugin reads.
+
+        Called once at boot, off the event loop. The whole configuration is checked
+        against the models before anything is opened: a wrong value stops the start,
+        naming line, key and remedy; an unknown key is a warning. Each key can be given
+        by the environment as well, as in ``AGENTHOST_ACME__TOKEN``. A section that
+        another plugin or agenthost itself has taken, or one within it or around it,
+        marks this plugin failed.
+
+        Returns:
+            The sections; ``host.settings(model)`` gives what one of them says.
+
+        Example:
+            ::
+
+                class Acme(BaseModel):
+                    token: Secret | None = Field(None, description="Key of the API.")
+                    rooms: tuple[str, ...] = Field((), description="Where to listen.")
+
+                @hookimpl
+                def register_config() -> Iterable[ConfigSection]:
+                    yield ConfigSection("acme", Acme)
         """
 
     @hookspec
@@ -253,11 +293,78 @@ class Hooks(Protocol):
         """
 
     @hookspec
+    def register_authenticator(self) -> Iterable[Authenticator]:
+        """Offer ways to tell who asks.
+
+        Called once at boot, off the event loop. The front looks for the configured
+        key first, then asks the authenticators of all plugins in order until one
+        answers with a principal; when none does, the request is refused as one
+        without a key is. An authenticator is asked at every request that shows a key
+        other than the configured one, with a time limit; while this plugin has
+        failed, its authenticators are not asked. An exception here marks this plugin
+        failed; everything else goes on.
+
+        Returns:
+            The authenticators.
+
+        Example:
+            ::
+
+                GUEST = Principal("badge", "guest", Grants({"route": ("*:read",)}))
+
+                class Badges(Authenticator):
+                    name = "badges"
+
+                    async def authenticate(
+                        self, host: Host, shown: Credentials
+                    ) -> Principal | None:
+                        token = shown.token.reveal().encode()
+                        return GUEST if hmac.compare_digest(token, BADGE) else None
+
+                @hookimpl
+                def register_authenticator() -> Iterable[Authenticator]:
+                    yield Badges()
+        """
+
+    @hookspec
+    def register_manifest(self) -> Iterable[ManifestTable[Any]]:
+        """Offer keys of agents' manifests that this plugin reads.
+
+        Called once at boot, off the event loop. A key that agenthost or another plugin
+        reads marks this plugin failed; two plugins may each read keys of one table.
+        From then on a manifest with a wrong value is refused, naming the key, and a
+        misspelt key is told of when an agent is made. Manifests that were kept before
+        are not looked at until the plugin reads them.
+
+        Returns:
+            The tables, each a name and a pydantic model whose fields have defaults;
+            the name is empty for keys outside every table.
+
+        Example:
+            ::
+
+                class Greeting(BaseModel):
+                    words: str = Field("hello", description="What it says first.")
+
+                GREETING = ManifestTable("greeting", Greeting)
+
+                @hookimpl
+                def register_manifest() -> Iterable[ManifestTable[Any]]:
+                    yield GREETING
+
+                async def greet(context: ToolContext, call: Greet) -> ToolResult:
+                    return ToolResult(GREETING.of(context.agent.manifest).words)
+        """
+
+    @hookspec
     def register_command(self) -> Iterable[CommandSpec]:
         """Offer commands of ``agenthost``.
 
         Called by the command line, never by the daemon. An exception is reported and
-        the other commands stay usable.
+        the other commands stay usable. What ``click.pass_obj`` gives to a command,
+        called without arguments, asks the running daemon: ``get(path)``, ``post(path,
+        body)`` and ``delete(path)`` give the answer's JSON, and what is refused ends
+        the command with its reason.
 
         Returns:
             The click commands or groups.
@@ -268,4 +375,52 @@ class Hooks(Protocol):
                 @hookimpl
                 def register_command() -> Iterable[CommandSpec]:
                     yield CommandSpec(greet)
+        """
+
+    @hookspec
+    def register_chat_command(self) -> Iterable[ChatCommand]:
+        """Offer commands of a chat: what a message that starts with ``/`` does.
+
+        Called once at boot, off the event loop; a name that another plugin has taken
+        marks this plugin failed. Every surface with a chat runs them, within the
+        command's time; an error of agenthost is told to who gave the command, anything
+        else that is raised is logged, and the plugin goes on.
+
+        Returns:
+            The commands by name, lower case and without the slash.
+
+        Example:
+            ::
+
+                async def dice(call: ToolContext, agent: Agent, argument: str) -> str:
+                    return str(1 + secrets.randbelow(int(argument or 6)))
+
+                @hookimpl
+                def register_chat_command() -> Iterable[ChatCommand]:
+                    yield ChatCommand("dice", "Throw a die", dice, "<sides>")
+        """
+
+    @hookspec
+    def register_card(self) -> Iterable[Card]:
+        """Offer cards: what the chat page shows of a plugin.
+
+        Called once at boot, off the event loop; a name that another plugin has taken
+        marks this plugin failed. The page asks the card's path with the key of who
+        looks at it and draws the JSON it gets: no script of a plugin runs there.
+
+        Returns:
+            The cards. Their paths are GET routes of the plugin, each with an answer
+            ``{"text": ..., "rows": [{"label", "value"}], "links": [{"label", "url"}]}``
+            in which every key may be absent.
+
+        Example:
+            ::
+
+                @routes.get("/api/stock/card", scope="system:read")
+                async def stock(call: Call) -> Answer:
+                    return {"rows": [{"label": "Paper", "value": "3 boxes"}]}
+
+                @hookimpl
+                def register_card() -> Iterable[Card]:
+                    yield Card("stock", "Stock", "/api/stock/card")
         """

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 from ..config_model import Config
 from ..ports.store import NOTHING
-from .calls import guarded_each
+from .calls import Implementation, guarded_each
 from .charges import Charges
 from .discovery import Entry, PluginState, Status, find_plugins, installed_entries
-from .selection import select
-from .validation import Implementation, hooks_of, offered
+from .selection import select_plugins
+from .validation import hooks_of, offered
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -35,7 +35,8 @@ class Plugins:
         budget: Seconds that an import or a boot hook may take.
 
     Attributes:
-        on_failure: Called after each plugin that fails, in the thread it failed in.
+        on_failure: Called with key and reason after each plugin that fails, in the
+            thread it failed in.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Plugins:
         self._budget = budget
         self._states: dict[str, PluginState] = {}
         self._hooks: Mapping[str, Mapping[str, Implementation]] = {}
-        self.on_failure: list[Callable[[], None]] = []
+        self.on_failure: list[Callable[[str, str], None]] = []
         self.failed = False
         self.charges = Charges()
 
@@ -58,7 +59,7 @@ class Plugins:
             PluginError: Two distributions offer the same key.
         """
         found = find_plugins(self._entries)
-        enabled, warnings = select(found, config.plugins)
+        enabled, warnings = select_plugins(found, config.plugins)
         self._states = {plugin.key: plugin for plugin in found}
         for key in enabled:
             self._states[key] = replace(self._states[key], status=Status.ENABLED)
@@ -94,7 +95,7 @@ class Plugins:
             "plugin %s (%s %s) failed: %s", key, old.distribution, old.version, reason
         )
         for told in self.on_failure:
-            told()
+            told(key, reason)
 
     def implementations(self, hook: str) -> list[tuple[str, Implementation]]:
         """The healthy plugins that implement the hook, first-party ones first."""

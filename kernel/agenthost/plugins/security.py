@@ -70,7 +70,7 @@ class SecuritySystems:
             if system.name == name and self._plugins.healthy(key):
                 self._plugins.fail(key, reason)
 
-    def _compile(self) -> None:
+    def _compile(self, *_: str) -> None:
         # Guards are asked in several threads, so two plugins may fail at once: the
         # lock makes the last compilation one that saw both. Who fails in its midst
         # stands in both lists, which closes its points.

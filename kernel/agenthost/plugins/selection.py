@@ -12,7 +12,7 @@ from ..facts import FACTS
 from .discovery import PluginState
 
 
-def select(
+def select_plugins(
     found: Sequence[PluginState], wanted: PluginSelection
 ) -> tuple[frozenset[str], tuple[str, ...]]:
     """Apply ``[plugins]``: the set, then ``enable``, then ``disable``.

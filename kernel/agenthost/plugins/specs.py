@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from agenthost_chat.chat import JsonObject, ToolDefinition
+from agenthost_chat.schema import tool_schema
 from pydantic import BaseModel
 
+from ..errors import PluginError
 from ..host import Host, ToolContext
 
 if TYPE_CHECKING:
     import click
     from sqlalchemy import MetaData
+
+    from ..agent import Agent
+
+
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Effect(StrEnum):
@@ -50,6 +59,12 @@ class ToolSpec:
             never repeated after a crash.
         timeout: Seconds a call may take.
         aliases: Other names that manifests and models may use.
+
+    Attributes:
+        schema: The JSON Schema of its arguments.
+
+    Raises:
+        PluginError: A name is none that every provider takes.
     """
 
     name: str
@@ -60,6 +75,18 @@ class ToolSpec:
     idempotent: bool = False
     timeout: float = 120.0
     aliases: tuple[str, ...] = ()
+    schema: JsonObject = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in self.names:
+            if not _TOOL_NAME.fullmatch(name):
+                raise PluginError(f"tool {name!r} must be 1 to 64 of A-Z a-z 0-9 _ -")
+        object.__setattr__(self, "schema", tool_schema(self.input))
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """The tool as a model sees it."""
+        return ToolDefinition(self.name, self.description, self.schema)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,6 +109,22 @@ class SchemaSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfigSection:
+    """A section of ``config.toml``; ``host.settings(model)`` gives what it says.
+
+    Args:
+        name: ``"acme"`` for ``[acme]``, ``"web.fetch"`` for ``[web.fetch]``: words in
+            lower case, joined by dots or ``_``. It should be the plugin's slug.
+        model: Its keys with their defaults and descriptions. Other keys are warned of.
+            A root model stands for a list of tables, or for tables by name. A key of
+            the type ``Secret`` is shown nowhere.
+    """
+
+    name: str
+    model: type[BaseModel]
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceSpec:
     """Something that runs as long as the daemon.
 
@@ -99,3 +142,33 @@ class CommandSpec:
     """A command of ``agenthost``: a click command or group."""
 
     command: click.Command
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCommand:
+    """What a message that starts with ``/name`` does, instead of a turn.
+
+    Args:
+        name: Lower case, without the slash.
+        help: One line that ``/help`` shows.
+        run: ``async (call, agent, argument) -> str``: who gives the command and the
+            daemon, the agent it is given to, what stands behind the name. It returns
+            the answer's text; an AgentHostError is told as it is.
+        argument: What may stand behind the name, for ``/help``: ``<name>``.
+        timeout: Seconds it may take; what follows in the same chat waits for it.
+    """
+
+    name: str
+    help: str
+    run: Callable[[ToolContext, Agent, str], Awaitable[str]]
+    argument: str = ""
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A card of the chat page; ``path`` is the route that tells its contents."""
+
+    name: str
+    title: str
+    path: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -13,18 +12,34 @@ import pluggy
 from agenthost_toml.suggest import did_you_mean
 
 from ..errors import PluginError
+from ..host import Authenticator
+from ..manifest_table import ManifestTable
 from ..observe import Observer
 from ..ports.backend import Backend
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import Mountable, RouteGroup
+from .calls import Implementation
 from .discovery import Entry
 from .guards import SecuritySystem
-from .hooks import PROJECT, Hooks
-from .specs import CommandSpec, SchemaSpec, ServiceSpec, ToolSpec
+from .hooks import API_VERSION, PROJECT, Hooks
+from .specs import (
+    Card,
+    ChatCommand,
+    CommandSpec,
+    ConfigSection,
+    SchemaSpec,
+    ServiceSpec,
+    ToolSpec,
+)
 
 MOST_ITEMS = 10_000
+REMEDY = "install the version of it, or of agenthost, that fits"
 
 _PARAMETER = re.compile(r"<[^>]*>")
+
+
+def _by(kind: str) -> Callable[[Any], Iterable[str]]:
+    return lambda offer: [f"{kind} {offer.name}"]
 
 
 def _served(group: Mountable) -> list[str]:
@@ -40,46 +55,35 @@ class Offers(NamedTuple):
     """A row of the hook table.
 
     ``type`` is what the hook offers, ``names`` gives the names that one of it takes,
-    each after its kind. A hook with ``one`` is answered by one or None, where
-    ``or_more`` also by a tuple.
+    each after its kind, and ``asked`` says when, for what is asked by itself: ``first``
+    or ``last`` at the boot, or by the ``command line``. A hook with ``one`` is answered
+    by one or None, where ``or_more`` also by a tuple.
     """
 
     type: type
     names: Callable[[Any], Iterable[str]] = lambda _: ()
+    asked: str = ""
     one: bool = False
     or_more: bool = False
 
 
 OFFERS: Mapping[str, Offers] = {
-    "security_system": Offers(
-        SecuritySystem, lambda o: [f"securitysystem {o.name}"], one=True
-    ),
+    "security_system": Offers(SecuritySystem, _by("securitysystem"), "first", one=True),
+    "register_config": Offers(ConfigSection, _by("section")),
     "register_backend": Offers(Backend, lambda o: [f"backend {o.port} {o.name}"]),
-    "register_schema": Offers(
-        SchemaSpec, lambda o: [f"schema {o.name}"], one=True, or_more=True
-    ),
-    "register_dialect": Offers(DialectSpec, lambda o: [f"dialect {o.name}"]),
+    "register_schema": Offers(SchemaSpec, _by("schema"), one=True, or_more=True),
+    "register_manifest": Offers(ManifestTable, lambda o: o.names),
+    "register_dialect": Offers(DialectSpec, _by("dialect")),
     "register_provider": Offers(ProviderSpec, lambda o: [f"provider {o.facts.slug}"]),
     "register_tool": Offers(ToolSpec, lambda o: [f"tool {name}" for name in o.names]),
-    "register_service": Offers(ServiceSpec, lambda o: [f"service {o.name}"]),
+    "register_service": Offers(ServiceSpec, _by("service")),
     "register_observer": Offers(Observer),
-    "register_routes": Offers(Mountable, _served),
-    "register_command": Offers(CommandSpec),
+    "register_authenticator": Offers(Authenticator),
+    "register_routes": Offers(Mountable, _served, "last"),
+    "register_command": Offers(CommandSpec, asked="command line"),
+    "register_chat_command": Offers(ChatCommand, _by("chat command")),
+    "register_card": Offers(Card, _by("card")),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Implementation:
-    """A plugin's function for a hook; ``takes`` are those of the ``given`` it wants."""
-
-    function: Callable[..., Any]
-    given: tuple[str, ...]
-    takes: tuple[str, ...]
-
-    def __call__(self, *arguments: object) -> Any:
-        """Call it with all that the hook is given, in the hook's order."""
-        by_name = dict(zip(self.given, arguments, strict=True))
-        return self.function(*(by_name[name] for name in self.takes))
 
 
 def hooks_of(entry: Entry) -> dict[str, Implementation]:
@@ -87,12 +91,16 @@ def hooks_of(entry: Entry) -> dict[str, Implementation]:
 
     Raises:
         BaseException: Whatever its import raises.
-        PluginError: It is a class, misspells a hook, wraps one, or has an async one.
+        PluginError: It is a class, is written for other hooks, misspells a hook, wraps
+            or orders one, or has an async one.
         pluggy.PluginValidationError: An implementation has arguments the hook has not.
     """
     plugin = entry.load()
     if inspect.isclass(plugin):
         raise PluginError("is a class; offer a module or an instance")
+    wanted = str(getattr(plugin, "agenthost_api", API_VERSION))
+    if wanted.partition(".")[0] != API_VERSION:
+        raise PluginError(f"is made for hooks {wanted}, not {API_VERSION}; {REMEDY}")
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(Hooks)
     manager.register(plugin)
@@ -109,6 +117,8 @@ def _checked(caller: pluggy.HookCaller) -> dict[str, Implementation]:
     (implementation,) = caller.get_hookimpls()
     if implementation.hookwrapper or implementation.wrapper:
         raise PluginError(f"{caller.name} is a wrapper; hooks cannot be wrapped")
+    if implementation.tryfirst or implementation.trylast:
+        raise PluginError(f"{caller.name}: tryfirst, trylast do nothing; remove them")
     if caller.spec is None:
         if implementation.optionalhook:
             return {}
@@ -132,11 +142,12 @@ def offered(hook: str, implementation: Implementation, *arguments: object) -> li
         PluginError: The answer is a coroutine or of a wrong type.
         BaseException: Whatever the implementation raises.
     """
-    answer, (wanted, _, one, or_more) = implementation(*arguments), OFFERS[hook]
+    answer, row = implementation(*arguments), OFFERS[hook]
+    wanted = row.type
     if inspect.iscoroutine(answer):
         answer.close()
         raise PluginError(f"{hook} returned a coroutine; hooks are plain functions")
-    if one and not (or_more and isinstance(answer, tuple)):
+    if row.one and not (row.or_more and isinstance(answer, tuple)):
         answer = () if answer is None else (answer,)
     if not isinstance(answer, Iterable) or isinstance(answer, str | bytes | Mapping):
         raise PluginError(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ..agent import Agent, AgentMode
 
 if TYPE_CHECKING:
     from ..context import Principal
+    from ..manifest_model import Manifest
     from .models import Choice, Target
 
 
@@ -78,6 +79,19 @@ class Agents(Protocol):
         """Stop the agent's turns; remove it, its sessions, its memory, its workspace.
 
         Its usage stays.
+        """
+
+    def grants_of(
+        self, manifest: Manifest, tools: Iterable[str] | None = None
+    ) -> Mapping[str, tuple[str, ...]]:
+        """The rights that a manifest asks for, by action, as ``Grants`` takes them.
+
+        Args:
+            manifest: What the agent's author wrote.
+            tools: The names of the registered tools. With a blocklist they are needed
+                to act: patterns are resolved over them, less what is blocked. Without
+                them the answer is the most that the agent could ever get, which is
+                what comparing its rights with those of its maker needs.
         """
 
     def target_of(self, agent: Agent) -> Target:

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 from .backend import Backend
 
 if TYPE_CHECKING:
+    from agenthost_toml.settings import Settings as Said
+
     from ..clock import Clock
     from ..host import Host
     from ..observe import Bus, Observer, Observers
     from ..plugins.guards import Guards
-    from ..plugins.registry import Registry
+    from ..plugins.loader import Plugins
+    from ..plugins.registry import Sections
     from ..plugins.specs import SchemaSpec
     from .agents import Agents
     from .approvals import Approvals
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from .jobs import Jobs
     from .models import Models
     from .records import AgentRows, Records
+    from .settings import Settings
     from .store import Store
     from .tools import Toolbox
     from .vault import Vault
@@ -39,6 +43,17 @@ class StoreBackend(Backend):
 
     port: ClassVar[str] = "store"
     open: Callable[[str, Sequence[SchemaSpec]], Awaitable[Store]]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsBackend(Backend):
+    """Plugins' own settings: ``await open(said, plugins, sections)`` checks them.
+
+    It raises ConfigError when a value is wrong; sections come with their plugins' keys.
+    """
+
+    port: ClassVar[str] = "settings"
+    open: Callable[[Said, Plugins, Sections], Awaitable[Settings]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +101,10 @@ class AgentsBackend(Backend):
 
 @dataclass(frozen=True, slots=True)
 class ToolsBackend(Backend):
-    """What runs tool calls: ``open(host, registry, observers)``."""
+    """What runs tool calls: ``open(host, observers)``."""
 
     port: ClassVar[str] = "tools"
-    open: Callable[[Host, Registry, Observers], Toolbox]
+    open: Callable[[Host, Observers], Toolbox]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from ..events import Event
+
+E = TypeVar("E", bound=Event)
 
 
 @dataclass(slots=True)
@@ -24,11 +26,20 @@ class ListenerState:
 class Events(Protocol):
     """Tells this process and plugins' ``on_event`` what happened."""
 
+    def wants(self, kind: type[Event]) -> bool:
+        """Tell whether anybody listens for a kind; ask before an event is made."""
+
     def publish(self, event: Event) -> None:
         """Tell everyone; call it after the cause was committed. Never raises."""
 
-    def subscribe(self, subscriber: Callable[[Event], None]) -> Callable[[], None]:
+    def subscribe(
+        self, subscriber: Callable[[E], None], *kinds: type[E]
+    ) -> Callable[[], None]:
         """Call the function, in the publisher's thread, for each event from now on.
+
+        Args:
+            subscriber: What is called; it only notes and returns.
+            kinds: What it hears; all events when none is named.
 
         Returns:
             A function that ends it; calling it twice is fine.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
-from .tickets import Tickets
+from .access import Access
 
 if TYPE_CHECKING:
     from quart import Quart
@@ -23,8 +23,8 @@ class Front(Protocol):
         """The Quart application that plugins may ask for."""
 
     @property
-    def tickets(self) -> Tickets:
-        """What stands for the key in a browser's WebSocket."""
+    def access(self) -> Access:
+        """Whoever was let in: tickets, allowances, and who is here no more."""
 
     def mount(self, group: Mountable) -> None:
         """Serve a group or a Blueprint, wholly or not; only before :meth:`start`.

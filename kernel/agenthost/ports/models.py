@@ -76,6 +76,10 @@ class Models(Protocol):
     def providers(self) -> Mapping[str, ProviderSpec]:
         """All providers by slug."""
 
+    @property
+    def hourly_tokens(self) -> int:
+        """Tokens an hour of an agent whose manifest names no limit; 0 is none."""
+
     async def probe_local(self) -> None:
         """Find out whether a local server answers."""
 

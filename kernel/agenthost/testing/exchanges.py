@@ -7,7 +7,7 @@ from functools import cache
 from ..config_model import PluginSelection
 from ..plugins.discovery import find_plugins
 from ..plugins.guards import Guards
-from ..plugins.selection import select
+from ..plugins.selection import select_plugins
 from ..plugins.validation import hooks_of, offered
 from ..ports.backend import Backends
 from ..ports.backends import EgressBackend
@@ -22,7 +22,7 @@ def installed_exchange() -> Exchange:
         ConfigError: No installed plugin serves the port.
     """
     found = find_plugins()
-    enabled, _ = select(found, PluginSelection())
+    enabled, _ = select_plugins(found, PluginSelection())
     specs = []
     for plugin in found:
         hook = "register_backend"

@@ -5,38 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, get_args, get_origin
-
-from pydantic import BaseModel
+from typing import Any, get_args, get_origin
 
 from .parse import KeyPath
-from .problems import unknown_keys
+from .problems import Shape, bare, shape_of, unknown_keys
 from .suggest import did_you_mean
-
-M = TypeVar("M", bound=BaseModel)
 
 _WORDS = {"true": True, "yes": True, "on": True, "1": True}
 _WORDS |= {"false": False, "no": False, "off": False, "0": False}
 
 
 @dataclass(frozen=True, slots=True)
-class Keys(Generic[M]):
+class Keys:
     """What settings there are, and by which names they may be given.
 
     Attributes:
-        model: The keys, their types and defaults.
+        shape: The keys outside any table; models of pydantic stand for tables.
         prefix: What variables begin with, such as ``"DAEMON_"``.
         aliases: Other names of keys outside any table, each with the key's own.
         reserved: Variables with the prefix that are no settings.
     """
 
-    model: type[M]
+    shape: Shape
     prefix: str
     aliases: Mapping[str, str] = field(default_factory=dict)
     reserved: frozenset[str] = frozenset()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class EnvLayer:
     """What the environment says, as a table, and which variable said what."""
 
@@ -52,7 +48,7 @@ class EnvLayer:
         return None
 
 
-def read_environment(keys: Keys[M], environ: Mapping[str, str]) -> EnvLayer:
+def read_environment(keys: Keys, environ: Mapping[str, str]) -> EnvLayer:
     """Collect ``<PREFIX><KEY>`` variables; tables are joined by ``__``.
 
     Lists are JSON or comma separated, tables JSON. An empty variable counts as not
@@ -67,46 +63,41 @@ def read_environment(keys: Keys[M], environ: Mapping[str, str]) -> EnvLayer:
     return layer
 
 
-def _take(layer: EnvLayer, variable: str, text: str, keys: Keys[M]) -> None:
+def _take(layer: EnvLayer, variable: str, text: str, keys: Keys) -> None:
     first, *rest = variable.removeprefix(keys.prefix).lower().split("__")
     path = (keys.aliases.get(first, first), *rest)
     try:
-        annotation = _annotation(keys.model, path)
+        value = value_of(keys.shape, path, text)
     except KeyError as error:
         layer.warnings.append(f"{variable}: names no configuration key{error.args[0]}")
         return
-    value = _value(annotation, text)
     if _put(layer.table, path, value):
         layer.variables[path] = variable
-        for problem in unknown_keys(keys.model, layer.table):
+        for problem in unknown_keys(keys.shape, layer.table):
             if problem.path[: len(path)] == path:
                 layer.warnings.append(f"{variable}: {problem.key}: {problem.text}")
     else:
         layer.warnings.append(f"{variable}: ignored, a variable above it is no table")
 
 
-def _annotation(model: type[BaseModel], path: tuple[str, ...]) -> Any:
-    """Find the type of a key.
+def value_of(shape: Shape, path: tuple[str, ...], text: str) -> Any:
+    """Read a value of a key that is written as plain text.
 
     Raises:
-        KeyError: There is none; its argument is the did-you-mean.
+        KeyError: There is no such key; its argument is the did-you-mean.
     """
-    annotation: Any = model
+    annotation: Any = shape
     for part in path:
-        if _is_model(annotation):
-            fields = annotation.model_fields
-            if part not in fields:
-                raise KeyError(did_you_mean(part, fields))
-            annotation = fields[part].annotation
-        elif get_origin(annotation) is dict:
+        below = shape_of(annotation)
+        if below is not None:
+            if part not in below:
+                raise KeyError(did_you_mean(part, below))
+            annotation = below[part]
+        elif get_origin(annotation := bare(annotation)) is dict:
             annotation = get_args(annotation)[1]
         elif annotation is not Any:
             raise KeyError("")
-    return annotation
-
-
-def _is_model(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    return _value(bare(annotation), text)
 
 
 def _value(annotation: Any, text: str) -> Any:
@@ -117,7 +108,7 @@ def _value(annotation: Any, text: str) -> Any:
         return _WORDS.get(text.strip().lower(), text)
     if kinds & {int, float}:
         return _json(text.strip())
-    if _is_model(annotation) or get_origin(annotation) is dict:
+    if get_origin(annotation) is dict or shape_of(annotation) is not None:
         return _json(text)
     return text
 

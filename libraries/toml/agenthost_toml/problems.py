@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from pydantic import AliasChoices, BaseModel, ValidationError
+from pydantic import AliasChoices, BaseModel, RootModel, ValidationError
 
 from .parse import KeyPath
 from .suggest import did_you_mean
+
+Shape = Mapping[str, Any]
+"""The keys of a table, each with its type, or with the shape of a table below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +38,37 @@ def dotted(path: Sequence[str | int]) -> str:
 
 
 def unknown_keys(
-    model: type[BaseModel], table: Mapping[str, Any], at: KeyPath = ()
+    known: Shape | type[BaseModel], table: Mapping[str, Any], at: KeyPath = ()
 ) -> Iterator[Problem]:
-    """Find the keys, at any depth, that the model does not have."""
-    fields = _fields(model)
+    """Find the keys, at any depth, that the shape or model does not have."""
+    keys = shape_of(known) or {}
     for key, value in table.items():
-        if key in fields:
-            yield from _unknown_below(fields[key], value, (*at, key))
+        if key in keys:
+            yield from _unknown_below(keys[key], value, (*at, key))
         else:
-            hint = did_you_mean(key, fields)
+            hint = did_you_mean(key, keys)
             yield Problem((*at, key), f"unknown key, ignored{hint}")
 
 
-def _fields(model: type[BaseModel]) -> dict[str, Any]:
+def bare(annotation: Any) -> Any:
+    """Take the type of a root model out of it; others are as they are."""
+    if isinstance(annotation, type) and issubclass(annotation, RootModel):
+        return annotation.model_fields["root"].annotation
+    return annotation
+
+
+def shape_of(annotation: Any) -> Shape | None:
+    """The keys that a table of this type has, aliases too; None when it is none."""
+    annotation = bare(annotation)
+    if isinstance(annotation, Mapping):
+        return annotation
+    if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        return None
+    return fields_of(annotation)
+
+
+def fields_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The types of a model's fields, by every name that they go by in a document."""
     fields: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         fields[name] = field.annotation
@@ -58,9 +79,10 @@ def _fields(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _unknown_below(annotation: Any, value: Any, path: KeyPath) -> Iterator[Problem]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    shape = shape_of(annotation := bare(annotation))
+    if shape is not None:
         if isinstance(value, Mapping):
-            yield from unknown_keys(annotation, value, path)
+            yield from unknown_keys(shape, value, path)
         return
     inner = [a for a in get_args(annotation) if a is not Ellipsis]
     if not inner:
@@ -133,6 +155,8 @@ def _say(item: Mapping[str, Any]) -> str:
         return str(context["error"])
     if kind == "literal_error":
         return _say_choice(context["expected"], item["input"])
+    if kind == "extra_forbidden":
+        return "unknown key; remove it"
     return str(item["msg"]).replace("Input should be", "must be").replace("Value", "it")
 
 

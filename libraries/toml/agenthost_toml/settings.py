@@ -1,22 +1,24 @@
-"""Settings: a TOML file, the environment over it, checked against a model."""
+"""Settings: a TOML file, the environment over it, checked against models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Generic
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from .environment import EnvLayer, Keys, M, read_environment
-from .problems import Problem, problems, unknown_keys
-from .source import SettingsError, Source, read_source
+from .environment import EnvLayer, Keys, read_environment
+from .parse import KeyPath
+from .problems import Problem, Shape, problems, unknown_keys
+from .source import SettingsError, Source
+
+M = TypeVar("M", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True)
-class Settings(Generic[M]):
-    """What file and environment say, not yet checked.
+@dataclass(frozen=True, slots=True, repr=False)
+class Settings:
+    """What file and environment say, not yet checked; it may hold secrets.
 
     Attributes:
         keys: What could be said.
@@ -24,52 +26,63 @@ class Settings(Generic[M]):
         warnings: What was not understood, each with its place.
     """
 
-    keys: Keys[M]
+    keys: Keys
     table: Mapping[str, Any]
     warnings: tuple[str, ...]
     source: Source
+    environ: Mapping[str, str]
     layer: EnvLayer
 
-    def checked(self, **given: object) -> M:
-        """Check the values and build the model.
+    def checked(self, model: type[M], at: KeyPath = (), **given: object) -> M:
+        """Check the values of a table and build its model.
 
         Args:
+            model: The keys of the table, their types and defaults.
+            at: Where the table stands; all that is said by default.
             given: Values that take the place of what is said.
 
         Raises:
             SettingsError: One line for each wrong key. No value is repeated: it may
                 be a secret.
         """
-        table = {**self.table, **given}
+        said = self.said(at)
         try:
-            return self.keys.model.model_validate(table)
+            if said is None:
+                return model(**given)
+            return model.model_validate({**said, **given} if given else said)
         except ValidationError as error:
-            said = [self._say(problem) for problem in problems(error, table)]
-            raise SettingsError("\n".join(said)) from None
+            found = [
+                self._say(Problem((*at, *problem.path), problem.text))
+                for problem in problems(error, said)
+            ]
+            raise SettingsError("\n".join(found)) from None
 
-    def where(self, key: str) -> str | None:
-        """Name the line of a key, under any of its names; None without one."""
-        names = (key, *(a for a, name in self.keys.aliases.items() if name == key))
-        return next(filter(None, (self.source.where((n,)) for n in names)), None)
+    def said(self, path: KeyPath) -> Any:
+        """Give what is said of a key or a table; None when nothing is.
 
-    def idle(self, sections: Iterable[str]) -> Iterator[str]:
-        """Warn of those of these sections that are said, since nothing reads them."""
-        for section in sections:
-            said = self.table.get(section)
-            # Who switches it off has what they want.
-            if said and not (isinstance(said, dict) and said.get("enabled") is False):
-                where = self.where(section)
-                place = f"{where}: " if where else ""
-                yield f"{place}no plugin serves [{section}] yet; it has no effect"
+        Raises:
+            SettingsError: What stands around it is no table.
+        """
+        value: Any = self.table
+        for place, part in enumerate(path):
+            if not isinstance(value, Mapping):
+                raise SettingsError(self._say(Problem(path[:place], "must be a table")))
+            value = value.get(part)
+            if value is None:
+                return None
+        return value
 
-    def exposed(self, secret: Iterable[str]) -> Iterator[str]:
-        """Warn when others can read the file and one of these keys stands in it."""
-        named = [key for key in secret if self.source.where((key,))]
-        if self.source.shared and named:
-            yield (
-                f"{self.source.name}: other users of this machine can read it, and "
-                f"{' and '.join(named)} may hold a secret; chmod 600 it"
-            )
+    def where(self, path: KeyPath) -> str | None:
+        """Name the variable or the line that says a key; None when neither does."""
+        if self.said(path) is None:
+            return None
+        aliases = ((a,) for a, name in self.keys.aliases.items() if (name,) == path)
+        lines = (self.source.where(name) for name in (path, *aliases))
+        return self.layer.variable(path) or next(filter(None, lines), None)
+
+    def reshaped(self, shape: Shape) -> Settings:
+        """Read the same again, when more is known of what could be said."""
+        return read_settings(replace(self.keys, shape=shape), self.source, self.environ)
 
     def _say(self, problem: Problem) -> str:
         variable = self.layer.variable(problem.path)
@@ -81,29 +94,27 @@ class Settings(Generic[M]):
         return self.source.say(problem)
 
 
-def read_settings(keys: Keys[M], file: Path, environ: Mapping[str, str]) -> Settings[M]:
-    """Read a file and the environment over it.
-
-    An unknown key is a warning; a missing file says nothing.
+def read_settings(keys: Keys, source: Source, environ: Mapping[str, str]) -> Settings:
+    """Read a file and the environment over it; an unknown key is a warning.
 
     Raises:
-        SettingsError: The file cannot be read, is no TOML, or says a key twice.
+        SettingsError: The file is no TOML, or says a key twice.
     """
-    source = read_source(file)
     table, layer = source.parse(), read_environment(keys, environ)
     warnings = [source.say(problem) for problem in _unknown(keys, table)]
     merged = _merged(_unalias(table, keys.aliases, source), layer.table)
-    return Settings(keys, merged, (*warnings, *layer.warnings), source, layer)
+    told = (*warnings, *layer.warnings)
+    return Settings(keys, merged, told, source, environ, layer)
 
 
-def _unknown(keys: Keys[M], table: Mapping[str, Any]) -> list[Problem]:
+def _unknown(keys: Keys, table: Mapping[str, Any]) -> list[Problem]:
     named = {key: value for key, value in table.items() if key not in keys.aliases}
-    return [_misplaced(p, keys) for p in unknown_keys(keys.model, named)]
+    return [_misplaced(p, keys) for p in unknown_keys(keys.shape, named)]
 
 
-def _misplaced(problem: Problem, keys: Keys[M]) -> Problem:
+def _misplaced(problem: Problem, keys: Keys) -> Problem:
     key = problem.path[-1]
-    if len(problem.path) > 1 and key in keys.model.model_fields:
+    if len(problem.path) > 1 and key in keys.shape:
         hint = f"unknown key, ignored; {key} belongs above the first [table]"
         return Problem(problem.path, hint)
     return problem

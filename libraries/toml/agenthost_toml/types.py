@@ -118,12 +118,13 @@ def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
 
-def _blank_to_none(value: object) -> object:
+def blank_to_none(value: object) -> object:
+    """Let blank text count as not set."""
     return None if isinstance(value, str) and not value.strip() else value
 
 
 Names = Annotated[tuple[str, ...], Field(strict=False)]
-Blankable = Annotated[str | None, BeforeValidator(_blank_to_none)]
+Blankable = Annotated[str | None, BeforeValidator(blank_to_none)]
 Lower = BeforeValidator(_lower)
 Address = Annotated[str, AfterValidator(_address)]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from uuid import UUID, uuid4
@@ -13,19 +13,26 @@ from agenthost import (
     AgentHostError,
     AgentMode,
     AgentRows,
+    AgentSpawned,
     AgentState,
+    AgentTerminated,
+    AgentUpdated,
     Choice,
-    Event,
     Guard,
     Host,
+    LifecycleEvent,
     Manifest,
     ManifestCase,
+    ManifestTable,
     NotFound,
     Principal,
     SpawnCase,
     Target,
-    parse_manifest,
+    ToolSpec,
 )
+
+from .manifests import parse_manifest
+from .rights import granted
 
 
 class KeptAgents:
@@ -103,7 +110,8 @@ class KeptAgents:
             Denied: A guard refuses it, or it asks for more than its creator has.
         """
         host = self._host
-        parsed = parse_manifest(manifest_toml)
+        tables = [table for _, table in host.registry.offered(ManifestTable)]
+        parsed = parse_manifest(manifest_toml, tables)
         manifest = parsed.manifest
         warnings = [*parsed.warnings, *self._unknown_tools(manifest)]
         named = manifest.model
@@ -131,7 +139,7 @@ class KeptAgents:
         )
         await self._rows.add(agent)
         self._keep(agent)
-        self._tell("agent_spawned", agent)
+        self._tell(AgentSpawned, agent)
         return agent, warnings
 
     async def change(
@@ -145,7 +153,7 @@ class KeptAgents:
         manifest = agent.manifest.model_copy(update=changes)
         self._check(principal, manifest)
         changed = await self._save(replace(agent, manifest=manifest))
-        self._tell("agent_updated", changed)
+        self._tell(AgentUpdated, changed)
         return changed
 
     async def set_model(
@@ -206,7 +214,7 @@ class KeptAgents:
         self._by_id.pop(agent.id, None)
         self._by_name.pop(agent.name, None)
         await asyncio.to_thread(host.files.workspace(agent.id).remove)
-        self._tell("agent_terminated", agent)
+        self._tell(AgentTerminated, agent)
 
     def target_of(self, agent: Agent) -> Target:
         """The model an agent uses now: pinned, its manifest's, or the default."""
@@ -225,12 +233,19 @@ class KeptAgents:
             choice = agent.manifest.model
             return choice.provider or "", choice.model or ""
 
+    def grants_of(
+        self, manifest: Manifest, tools: Iterable[str] | None = None
+    ) -> Mapping[str, tuple[str, ...]]:
+        """The rights that a manifest asks for, by action."""
+        return granted(manifest, tools)
+
     def _check(self, principal: Principal, manifest: Manifest) -> None:
-        case = SpawnCase(principal, manifest.name, manifest.grants())
+        case = SpawnCase(principal, manifest.name, granted(manifest))
         self._host.guards.check(Guard.SPAWN, case)
 
     def _unknown_tools(self, manifest: Manifest) -> Sequence[str]:
-        known = self._host.registry.names()
+        offered = self._host.registry.offered(ToolSpec)
+        known = {name for _, tool in offered for name in tool.names}
         return [
             f"capabilities.tools: there is no tool {name!r} now"
             for name in manifest.capabilities.tools
@@ -248,6 +263,7 @@ class KeptAgents:
         self._by_id[agent.id] = agent
         self._by_name[agent.name] = agent
 
-    def _tell(self, kind: str, agent: Agent) -> None:
-        now = self._host.clock.time()
-        self._host.events.publish(Event(kind, agent.id, now, {"name": agent.name}))
+    def _tell(self, kind: type[LifecycleEvent], agent: Agent) -> None:
+        events, now = self._host.events, self._host.clock.time()
+        if events.wants(kind):
+            events.publish(kind(agent.id, now, agent.name))

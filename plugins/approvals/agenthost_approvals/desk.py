@@ -19,7 +19,6 @@ from agenthost import (
     Conflict,
     Context,
     Denied,
-    Event,
     Host,
     InvalidInput,
     JsonObject,
@@ -32,6 +31,7 @@ from agenthost import (
 )
 
 from . import writes
+from .events import ApprovalAnswered, ApprovalEvent, ApprovalRequested
 from .keeper import Keeper, close_turn
 from .questions import check_question, check_values, digest_of, shown_to_people
 from .tables import LISTED, ONE, WAITED_FOR, Approval, State, approval_of
@@ -85,7 +85,7 @@ class Desk(Approvals):
         if own.state is State.APPROVED:
             return own.values
         if fresh:
-            self._tell("approval_requested", own)
+            self._tell(ApprovalRequested, own)
         # The first of the call that is open is what is waited for.
         raise _waiting(own)
 
@@ -162,7 +162,7 @@ class Desk(Approvals):
         if not first:
             late = "overdue" if approval.state is State.PENDING else approval.state
             raise Conflict(f"the approval is {late} already; nothing was changed")
-        self._tell("approval_answered", approval)
+        self._tell(ApprovalAnswered, approval)
         return approval
 
     async def _check_turn(self, approval: Approval) -> None:
@@ -230,17 +230,18 @@ class Desk(Approvals):
             "labels": "[]",
         }
 
-    def _tell(self, kind: str, approval: Approval) -> None:
-        data = {
-            "approval_id": approval.id,
-            "turn_id": approval.turn_id,
-            "session_id": approval.session_id,
-            "tool": approval.tool,
-            "state": approval.state.value,
-            "question": approval.shown["question"]["text"],
-        }
-        now = self._host.clock.time()
-        self._host.events.publish(Event(kind, approval.agent_id, now, data))
+    def _tell(self, kind: type[ApprovalEvent], approval: Approval) -> None:
+        event = kind(
+            approval.agent_id,
+            self._host.clock.time(),
+            approval_id=approval.id,
+            turn_id=approval.turn_id,
+            session_id=approval.session_id,
+            tool=approval.tool,
+            state=approval.state.value,
+            question=approval.shown["question"]["text"],
+        )
+        self._host.events.publish(event)
 
 
 def named(principal: Principal) -> str:

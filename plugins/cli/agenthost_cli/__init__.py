@@ -6,7 +6,7 @@ import gc
 
 
 def main() -> int:
-    """Run the command line; 0 done, 1 refused or failed, 130 interrupted."""
+    """Run the command line; 0 done, 1 failed, 2 wrongly used, 130 interrupted."""
     # A start makes objects that stay: looking for garbage among them is for nothing.
     gc.disable()
     from .commands import run

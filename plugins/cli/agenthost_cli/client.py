@@ -33,6 +33,10 @@ class Client:
         """Send JSON and read the answer's."""
         return self._ask("POST", path, body, timeout)
 
+    def delete(self, path: str) -> Any:
+        """Have something deleted and read the answer's JSON."""
+        return self._ask("DELETE", path, None, 10)
+
     def events(
         self, path: str, body: object, *, timeout: float
     ) -> Iterator[tuple[str, Any]]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from .errors import CommandError
 from .home import home_folder
+from .plugins import plugins
+
+if TYPE_CHECKING:
+    from .client import Client
 
 STOP_SECONDS = 75
 MESSAGE_SECONDS = 900
-FAILED = 1
 INTERRUPTED = 130
 
 
@@ -34,12 +36,15 @@ class Commands(click.Group):
 
 
 def run() -> int:
-    """Run one command; its exit code is 0, 1 or 130."""
+    """Run one command; its exit code is 0, 1, 2 for a wrong use, or 130."""
     try:
-        code = agenthost(prog_name="agenthost", standalone_mode=False)
+        # Commands of plugins find the home in their context.
+        code = agenthost(
+            prog_name="agenthost", standalone_mode=False, obj=home_folder()
+        )
     except click.ClickException as error:
         error.show()
-        return FAILED
+        return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo(err=True)
         return INTERRUPTED
@@ -47,8 +52,17 @@ def run() -> int:
 
 
 @click.group(cls=Commands, epilog="Plugins bring more: agenthost plugins commands")
-def agenthost() -> None:
+@click.pass_context
+def agenthost(context: click.Context) -> None:
     """Run a daemon that hosts AI agents, and speak to it."""
+    context.obj = _connect
+
+
+def _connect() -> Client:
+    """Find the daemon of this home: what ``click.pass_obj`` gives to commands."""
+    from .client import Client
+
+    return Client(home_folder())
 
 
 @agenthost.command()
@@ -153,61 +167,4 @@ def version() -> None:
     click.echo(f"agenthost {version_of('agenthost')}")
 
 
-@agenthost.group()
-def plugins() -> None:
-    """See what is installed."""
-
-
-@plugins.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_plugins(*, as_json: bool) -> None:
-    """List plugins: enabled, disabled or failed; in the daemon when one runs."""
-    home = home_folder()
-    rows = _running_plugins(home)
-    if rows is None:
-        rows = _loadable_plugins(home)
-    if as_json:
-        click.echo(json.dumps(rows, indent=2))
-        return
-    for row in rows:
-        origin = f"{row['distribution']} {row['version']}"
-        reason = f"  {row['reason']}" if row["reason"] else ""
-        click.echo(f"{row['key']:<44} {row['status']:<9} {origin}{reason}")
-
-
-def _running_plugins(home: Path) -> list[dict[str, Any]] | None:
-    from .client import Client
-    from .home import NoDaemon
-
-    try:
-        detail = Client(home).get("/api/health/detail")
-    except NoDaemon:
-        return None
-    shown = ("key", "status", "distribution", "version", "reason")
-    return [{name: row[name] for name in shown} for row in detail["plugins"]]
-
-
-def _loadable_plugins(home: Path) -> list[dict[str, Any]]:
-    from .extensions import load_plugins
-
-    # The list tells each failure itself; the loader's log lines would say it twice.
-    logging.getLogger("agenthost").addHandler(logging.NullHandler())
-    return [
-        {
-            "key": state.key,
-            "status": str(state.status),
-            "distribution": state.distribution,
-            "version": state.version,
-            "reason": state.reason,
-        }
-        for state in load_plugins(home).states()
-    ]
-
-
-@plugins.command("commands")
-def list_commands() -> None:
-    """List the commands that plugins bring."""
-    from .extensions import plugin_commands
-
-    for name, command in sorted(plugin_commands(home_folder()).items()):
-        click.echo(f"{name:<20} {command.get_short_help_str()}")
+agenthost.add_command(plugins)

@@ -21,8 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agenthost import PluginError
+
 from .blame import MOST_FRAMES, files_of, frames_of, owner, places_of, shown
 from .incidents import Incidents
+from .settings import STALL_LIMIT, ProcessSection
 from .signals import FAILED_END
 
 if TYPE_CHECKING:
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
 
 BEAT = 0.25
 NAMED_AFTER = 1.0
-LIMIT = 120.0
 REARMED_EVERY = 5.0
 PAUSE = 30.0
 """A process may be stopped (SIGSTOP) so long without being ended when it goes on: the
@@ -87,8 +89,11 @@ class Watchdog:
 
     @property
     def _limit(self) -> float:
-        config = getattr(self._daemon, "config", None)
-        return LIMIT if config is None else float(config.server.stall_limit_secs)
+        # Not there before the configuration is read, or while [plugins] has cli off.
+        try:
+            return self._daemon.settings(ProcessSection).stall_limit_secs
+        except (AttributeError, PluginError):
+            return STALL_LIMIT
 
     def _beat(self) -> None:
         now = time.monotonic()

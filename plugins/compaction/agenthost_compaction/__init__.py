@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agenthost import Backend, Compaction, CompactionBackend, Host, Observers, hookimpl
+from agenthost import (
+    Backend,
+    Compaction,
+    CompactionBackend,
+    ConfigSection,
+    Host,
+    Observers,
+    hookimpl,
+)
 
 
 def open_compaction(host: Host, observers: Observers) -> Compaction:
@@ -12,6 +20,14 @@ def open_compaction(host: Host, observers: Observers) -> Compaction:
     from .summary import SummaryCompaction
 
     return SummaryCompaction(host, observers)
+
+
+@hookimpl
+def register_config() -> Iterable[ConfigSection]:
+    """Read when to condense."""
+    from .settings import CompactionSection
+
+    yield ConfigSection("compaction", CompactionSection)
 
 
 @hookimpl

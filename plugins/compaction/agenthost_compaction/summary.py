@@ -31,6 +31,8 @@ from agenthost import (
     TurnState,
 )
 
+from .settings import CompactionSection
+
 log = logging.getLogger(__name__)
 
 SUMMARY_TOKENS = 1_024
@@ -59,7 +61,7 @@ class SummaryCompaction:
         A summary that fails leaves the session as it is: the turn goes on and may fail
         at the provider, which is better than losing what was said.
         """
-        settings = self._host.config.compaction
+        settings = self._host.settings(CompactionSection)
         count = len(conversation.messages)
         room = settings.threshold_ratio * target.model.context_window
         small = count <= settings.threshold_messages and conversation.tokens <= room
@@ -84,7 +86,7 @@ class SummaryCompaction:
             session = await host.sessions.get(session_id)
             target = host.agents.target_of(agent)
             count = session.next_seq - session.first_seq
-            if count <= host.config.compaction.threshold_messages:
+            if count <= host.settings(CompactionSection).threshold_messages:
                 return Condensed(summarised=0, kept=count)
             view = AgentView(agent.id, agent.name, agent.manifest, session.id)
             context = Context(OPERATOR, agent=view)
@@ -97,7 +99,7 @@ class SummaryCompaction:
     ) -> Condensed:
         entries = await self._host.sessions.entries(session)
         said = [entry.message for entry in entries]
-        cut = safe_cut(said, self._host.config.compaction.keep_recent)
+        cut = safe_cut(said, self._host.settings(CompactionSection).keep_recent)
         turns = await self._host.sessions.turns(session.id)
         # A turn that waits for a person goes on from its own messages.
         waits = (turns.get(each.turn_id or "") for each in entries)

@@ -7,24 +7,31 @@ import inspect
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from agenthost import (
     Clock,
     Event,
+    Host,
     Installed,
     ListenerState,
-    Observers,
-    SystemClock,
+    Memory,
+    Observer,
+    PluginError,
+    PluginFailed,
     describe,
 )
 
-from .observers import NOBODY
+from .hearing import ALL, Kinds, kinds_of
+from .observers import ToldObservers
+from .telling import Teller, ToldMemory
 
 _log = logging.getLogger(__name__)
 
-Subscriber = Callable[[Event], None]
+E = TypeVar("E", bound=Event)
 
 BUDGET = 5.0
 QUEUE = 1_000
@@ -36,49 +43,65 @@ class EventBus:
     """Tells subscribers at once and plugins one event at a time.
 
     Args:
-        plugins: The loaded plugins; their ``on_event`` is called in a thread each.
-        clock: Measures how long a plugin takes.
-        observers: The observers of turns.
+        host: The daemon; its plugins' ``on_event`` is called in a thread each.
+        observers: The observers of turns, each with its plugin's key.
         budget: Seconds that ``on_event`` may take.
         queue: Events that may wait for one plugin; the oldest is dropped.
     """
 
     def __init__(
         self,
-        plugins: Installed,
-        clock: Clock | None = None,
-        observers: Observers = NOBODY,
+        host: Host,
+        observers: Sequence[tuple[str, Observer]] = (),
         *,
         budget: float = BUDGET,
         queue: int = QUEUE,
     ) -> None:
-        self.observers = observers
-        self._subscribers: dict[object, Subscriber] = {}
-        self._listeners = [
-            _Listener(
-                key, call, plugins, _Limits(clock or SystemClock(), budget, queue)
-            )
-            for key, call in plugins.implementations("on_event")
-        ]
+        self.observers = ToldObservers(host, observers, Teller(self))
+        self._host = host
+        self._loop = asyncio.get_running_loop()
+        self._subscribers: dict[object, tuple[Callable[[Any], None], Kinds]] = {}
+        self._listeners = list(_listening(host, _Limits(host.clock, budget, queue)))
+        host.plugins.on_failure.append(self._plugin_failed)
+
+    def telling(self, memory: Memory) -> Memory:
+        """The same memory, whose changes are events."""
+        return ToldMemory(memory, self, self._host)
+
+    def wants(self, kind: type[Event]) -> bool:
+        """Tell whether anybody listens for a kind; ask before an event is made."""
+        for _, kinds in self._subscribers.values():
+            if issubclass(kind, kinds):
+                return True
+        return any(listener.hears(kind) for listener in self._listeners)
 
     def publish(self, event: Event) -> None:
         """Tell everyone; call it after the cause was committed. Never raises."""
-        for subscriber in tuple(self._subscribers.values()):
+        for subscriber, kinds in tuple(self._subscribers.values()):
+            if not isinstance(event, kinds):
+                continue
             try:
                 subscriber(event)
             except (Exception, SystemExit, KeyboardInterrupt):  # noqa: BLE001 - one subscriber must not hide another
                 _log.exception("a subscriber failed at event %s", event.kind)
         for listener in self._listeners:
-            listener.offer(event)
+            if listener.hears(type(event)):
+                listener.offer(event)
 
-    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+    def subscribe(
+        self, subscriber: Callable[[E], None], *kinds: type[E]
+    ) -> Callable[[], None]:
         """Call the function, in the publisher's thread, for each event from now on.
+
+        Args:
+            subscriber: What is called; it only notes and returns.
+            kinds: What it hears; all events when none is named.
 
         Returns:
             A function that ends it; calling it twice is fine.
         """
         token = object()
-        self._subscribers[token] = subscriber
+        self._subscribers[token] = subscriber, kinds or ALL
 
         def unsubscribe() -> None:
             self._subscribers.pop(token, None)
@@ -88,6 +111,13 @@ class EventBus:
     def states(self) -> list[ListenerState]:
         """The counts of each listening plugin."""
         return [listener.state for listener in self._listeners]
+
+    def _plugin_failed(self, key: str, reason: str) -> None:
+        if self.wants(PluginFailed):
+            event = PluginFailed(key, self._host.clock.time(), reason)
+            # A plugin may fail in any thread; once the loop has ended nobody hears it.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self.publish, event)
 
     async def stop(self, timeout: float = BUDGET) -> None:  # noqa: ASYNC109
         """Take no more events and wait until plugins have heard what is queued.
@@ -101,6 +131,17 @@ class EventBus:
         await asyncio.gather(*waits)
 
 
+def _listening(host: Host, limits: _Limits) -> Iterator[_Listener]:
+    """Make a listener of each plugin whose ``on_event`` says well what it hears."""
+    for key, call in host.plugins.implementations("on_event"):
+        try:
+            kinds = kinds_of(call.function)
+        except PluginError as error:
+            host.plugins.fail(key, error.message)
+        else:
+            yield _Listener(key, call, host.plugins, kinds, limits)
+
+
 @dataclass(frozen=True, slots=True)
 class _Limits:
     clock: Clock
@@ -112,9 +153,15 @@ class _Listener:
     """One plugin's queue, thread and breaker."""
 
     def __init__(
-        self, key: str, call: Callable[..., object], plugins: Installed, limits: _Limits
+        self,
+        key: str,
+        call: Callable[..., object],
+        plugins: Installed,
+        kinds: Kinds,
+        limits: _Limits,
     ) -> None:
         self.state = ListenerState(key)
+        self._kinds = kinds
         self._call = call
         self._plugins = plugins
         self._limits = limits
@@ -124,6 +171,11 @@ class _Listener:
         self._closed = False
         self._since: float | None = None
         self._in_a_row = 0
+
+    def hears(self, kind: type[Event]) -> bool:
+        """Tell whether the plugin is still told of events, and of this kind."""
+        told = not self.state.given_up and self._plugins.healthy(self.state.plugin)
+        return told and issubclass(kind, self._kinds)
 
     def offer(self, event: Event) -> None:
         """Queue the event and start the thread with the first one."""

@@ -19,6 +19,8 @@ from agenthost import (
     Target,
 )
 
+from .telling import Teller
+
 T = TypeVar("T")
 
 
@@ -50,10 +52,14 @@ class ToldObservers:
     Args:
         host: The daemon they observe.
         offers: The observers, each with its plugin's key.
+        teller: Makes events of what it hears.
     """
 
-    def __init__(self, host: Host, offers: Sequence[tuple[str, Observer]]) -> None:
+    def __init__(
+        self, host: Host, offers: Sequence[tuple[str, Observer]], teller: Teller
+    ) -> None:
         self._host = host
+        self._teller = teller
         self._offers = tuple(offers)
         self._count = count(1)
 
@@ -69,7 +75,7 @@ class ToldObservers:
         failed: Sequence[Attempt] = (),
     ) -> AbstractContextManager[Activity | None]:
         """Tell of what the block does; None where nobody observes."""
-        if not self._offers:
+        if not self._offers and not self._teller.wants(subject):
             return nullcontext()
         id_, parent = context.turn_id or "", context.cause
         if not isinstance(subject, Message):
@@ -81,6 +87,7 @@ class ToldObservers:
 
     def tell(self, what: str, activity: Activity) -> None:
         """Tell all of a beginning (``started``) or an end (``ended``)."""
+        getattr(self._teller, what)(activity)
         for key, observer in self._offers:
             try:
                 getattr(observer, what)(activity)
@@ -90,18 +97,3 @@ class ToldObservers:
                 self._host.plugins.fail(
                     key, f"its observer raised when told of what {what}"
                 )
-
-
-class _Nobody:
-    """Nobody observes."""
-
-    def find(self, _: type[T]) -> T | None:
-        """There is none."""
-        return None
-
-    def watch(self, *_: object, **__: object) -> AbstractContextManager[None]:
-        """Tell nobody."""
-        return nullcontext()
-
-
-NOBODY = _Nobody()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from agenthost import Backend, Front, FrontBackend, hookimpl
+from agenthost import Backend, ConfigSection, Front, FrontBackend, hookimpl
 
 if TYPE_CHECKING:
     from agenthost import Host
@@ -17,6 +17,14 @@ def open_front(host: Host) -> Front:
     from .settings import settings_of
 
     return QuartFront(host, settings_of(host))
+
+
+@hookimpl
+def register_config() -> Iterable[ConfigSection]:
+    """Read who may come in."""
+    from .settings import Server
+
+    yield ConfigSection("server", Server)
 
 
 @hookimpl

@@ -1,4 +1,4 @@
-"""Who comes in: the key, loopback, and tickets for a browser's WebSocket."""
+"""Who comes in: the key, loopback, tickets for a browser's WebSocket, and others."""
 
 from __future__ import annotations
 
@@ -8,11 +8,22 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
-from agenthost import Grants, Principal, PrincipalKind, Unauthenticated
+from agenthost import (
+    Credentials,
+    Grants,
+    Principal,
+    PrincipalKind,
+    Secret,
+    Unauthenticated,
+)
 
+from .admission import who
+from .authentication import Authenticators, FailedLogins
 from .settings import FrontSettings
 
 ANONYMOUS = Principal(PrincipalKind.ANONYMOUS, "anonymous", Grants())
+UNDECIDED = Principal(PrincipalKind.ANONYMOUS, "undecided", Grants())
+"""Of whoever shows a key that is not the configured one, until others were asked."""
 LOOPBACK = Principal(PrincipalKind.LOOPBACK, "loopback")
 NETWORK = Principal(PrincipalKind.OPERATOR, "network")
 KEY_HOLDER = Principal(PrincipalKind.API_KEY, "api_key")
@@ -21,7 +32,7 @@ _NO_KEY = (
     "no api_key is set, so only clients on this machine are served; set api_key and "
     "send 'Authorization: Bearer <key>'"
 )
-_WRONG_KEY = "missing or invalid 'Authorization: Bearer <api_key>' header"
+_WRONG_KEY = "missing or invalid 'Authorization: Bearer <key>' header"
 _WRONG_TICKET = "the ticket is unknown, used or older than 30 s; ask for another"
 
 
@@ -61,6 +72,11 @@ class Tickets:
         self._waiting.pop(ticket, None)
         return principal
 
+    def forget(self, principal: Principal) -> None:
+        """Let none of the tickets of a principal be good any more."""
+        kept = {t: w for t, w in self._waiting.items() if who(w[1]) != who(principal)}
+        self._waiting = kept
+
 
 @lru_cache(maxsize=1024)
 def is_loopback(address: str) -> bool:
@@ -75,27 +91,65 @@ def is_loopback(address: str) -> bool:
 
 
 class Access:
-    """The access rule: from a request's peer and headers to its principal."""
+    """The access rule: from a request's peer and headers to its principal.
 
-    def __init__(self, settings: FrontSettings, tickets: Tickets) -> None:
+    The configured key and loopback are known at once; what else is shown, the
+    authenticators of plugins are asked about, where there are some.
+    """
+
+    def __init__(
+        self,
+        settings: FrontSettings,
+        tickets: Tickets,
+        others: Authenticators,
+        failed: FailedLogins,
+    ) -> None:
         self._expected = settings.key.encode()
         self._open = settings.allow_unauthenticated_network
         self._tickets = tickets
+        self._others = others
+        self._failed = failed
 
     def identify(self, client: str, headers: Mapping[str, str]) -> Principal:
-        """Find who asks.
+        """Find who asks; UNDECIDED when that is to be asked with :meth:`ask`.
 
         Raises:
             Unauthenticated: The key is missing or wrong, or there is none and the
                 peer is elsewhere.
         """
         if not self._expected:
+            if self._others and "authorization" in headers:
+                return UNDECIDED
             return self._by_address(client)
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        # Bare strip() also takes two bytes that end letters of UTF-8.
-        offered = given.strip(" \t").encode("latin-1")
-        if hmac.compare_digest(offered, self._expected) and scheme.lower() == "bearer":
+        scheme, offered = _shown(headers)
+        if hmac.compare_digest(offered, self._expected) and scheme == "bearer":
             return KEY_HOLDER
+        if offered and self._others:
+            return UNDECIDED
+        if offered:
+            self._failed.add(client)
+        raise Unauthenticated(_WRONG_KEY)
+
+    async def ask(self, client: str, headers: Mapping[str, str]) -> Principal:
+        """Ask others who it is; whom nobody knows is judged as without a key.
+
+        Raises:
+            Unauthenticated: Nobody knows the key, or it holds no more.
+            Unavailable: Who may know it cannot say now.
+        """
+        scheme, offered = _shown(headers)
+        token = Secret(offered.decode("latin-1"))
+        shown = Credentials(scheme, token, client, is_loopback(client))
+        try:
+            principal = await self._others.ask(shown)
+        except Unauthenticated:
+            self._failed.add(client)
+            raise
+        if principal is not None:
+            return principal
+        if not self._expected:
+            return self._by_address(client)
+        self._failed.add(client)
         raise Unauthenticated(_WRONG_KEY)
 
     def identify_socket(
@@ -106,12 +160,15 @@ class Access:
         Raises:
             Unauthenticated: As for :meth:`identify`, or the ticket is no good.
         """
-        if ticket is None or not self._expected:
+        if ticket is None:
             return self.identify(client, headers)
         principal = self._tickets.holder(ticket)
-        if principal is None:
-            raise Unauthenticated(_WRONG_TICKET)
-        return principal
+        if principal is not None:
+            return principal
+        if not self._expected:
+            return self.identify(client, headers)
+        self._failed.add(client)
+        raise Unauthenticated(_WRONG_TICKET)
 
     def redeem(self, ticket: str | None) -> None:
         """Use a ticket up, if there is one."""
@@ -121,9 +178,10 @@ class Access:
     def identify_public(self, client: str, headers: Mapping[str, str]) -> Principal:
         """Find who asks for something public; whoever is not known is anonymous."""
         try:
-            return self.identify(client, headers)
+            principal = self.identify(client, headers)
         except Unauthenticated:
             return ANONYMOUS
+        return ANONYMOUS if principal is UNDECIDED else principal
 
     def _by_address(self, client: str) -> Principal:
         if is_loopback(client):
@@ -131,3 +189,10 @@ class Access:
         if self._open:
             return NETWORK
         raise Unauthenticated(_NO_KEY)
+
+
+def _shown(headers: Mapping[str, str]) -> tuple[str, bytes]:
+    """Take ``Authorization`` apart: its scheme in lower case, and what is shown."""
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    # Bare strip() also takes two bytes that end letters of UTF-8.
+    return scheme.lower(), given.strip(" \t").encode("latin-1")

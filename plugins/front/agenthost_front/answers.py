@@ -21,6 +21,7 @@ from agenthost import (
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+from .admission import AllowanceSpent
 from .asgi import Headers
 
 JSON_TYPE = (b"content-type", b"application/json")
@@ -147,6 +148,13 @@ class ErrorMap:
 
 
 def _remedies(error: AgentHostError) -> Headers:
+    if isinstance(error, AllowanceSpent):
+        return [
+            RETRY_AFTER,
+            (b"ratelimit-limit", b"%d" % error.limit),
+            (b"ratelimit-remaining", b"%d" % error.left),
+            (b"ratelimit-reset", b"%d" % error.wait),
+        ]
     if isinstance(error, RateLimited | QuotaExceeded):
         return [RETRY_AFTER]
     if isinstance(error, Unauthenticated):

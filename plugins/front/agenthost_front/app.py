@@ -54,9 +54,12 @@ def create_app(errors: ErrorMap, ours: set[str]) -> Quart:
         # Cost, limits and access were asked for the route that the layer found.
         if request.blueprint in ours or request.endpoint is None:
             return
-        found = current_exchange().found
+        exchange = current_exchange()
+        found = exchange.found
         if not isinstance(found, Bound) or found.endpoint != request.endpoint:
-            raise NotFound("path", current_exchange().path)
+            raise NotFound("path", exchange.path)
+        if exchange.admission is not None:
+            exchange.admission.check()
 
     app.before_request(as_it_was_found)
     app.register_error_handler(HTTPException, on_http_error)

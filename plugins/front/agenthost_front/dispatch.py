@@ -23,6 +23,7 @@ from agenthost import (
 from pydantic import BaseModel, ValidationError
 
 from .access import ANONYMOUS
+from .admission import Admission
 from .answers import ErrorMap, Plain, encode
 from .paths import Template, parse
 
@@ -46,7 +47,10 @@ Converters = tuple[tuple[str, Converter], ...]
 
 @dataclass(slots=True)
 class Exchange:
-    """One request on its way through the layer; ``found`` is its :class:`Bound`."""
+    """One request on its way through the layer; ``found`` is its :class:`Bound`.
+
+    ``admission`` is there when a plugin told who asks.
+    """
 
     request_id: str
     method: str
@@ -58,6 +62,7 @@ class Exchange:
     body: bytes = b""
     stream: EventStream | None = None
     found: object = None
+    admission: Admission | None = None
     query: dict[str, str] = field(default_factory=dict)
 
     def call(self, host: Host) -> Call:
@@ -215,6 +220,8 @@ class Dispatcher:
         self, bound: Bound, exchange: Exchange, texts: Sequence[str]
     ) -> Plain | EventStream:
         route = bound.route
+        if exchange.admission is not None:
+            exchange.admission.check()
         if not route.public:
             authorize(exchange.principal, "route", route.scope)
         values = read_values(bound.converters, texts)

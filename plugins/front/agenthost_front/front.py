@@ -9,6 +9,7 @@ from agenthost import Mountable
 from .access import Tickets
 from .answers import ErrorMap
 from .dispatch import Dispatcher
+from .entrance import Entrance
 from .gate import Gate
 from .layer import Layer
 from .mounting import Mounted
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 class QuartFront:
     """Everything between a TCP port and the handlers of route groups.
 
-    ``asgi`` is the layer in front of the routes, ``tickets`` stand for the key in a
-    browser's WebSocket, ``panics`` counts the exceptions nobody expected.
+    ``asgi`` is the layer in front of the routes, ``access`` whoever was let in,
+    ``tickets`` stand for the key in a browser's WebSocket, ``panics`` counts the
+    exceptions nobody expected.
     """
 
     def __init__(self, host: Host, settings: FrontSettings) -> None:
@@ -39,6 +41,7 @@ class QuartFront:
         self._gate = Gate(host, settings, self.tickets)
         sockets = Sockets(host, self._gate, self._mounted, errors)
         self.asgi = Layer(self._gate, self._mounted, dispatcher, sockets, errors)
+        self.access = Entrance(self._gate, self.tickets, self.asgi.streams, sockets)
         self._shutdown = Shutdown(self._gate, self.asgi, sockets)
         self._server = Server(self.asgi, settings)
         keyless = settings.api_key is None
@@ -66,6 +69,7 @@ class QuartFront:
             ConfigError: The address cannot be listened on.
         """
         self._gate.listen_on(host)
+        self._gate.others.take()
         # The application waits until it is needed, unless a plugin has asked for it.
         if self._mounted.made:
             await self._mounted.ready()

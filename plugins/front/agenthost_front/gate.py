@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from agenthost import Guard, InvalidInput, RequestCase
 
 from .access import Access, Tickets
+from .admission import Admission, Allowances, Dismissals
 from .answers import Draining
 from .asgi import Scope
+from .authentication import Authenticators, FailedLogins
 from .dispatch import Exchange, read_query
 from .origins import SAFE, Origins
 from .settings import FrontSettings
@@ -20,13 +22,19 @@ DEFAULT_COST = 5
 
 
 class Gate:
-    """Draining, the request guards, and host and origin, in this order."""
+    """Draining, the request guards, and host and origin, in this order.
+
+    ``dismissals`` are who was let in by others and may not be any more.
+    """
 
     def __init__(self, host: Host, settings: FrontSettings, tickets: Tickets) -> None:
         self.draining = False
         self.settings = settings
         self.origins = Origins(settings)
-        self.access = Access(settings, tickets)
+        self.others = Authenticators(host)
+        self.access = Access(settings, tickets, self.others, FailedLogins(host))
+        self.dismissals = Dismissals()
+        self.allowances = Allowances(host.clock.monotonic)
         self._host = host
 
     def listen_on(self, host: str) -> None:
@@ -56,6 +64,22 @@ class Gate:
             raise InvalidInput("", "the request's target must be a path")
         if exchange.query_string:
             exchange.query = read_query(exchange.query_string)
+
+    async def ask(self, exchange: Exchange, cost: int) -> None:
+        """Ask who somebody undecided is, and charge what that principal may use.
+
+        Raises:
+            Unauthenticated: Nobody knows the key, or it holds no more.
+            Unavailable: Who may know it cannot say now.
+            RateLimited: Its allowance is used up.
+        """
+        # Before asking: who is dismissed while the answer is under way is out.
+        count = self.dismissals.count
+        principal = await self.access.ask(exchange.client, exchange.headers)
+        exchange.principal = principal
+        exchange.admission = Admission(self.dismissals, principal, count)
+        exchange.admission.check()
+        self.allowances.charge(principal, cost)
 
 
 def open_exchange(scope: Scope, request_id: str) -> Exchange:

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from agenthost import EventStream, authorize
 
+from .access import UNDECIDED
 from .answers import ErrorMap, Plain, socket_only
 from .asgi import Event, Receive, Scope, Send
 from .bodies import Replay, check_coding, check_length, discard, has_body, read
@@ -81,6 +82,10 @@ class Layer:
         match = self._mounted.find(exchange.method, exchange.path)
         try:
             outcome = self._enter(exchange, scope, match, sender)
+            if exchange.principal is UNDECIDED:
+                await self._gate.ask(exchange, _cost(match))
+            if outcome is None:
+                outcome = self._misfit(exchange, match)
             if outcome is None and has_body(exchange):
                 limit = self._limit(match)
                 seconds = self._gate.settings.body_timeout
@@ -104,13 +109,16 @@ class Layer:
         exchange.found = match[0] if match is not None else None
         sender.extra += gate.origins.cors(exchange.headers)
         check_length(exchange, self._limit(match))
-        gate.admit(exchange, scope, route.cost if route else DEFAULT_COST)
+        gate.admit(exchange, scope, _cost(match))
         if is_preflight(exchange.method, exchange.headers):
             return gate.origins.preflight(exchange.headers)
         identify = gate.access.identify
         if route is not None and route.public:
             identify = gate.access.identify_public
         exchange.principal = identify(exchange.client, exchange.headers)
+        return None
+
+    def _misfit(self, exchange: Exchange, match: Match | None) -> Plain | None:
         if match is not None and match[0].endpoint is not None:
             # Our own routes are authorized where their handler is called.
             authorize(exchange.principal, "route", match[0].route.scope)
@@ -177,7 +185,7 @@ class Layer:
                 if exchange.method == "HEAD":
                     await sender({"type": "http.response.body", "body": b""})
                 else:
-                    await self.streams.serve(stream.frames, sender)
+                    await self.streams.serve(stream.frames, sender, exchange.admission)
         except Exception as error:  # noqa: BLE001 - the answer has begun: cut it
             self._errors.panic(error, exchange.request_id)
         finally:
@@ -205,3 +213,7 @@ async def send_plain(
     start = {"type": "http.response.start", "status": plain.status}
     await sender({**start, "headers": headers})
     await sender({"type": "http.response.body", "body": body, "more_body": more})
+
+
+def _cost(match: Match | None) -> int:
+    return match[0].route.cost if match is not None else DEFAULT_COST

@@ -6,9 +6,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agenthost import Secret
+from agenthost_toml.types import Names, Positive, Table
+from pydantic import Field
 
 if TYPE_CHECKING:
     from agenthost import Host
+
+
+class Server(Table):
+    """``[server]``: who may reach the API besides loopback, and how often at once."""
+
+    allowed_hosts: Names = Field(
+        (), description="Names beside the loopback ones that ``Host`` may carry."
+    )
+    allowed_origins: Names = Field(
+        (), description="Other origins that may change state."
+    )
+    cors_origins: Names = Field(
+        (), description="Origins that browsers may let read answers."
+    )
+    connections_per_address: Positive = Field(
+        256,
+        description="Open connections from one address, this machine's own apart.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +80,12 @@ class FrontSettings:
 
 def settings_of(host: Host) -> FrontSettings:
     """Take what the daemon's configuration says of the front."""
-    config = host.config
+    config, server = host.config, host.settings(Server)
     return FrontSettings(
         api_key=config.api_key,
         allow_unauthenticated_network=config.allow_unauthenticated_network,
-        allowed_hosts=config.server.allowed_hosts,
-        allowed_origins=config.server.allowed_origins,
-        cors_origins=config.server.cors_origins,
-        connections_per_address=config.server.connections_per_address,
+        allowed_hosts=server.allowed_hosts,
+        allowed_origins=server.allowed_origins,
+        cors_origins=server.cors_origins,
+        connections_per_address=server.connections_per_address,
     )

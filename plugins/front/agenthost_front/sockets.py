@@ -11,11 +11,14 @@ from agenthost import (
     AgentHostError,
     Call,
     NotFound,
+    Principal,
     RateLimited,
     SocketClosed,
     authorize,
 )
 
+from .access import UNDECIDED
+from .admission import who
 from .answers import ErrorMap, Plain
 from .asgi import Event, Receive, Scope
 from .dispatch import BoundSocket, Exchange, read_values
@@ -30,6 +33,7 @@ FRAME_LIMIT = 512 * 1024
 WAITING_FRAMES = 16
 
 NORMAL, GOING_AWAY, UNSUPPORTED, TOO_BIG, FAILED = 1000, 1001, 1003, 1009, 1011
+REFUSED = 1008
 
 
 class OpenSocket:
@@ -79,6 +83,13 @@ class OpenSocket:
         self._ended()
         with suppress(SocketClosed):
             await self._say({"type": "websocket.close", "code": code}, 1)
+
+    async def refuse(self) -> None:
+        """End it for want of rights: what was sent and not yet taken is dropped."""
+        while not self._inbox.empty():
+            self._inbox.get_nowait()
+        await self.close(REFUSED)
+        self._ended()
 
     async def _say(self, message: Event, seconds: float) -> None:
         try:
@@ -151,6 +162,7 @@ class Sockets:
         self._mounted = mounted
         self._errors = errors
         self._per_client: Counter[str] = Counter()
+        self._refusals: set[asyncio.Task[None]] = set()
 
     async def serve(
         self, exchange: Exchange, scope: Scope, receive: Receive, sender: Sender
@@ -158,7 +170,7 @@ class Sockets:
         """Take an upgrade, or refuse it with a JSON error."""
         await receive()
         try:
-            bound, values = self._enter(exchange, scope)
+            bound, values = await self._enter(exchange, scope)
         except Exception as error:  # noqa: BLE001 - every refusal becomes an answer
             plain = self._errors.answer(error, exchange.request_id)
             await _refuse(plain, sender)
@@ -177,7 +189,15 @@ class Sockets:
         """Close all of them: the daemon is going away."""
         await asyncio.gather(*(socket.close(GOING_AWAY) for socket in self.open))
 
-    def _enter(
+    def dismiss(self, principal: Principal) -> None:
+        """Close those of a principal that is one no more."""
+        for socket in self.open:
+            if who(socket.call.principal) == who(principal):
+                refusal = asyncio.create_task(socket.refuse())
+                self._refusals.add(refusal)
+                refusal.add_done_callback(self._refusals.discard)
+
+    async def _enter(
         self, exchange: Exchange, scope: Scope
     ) -> tuple[BoundSocket, dict[str, object]]:
         gate = self._gate
@@ -188,6 +208,10 @@ class Sockets:
         exchange.principal = gate.access.identify_socket(
             exchange.client, exchange.headers, ticket
         )
+        if exchange.principal is UNDECIDED:
+            await gate.ask(exchange, cost)
+        else:
+            gate.allowances.charge(exchange.principal, cost)
         if match is None:
             raise self._missing(exchange.path)
         if self._per_client[exchange.client] >= gate.settings.sockets_per_client:
@@ -195,7 +219,7 @@ class Sockets:
         authorize(exchange.principal, "route", match[0].route.scope)
         values = read_values(match[0].converters, match[1])
         # Last, so that a mistake does not cost a ticket; nothing was awaited since it
-        # was found good, so it lets in one.
+        # was found good (only keys are asked about), so it lets in one.
         gate.access.redeem(ticket)
         return match[0], values
 

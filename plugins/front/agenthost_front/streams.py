@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from types import TracebackType
 
+from .admission import Admission
 from .asgi import Headers, Receive, Send
 
 STREAM_HEADERS: Headers = [
@@ -78,16 +79,37 @@ class Streams:
 
     def __init__(self, keep_alive: float) -> None:
         self._keep_alive = keep_alive
-        self._open: set[_Stream] = set()
+        self._open: dict[_Stream, Admission | None] = {}
 
-    async def serve(self, frames: AsyncIterator[bytes], send: Send) -> None:
-        """Send the frames until they end or :meth:`end` is called, then close them."""
+    async def serve(
+        self,
+        frames: AsyncIterator[bytes],
+        send: Send,
+        admission: Admission | None = None,
+    ) -> None:
+        """Send the frames until they end or are to end, then close them.
+
+        Args:
+            frames: What to send.
+            send: Takes it.
+            admission: Whoever may read them, while that holds; None for good.
+        """
+        if admission is not None and admission.ended:
+            await close_frames(frames)
+            await send({"type": "http.response.body", "body": b""})
+            return
         stream = _Stream(send, self._keep_alive)
-        self._open.add(stream)
+        self._open[stream] = admission
         try:
             await stream.run(frames)
         finally:
-            self._open.discard(stream)
+            del self._open[stream]
+
+    def end_dismissed(self) -> None:
+        """End those whose readers have no right to them any more."""
+        for stream, admission in tuple(self._open.items()):
+            if admission is not None and admission.ended:
+                stream.end()
 
     def end(self) -> None:
         """End all of them in good order; their iterators are closed."""

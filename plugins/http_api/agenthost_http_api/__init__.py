@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from agenthost import RouteGroup, hookimpl
+from agenthost import ChatCommand, RouteGroup, ServiceSpec, hookimpl
 
 
 @hookimpl
@@ -11,8 +11,10 @@ def register_routes() -> Iterable[RouteGroup]:
     from . import (
         agents,
         catalogue,
+        commands,
         memory,
         messages,
+        plugins,
         providers,
         sessions,
         socket,
@@ -21,5 +23,23 @@ def register_routes() -> Iterable[RouteGroup]:
     )
 
     yield from (agents.routes, messages.routes, sessions.routes, memory.routes)
+    yield commands.routes
     yield from (catalogue.routes, providers.routes, usage.routes)
-    yield from (system.routes, socket.socket_routes())
+    yield from (system.routes, plugins.routes, socket.socket_routes())
+
+
+@hookimpl
+def register_service() -> Iterable[ServiceSpec]:
+    """Offer the watch over the daemon's health."""
+    from .health import HealthWatch
+
+    watch = HealthWatch()
+    yield ServiceSpec("health watch", watch.start, watch.stop)
+
+
+@hookimpl
+def register_chat_command() -> Iterable[ChatCommand]:
+    """Offer the commands that every chat has."""
+    from .commands import built_in
+
+    yield from built_in()

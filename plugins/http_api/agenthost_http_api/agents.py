@@ -64,7 +64,7 @@ async def get_agent(call: Call, agent_id: UUID) -> Answer:
     """Show one agent."""
     agent = call.host.agents.get(str(agent_id))
     provider, model = call.host.agents.model_of(agent)
-    grants = agent.manifest.grants()
+    grants = call.host.agents.grants_of(agent.manifest)
     return {
         "id": agent.id,
         "name": agent.name,

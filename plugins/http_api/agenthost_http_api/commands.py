@@ -1,41 +1,68 @@
-"""Chat commands: what a message that starts with ``/`` does instead of a turn."""
+"""Chat commands: what a message that starts with ``/`` does instead of a turn.
+
+Those of this plugin are offered as any plugin offers its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+from collections.abc import Iterable
 
-from agenthost import Agent, Call, InvalidInput, did_you_mean
+from agenthost import (
+    Agent,
+    AgentHostError,
+    Answer,
+    Call,
+    ChatCommand,
+    Host,
+    InvalidInput,
+    PluginError,
+    RouteGroup,
+    ToolContext,
+    authorize,
+    did_you_mean,
+    within,
+)
 
-Command = Callable[[Call, Agent, str], Awaitable[str]]
+from .shapes import CommandList
+
+routes = RouteGroup("http_api.commands")
+
+_log = logging.getLogger(__name__)
+
+COMPACTION_SECONDS = 600.0
+"""A summary may wait long for the session."""
 
 
-async def _new(call: Call, agent: Agent, _: str) -> str:
+async def _new(call: ToolContext, agent: Agent, _: str) -> str:
     await call.host.turns.reset(agent)
     return "A new session has begun."
 
 
-async def _compact(call: Call, agent: Agent, _: str) -> str:
+async def _compact(call: ToolContext, agent: Agent, _: str) -> str:
     outcome = await call.host.compaction.of_agent(agent)
     if not outcome.summarised:
         return "The session is short; nothing to compact."
     return f"{outcome.summarised} messages summarized, {outcome.kept} kept."
 
 
-async def _model(call: Call, agent: Agent, name: str) -> str:
+async def _model(call: ToolContext, agent: Agent, name: str) -> str:
     if not name:
         provider, model = call.host.agents.model_of(agent)
         return f"The model is {model} at {provider}. Change it with /model <name>."
+    # Who may speak to an agent may not for that change it.
+    authorize(call.principal, "route", "agents:write")
     choice = await call.host.agents.set_model(call.principal, agent, None, name)
     provider, model = choice.target.names
     return "\n".join([f"The model is now {model} at {provider}.", *choice.notices])
 
 
-async def _stop(call: Call, agent: Agent, _: str) -> str:
+async def _stop(call: ToolContext, agent: Agent, _: str) -> str:
     stopped = await call.host.turns.stop(agent, "stopped by /stop")
     return "Stopped." if stopped else "Nothing was running."
 
 
-async def _usage(call: Call, agent: Agent, _: str) -> str:
+async def _usage(call: ToolContext, agent: Agent, _: str) -> str:
     total = await call.host.usage.of_agent(agent.id)
     return (
         f"{total.input_tokens} input and {total.output_tokens} output tokens in "
@@ -43,13 +70,13 @@ async def _usage(call: Call, agent: Agent, _: str) -> str:
     )
 
 
-async def _think(call: Call, agent: Agent, _: str) -> str:
+async def _think(call: ToolContext, agent: Agent, _: str) -> str:
     session = await call.host.sessions.of_agent(agent.id)
     await call.host.sessions.set_thinking(session.id, on=not session.thinking)
     return f"Extended thinking is now {'off' if session.thinking else 'on'}."
 
 
-async def _models(call: Call, agent: Agent, _: str) -> str:
+async def _models(call: ToolContext, agent: Agent, _: str) -> str:
     provider, _model_name = call.host.agents.model_of(agent)
     spec = call.host.models.providers[provider]
     names = [model.id for model in spec.facts.models]
@@ -58,7 +85,7 @@ async def _models(call: Call, agent: Agent, _: str) -> str:
     return f"Models of {provider}:\n" + "\n".join(f"- {name}" for name in names)
 
 
-async def _providers(call: Call, _agent: Agent, _: str) -> str:
+async def _providers(call: ToolContext, _agent: Agent, _: str) -> str:
     rows = [
         f"- {slug}: {call.host.models.auth_status(slug)}"
         for slug in sorted(call.host.models.providers)
@@ -66,28 +93,68 @@ async def _providers(call: Call, _agent: Agent, _: str) -> str:
     return "Providers:\n" + "\n".join(rows)
 
 
-COMMANDS: Mapping[str, Command] = {
-    "new": _new,
-    "compact": _compact,
-    "model": _model,
-    "stop": _stop,
-    "usage": _usage,
-    "think": _think,
-    "models": _models,
-    "providers": _providers,
-}
+async def _help(call: ToolContext, _agent: Agent, _: str) -> str:
+    rows = [
+        f"- {f'/{each.name} {each.argument}'.strip()}: {each.help}"
+        for _, each in sorted(_offered(call.host).values(), key=lambda e: e[1].name)
+    ]
+    return "Commands:\n" + "\n".join(rows)
 
 
-async def run_command(call: Call, agent: Agent, line: str) -> str:
+def built_in() -> Iterable[ChatCommand]:
+    """The commands of this plugin."""
+    yield ChatCommand("new", "Begin anew; this conversation is deleted", _new)
+    yield ChatCommand(
+        "compact", "Summarise older messages", _compact, timeout=COMPACTION_SECONDS
+    )
+    yield ChatCommand("model", "Show or switch the model", _model, "<name>")
+    yield ChatCommand("stop", "Stop the running turn", _stop)
+    yield ChatCommand("usage", "Show tokens and cost", _usage)
+    yield ChatCommand("think", "Extended thinking on or off", _think)
+    yield ChatCommand("models", "List the models of the provider", _models)
+    yield ChatCommand("providers", "List the providers", _providers)
+    yield ChatCommand("help", "List the commands", _help)
+
+
+async def run_command(call: ToolContext, agent: Agent, line: str) -> str:
     """Carry out ``/name rest`` and return the answer's text.
 
     Raises:
         InvalidInput: No such command; the message lists what there is.
+        AgentHostError: What the command says, or that it took too long or failed.
     """
     name, _, rest = line[1:].strip().partition(" ")
-    command = COMMANDS.get(name.lower())
-    if command is None:
-        hint = did_you_mean(name, COMMANDS)
-        known = ", ".join(f"/{known}" for known in COMMANDS)
+    commands = _offered(call.host)
+    if name.lower() not in commands:
+        hint = did_you_mean(name, commands)
+        known = ", ".join(f"/{known}" for known in commands)
         raise InvalidInput("", f"unknown command /{name}{hint} (known: {known})")
-    return await command(call, agent, rest.strip())
+    key, command = commands[name.lower()]
+    try:
+        with call.host.plugins.charges.timed(key):
+            doing = command.run(call, agent, rest.strip())
+            return str(await within(command.timeout, f"/{command.name}", doing))
+    except AgentHostError:
+        raise
+    except Exception as error:
+        _log.exception("/%s of %s failed", command.name, key)
+        failed = f"/{command.name} failed for an internal reason, see the log"
+        raise PluginError(failed) from error
+
+
+@routes.get("/api/commands", scope="system:read", cost=1, answer=CommandList)
+async def list_commands(call: Call) -> Answer:
+    """List the commands of a chat."""
+    commands = [command for _, command in _offered(call.host).values()]
+    return {
+        "commands": [
+            {"name": each.name, "argument": each.argument, "help": each.help}
+            for each in sorted(commands, key=lambda each: each.name)
+        ]
+    }
+
+
+def _offered(host: Host) -> dict[str, tuple[str, ChatCommand]]:
+    """The commands by name, each after the key of its plugin."""
+    offers = host.registry.offered(ChatCommand)
+    return {each.name: (key, each) for key, each in offers if host.plugins.healthy(key)}

@@ -81,17 +81,10 @@ async def _check(host: Host, spec: ProviderSpec, model: ModelFacts) -> str:
 
 
 async def _vouched_for(host: Host, facts: ProviderFacts) -> bool:
-    """Tell whether the probe proves the key; whatever else it says, a chat decides.
-
-    What a probe proves is known of the provider's own address alone, not of a proxy
-    that the configuration puts in its place.
-    """
-    section = host.config.providers.get(facts.slug)
+    """Tell whether the probe proves the key; whatever else it says, a chat decides."""
     keys = host.models.keys_of(facts.slug)
     probe = facts.probe
     if probe is None or not probe.proves_key or not keys:
-        return False
-    if section is not None and section.base_url is not None:
         return False
     if not re.fullmatch(probe.keys, keys[0].reveal()):
         return False

@@ -72,7 +72,7 @@ async def delete_key(call: Call, name: str) -> Answer:
 
 @routes.post(
     "/api/providers/<name>/test",
-    scope="providers:write",
+    scope="providers:test",
     cost=30,
     answer=ProviderTested,
     others={401: ProviderFailed, 502: ProviderFailed},

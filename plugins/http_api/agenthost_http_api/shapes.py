@@ -363,3 +363,17 @@ class KVList(TypedDict):
     """``GET /api/memory/agents/{id}/kv``."""
 
     kv_pairs: list[KVPair]
+
+
+class CommandItem(TypedDict):
+    """A command of a chat; ``argument`` is what may stand behind its name."""
+
+    name: str
+    argument: str
+    help: str
+
+
+class CommandList(TypedDict):
+    """``GET /api/commands``."""
+
+    commands: list[CommandItem]

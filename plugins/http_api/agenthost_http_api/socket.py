@@ -21,6 +21,7 @@ from agenthost import (
     RequestCase,
     RouteGroup,
     Socket,
+    ToolContext,
     Turn,
     Watcher,
     user_message,
@@ -144,11 +145,13 @@ class Chat:
 
         Raises:
             InvalidInput: Too many messages of this socket wait already.
+            RateLimited: The key's own allowance is used up.
         """
         if len(self._following) >= TURNS_PER_SOCKET:
             raise InvalidInput("message", "too many messages wait; wait for an answer")
         case = RequestCase("MESSAGE", "/ws", self._socket.call.client, COST)
         self._host.guards.check(Guard.REQUEST, case)
+        self._host.access.charge(self._socket.call.principal, COST)
 
     def _follow(self, watcher: Watcher, message_id: str) -> None:
         self._following.add(watcher.turn.id)
@@ -175,7 +178,8 @@ class Chat:
 
     async def _command(self, agent: Agent, line: str, message_id: str) -> None:
         try:
-            text = await run_command(self._socket.call, agent, line)
+            call = ToolContext.of(self._socket.call.context, self._host)
+            text = await run_command(call, agent, line)
         except AgentHostError as error:
             await self._fail(error, message_id)
             return

@@ -5,9 +5,10 @@ from __future__ import annotations
 import platform
 from dataclasses import asdict
 
-from agenthost import AgentHostError, Answer, Call, Host, RouteGroup
+from agenthost import AgentHostError, Answer, Call, Host, RouteGroup, ToolSpec
 
 from .agents import summary
+from .health import health_of
 from .system_shapes import (
     ConfigView,
     DaemonStatus,
@@ -21,33 +22,13 @@ from .system_shapes import (
 
 routes = RouteGroup("system")
 
-STALL_REMEMBERED = 60.0
-
-
-def _health(host: Host) -> Health:
-    """Tell the truth of flags that are kept up to date: this is asked all the time."""
-    plugins = host.plugins
-    well = (
-        host.store.healthy
-        and not plugins.failed
-        and not host.guards.closed
-        and host.clock.time() - plugins.charges.last_stall > STALL_REMEMBERED
-        and not any(listener.given_up for listener in host.events.states())
-    )
-    return {
-        "status": "ok" if well else "degraded",
-        "uptime_seconds": host.uptime,
-        "panic_count": host.panics,
-        "restart_count": 0,
-    }
-
 
 @routes.get(
     "/api/health", scope="health:read", cost=1, public=True, answer=Health, direct=True
 )
 async def health(call: Call) -> Answer:
     """Tell whether the daemon works; public, and says nothing else."""
-    return _health(call.host)
+    return health_of(call.host)
 
 
 @routes.get("/api/health/detail", scope="system:read", cost=1, answer=HealthDetail)
@@ -57,7 +38,7 @@ async def health_detail(call: Call) -> Answer:
     reachable = await host.store.probe()
     accounts = host.plugins.charges.accounts
     return {
-        **_health(host),
+        **health_of(host),
         "version": host.version,
         "agent_count": len(host.agents),
         "database": "connected" if reachable else "error",
@@ -146,25 +127,27 @@ async def config(call: Call) -> Answer:
         "default_model": model,
         "listen_addr": host.config.listen_addr,
         "api_key_set": host.config.api_key is not None,
-        "channels_configured": len(host.config.channels),
-        "mcp_servers": len(host.config.mcp_servers),
+        # No plugin serves channels or MCP servers yet.
+        "channels_configured": 0,
+        "mcp_servers": 0,
     }
 
 
 @routes.get("/api/tools", scope="system:read", cost=1, answer=ToolList)
 async def list_tools(call: Call) -> Answer:
     """List every registered tool with its description and arguments."""
-    tools = dict(sorted(call.host.registry.tools.items()))
+    offered = call.host.registry.offered(ToolSpec)
+    tools = sorted((tool for _, tool in offered), key=lambda tool: tool.name)
     return {
-        "tools": list(tools),
+        "tools": [tool.name for tool in tools],
         "total": len(tools),
         "definitions": [
             {
-                "name": name,
-                "description": tool.definition.description,
+                "name": tool.name,
+                "description": tool.description,
                 "input_schema": dict(tool.schema),
             }
-            for name, tool in tools.items()
+            for tool in tools
         ],
     }
 
@@ -172,10 +155,10 @@ async def list_tools(call: Call) -> Answer:
 @routes.post("/api/ws-ticket", scope="agents:message", answer=Ticket)
 async def ws_ticket(call: Call) -> Answer:
     """Exchange the key for a short-lived ticket that opens one WebSocket."""
-    tickets = call.host.tickets
+    access = call.host.access
     return {
-        "ticket": tickets.issue(call.principal),
-        "expires_in": int(tickets.lifetime),
+        "ticket": access.ticket(call.principal),
+        "expires_in": int(access.ticket_seconds),
     }
 
 

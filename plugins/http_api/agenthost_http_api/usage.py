@@ -49,9 +49,7 @@ async def summary(call: Call) -> Answer:
             "requests": today.requests,
         },
         "quota": {
-            "hourly_token_limit": (
-                call.host.config.budget.default_max_llm_tokens_per_hour
-            ),
+            "hourly_token_limit": call.host.models.hourly_tokens,
             "hourly_tokens_used": hour.input_tokens + hour.output_tokens,
             "hourly_reset_at": timestamp(
                 now if hour.oldest is None else hour.oldest + HOUR

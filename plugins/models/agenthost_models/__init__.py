@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from agenthost import Backend, Host, Models, ModelsBackend, hookimpl
+from agenthost import (
+    Backend,
+    ConfigSection,
+    Host,
+    ManifestTable,
+    Models,
+    ModelsBackend,
+    hookimpl,
+)
 
 
 def open_models(host: Host) -> Models:
@@ -21,6 +30,24 @@ def open_models(host: Host) -> Models:
 
 
 @hookimpl
+def register_config() -> Iterable[ConfigSection]:
+    """Read which providers there are, who stands in for them, and who may spend."""
+    from .settings import Budget, FallbackProviders, Providers
+
+    yield ConfigSection("budget", Budget)
+    yield ConfigSection("fallback_providers", FallbackProviders)
+    yield ConfigSection("providers", Providers)
+
+
+@hookimpl
 def register_backend() -> Iterable[Backend]:
     """Offer routing for the port ``models``."""
     yield ModelsBackend("default", open_models)
+
+
+@hookimpl
+def register_manifest() -> Iterable[ManifestTable[Any]]:
+    """Read what an agent may spend."""
+    from .manifest import SPENDING
+
+    yield SPENDING

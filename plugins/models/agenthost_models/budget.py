@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING
 
 from agenthost import (
     AgentView,
+    BudgetAlert,
+    BudgetExceeded,
     ChatRequest,
-    Event,
     Host,
     ModelFacts,
     Payer,
+    QuotaEvent,
     QuotaExceeded,
     Usage,
 )
 
+from .manifest import SPENDING
 from .meters import Limit, Meter, PoolRoom, Room
 from .price import input_estimate, price
+from .settings import Budget
 
 if TYPE_CHECKING:
     from agenthost import Spent
@@ -53,7 +57,7 @@ class Budgets:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._settings = host.config.budget
+        self._settings = host.settings(Budget)
         self._loading = asyncio.Lock()
         self._of_daemon: list[Meter] | None = None
         self._agents: OrderedDict[str, list[Meter]] = OrderedDict()
@@ -95,7 +99,7 @@ class Budgets:
             free = room.limit.amount - room.used(now) - room.held
             answer = min(answer, _affordable(model, prompt, asked, free))
             if answer < min(asked, LEAST_ANSWER):
-                raise _refusal(room, now)
+                raise self._refused(room, now)
         cost = _dearest(model, prompt, answer)
         parts = []
         for room in rooms:
@@ -103,7 +107,7 @@ class Budgets:
             if room.limit.tokens:
                 free = room.limit.amount - room.used(now) - room.held
                 if free <= 0:
-                    raise _refusal(room, now)
+                    raise self._refused(room, now)
                 amount = min(prompt + answer, free)
             parts.append((room, amount))
         for room, amount in parts:
@@ -112,15 +116,24 @@ class Budgets:
             request = replace(request, max_tokens=answer)
         return Hold(request, tuple(parts))
 
+    def _refused(self, room: Room, now: float) -> QuotaExceeded:
+        self._tell(BudgetExceeded, room, now)
+        return _refusal(room, now)
+
     def _alert(self, meter: Meter, now: float) -> None:
         used, limit = meter.used(now), meter.limit
         mark = limit.amount * self._settings.alert_threshold
         if used < mark or not used or now < meter.quiet_until:
             return
         meter.quiet_until = now + limit.span
-        unit = "tokens" if limit.tokens else "micro_usd"
-        data = {"limit": limit.name, "unit": unit, "used": used, "of": limit.amount}
-        self._host.events.publish(Event("budget_alert", meter.subject, now, data))
+        self._tell(BudgetAlert, meter, now)
+
+    def _tell(self, kind: type[QuotaEvent], room: Room, now: float) -> None:
+        events, limit = self._host.events, room.limit
+        if events.wants(kind):
+            unit = "tokens" if limit.tokens else "micro_usd"
+            told = (limit.name, unit, room.used(now), limit.amount)
+            events.publish(kind(room.subject, now, *told))
 
     async def _daemon_meters(self) -> list[Meter]:
         if self._of_daemon is None:
@@ -179,7 +192,7 @@ def _amount(room: Room, spent: Spent | None) -> int:
 
 
 def _daemon_limits(host: Host) -> Iterator[Limit]:
-    budget = host.config.budget
+    budget = host.settings(Budget)
     for name, dollars, span in (
         ("budget.max_hourly_usd", budget.max_hourly_usd, HOUR),
         ("budget.max_daily_usd", budget.max_daily_usd, DAY),
@@ -190,15 +203,15 @@ def _daemon_limits(host: Host) -> Iterator[Limit]:
 
 
 def _agent_limits(agent: AgentView, default_tokens: int) -> Iterator[Limit]:
-    resources = agent.manifest.resources
+    spending = SPENDING.of(agent.manifest)
     for name, dollars, span in (
-        ("resources.max_cost_per_hour_usd", resources.max_cost_per_hour_usd, HOUR),
-        ("resources.max_cost_per_day_usd", resources.max_cost_per_day_usd, DAY),
-        ("resources.max_cost_per_month_usd", resources.max_cost_per_month_usd, MONTH),
+        ("resources.max_cost_per_hour_usd", spending.max_cost_per_hour_usd, HOUR),
+        ("resources.max_cost_per_day_usd", spending.max_cost_per_day_usd, DAY),
+        ("resources.max_cost_per_month_usd", spending.max_cost_per_month_usd, MONTH),
     ):
         if dollars:
             yield Limit(name, _micro(dollars), span)
-    tokens = resources.max_llm_tokens_per_hour or default_tokens
+    tokens = spending.max_llm_tokens_per_hour or default_tokens
     if tokens:
         yield Limit("resources.max_llm_tokens_per_hour", tokens, HOUR, tokens=True)
 

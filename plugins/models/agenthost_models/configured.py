@@ -9,14 +9,17 @@ from typing import Any
 
 from agenthost import (
     ConfigError,
+    DialectSpec,
     Host,
     InvalidInput,
     ModelFacts,
     ProviderFacts,
-    ProviderSection,
     ProviderSpec,
     did_you_mean,
 )
+
+from .settings import Providers as Sections
+from .settings import ProviderSection
 
 DEFAULT_DIALECT = "openai-chat"
 REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-[0-9]{1,2}")
@@ -32,9 +35,9 @@ def configured(host: Host) -> Providers:
     Raises:
         ConfigError: A declared provider cannot be used.
     """
-    offered = host.registry.providers
-    providers = {slug: _placed(host, spec) for slug, spec in offered.items()}
-    sections = host.config.providers
+    offered = host.registry.offered(ProviderSpec)
+    providers = {spec.facts.slug: _placed(host, spec) for _, spec in offered}
+    sections = host.settings(Sections).root
     for slug, section in sections.items():
         known = providers.get(slug)
         if known is None or section.dialect is not None:
@@ -64,11 +67,11 @@ def _placed(host: Host, spec: ProviderSpec) -> ProviderSpec:
 
 def _declared(host: Host, slug: str, section: ProviderSection) -> ProviderSpec:
     """A provider that stands in the configuration alone."""
-    registry = host.registry
+    dialects = {spec.name: spec for _, spec in host.registry.offered(DialectSpec)}
     name = section.dialect or DEFAULT_DIALECT
-    offer = registry.dialects.get(name)
+    offer = dialects.get(name)
     if offer is None:
-        hint = did_you_mean(name, registry.dialects)
+        hint = did_you_mean(name, dialects)
         raise ConfigError(f"providers.{slug}.dialect: unknown dialect {name!r}{hint}")
     if section.base_url is None:
         raise ConfigError(
@@ -82,9 +85,13 @@ def _declared(host: Host, slug: str, section: ProviderSection) -> ProviderSpec:
 
 
 def _changed(spec: ProviderSpec, section: ProviderSection) -> ProviderSpec:
-    facts = spec.facts
+    facts, probe = spec.facts, spec.facts.probe
+    if probe is not None and section.base_url is not None:
+        # What it proves is known of the provider's own address alone, not of a proxy.
+        probe = replace(probe, proves_key=False)
     changed = replace(
         facts,
+        probe=probe,
         base_url=(section.base_url or facts.base_url).rstrip("/"),
         env_var=section.api_key_env or facts.env_var,
         key_required=bool(section.api_key_env) or facts.key_required,

@@ -46,6 +46,7 @@ from .budget import Budgets, Hold
 from .catalogue import Catalogue
 from .keys import Keys, lack
 from .price import measured, price
+from .settings import Budget, FallbackProviders, Providers
 
 if TYPE_CHECKING:
     from agenthost import Message, Part
@@ -117,6 +118,11 @@ class RoutedModels(Catalogue):
         self._random = random
         self._breakers = Breakers()
         self._budgets = Budgets(host)
+
+    @property
+    def hourly_tokens(self) -> int:
+        """Tokens an hour of an agent whose manifest names no limit; 0 is none."""
+        return self._host.settings(Budget).default_max_llm_tokens_per_hour
 
     def check(self, target: Target) -> None:
         """Refuse a target that cannot be called for want of a key.
@@ -278,7 +284,7 @@ class RoutedModels(Catalogue):
         return egress.exchange.open(spec, wanted)
 
     def _policy(self, facts: ProviderFacts, patience: float) -> EgressPolicy:
-        configured = facts.local or facts.slug in self._config.providers
+        configured = facts.local or facts.slug in self._host.settings(Providers).root
         host = urlsplit(facts.base_url).hostname or ""
         return EgressPolicy(
             name=f"provider:{facts.slug}",
@@ -308,7 +314,7 @@ class RoutedModels(Catalogue):
             return
         own = payer.agent.manifest.fallback_models
         chain = [(each.provider, each.model) for each in own]
-        shared = self._config.fallback_providers
+        shared = self._host.settings(FallbackProviders).root
         for names in (*chain, *((each.provider, each.model) for each in shared)):
             try:
                 yield self.resolve(*names)

@@ -24,7 +24,7 @@ from agenthost import (
     Denied,
     Finish,
     NotFound,
-    Tool,
+    ToolSpec,
     ToolUse,
     TurnResult,
     Usage,
@@ -90,7 +90,7 @@ def _who(activity: Activity) -> Iterator[Pair]:
     context = activity.context
     yield "agenthost.turn.id", context.turn_id
     if context.caller is not None:
-        yield "agenthost.caller.kind", context.caller.kind.value
+        yield "agenthost.caller.kind", context.caller.kind
         yield "agenthost.caller.name", context.caller.name
     if context.agent is not None:
         yield "gen_ai.agent.id", context.agent.id
@@ -146,8 +146,8 @@ def _tool(activity: Activity, call: ToolUse) -> Iterator[Pair]:
     yield "gen_ai.tool.call.id", call.id
     yield "gen_ai.tool.type", "function"
     if tool is not None:
-        yield "gen_ai.tool.description", tool.definition.description
-        yield "agenthost.tool.effect", tool.effect
+        yield "gen_ai.tool.description", tool.description
+        yield "agenthost.tool.effect", tool.effect.value
 
 
 def _ending(activity: Activity) -> Iterator[Pair]:
@@ -187,15 +187,13 @@ def _model(activity: Activity) -> str:
     return UNKNOWN if activity.target is None else activity.target.model.id
 
 
-def _known(activity: Activity) -> Tool | None:
+def _known(activity: Activity) -> ToolSpec | None:
     """The tool called; a name that a model made up is content."""
     called = activity.subject.name if isinstance(activity.subject, ToolUse) else ""
-    try:
-        return activity.host.registry.tool(called)
-    except NotFound:
-        return None
+    offered = activity.host.registry.offered(ToolSpec)
+    return next((spec for _, spec in offered if called in spec.names), None)
 
 
 def _tool_name(activity: Activity) -> str:
     tool = _known(activity)
-    return UNKNOWN if tool is None else tool.definition.name
+    return UNKNOWN if tool is None else tool.name

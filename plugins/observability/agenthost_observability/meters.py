@@ -10,9 +10,9 @@ from agenthost import (
     Activity,
     ChatRequest,
     Host,
-    NotFound,
     Observer,
     Spent,
+    ToolSpec,
     ToolUse,
     Usage,
 )
@@ -80,10 +80,8 @@ class Meters(Observer):
 
 def _tool(host: Host, name: str) -> str:
     """The tool's own name; one that a model made up counts as other."""
-    try:
-        return host.registry.tool(name).definition.name
-    except NotFound:
-        return OTHER
+    offered = host.registry.offered(ToolSpec)
+    return next((spec.name for _, spec in offered if name in spec.names), OTHER)
 
 
 def _tokens(usage: Usage) -> Iterable[tuple[str, int]]:

@@ -21,6 +21,7 @@ def open_records(store: Store, clock: Clock) -> Records:
     from .agents import AgentTable
     from .journal import TurnJournal
     from .memory import KeyValues
+    from .persons import PersonTable
     from .sessions import SessionTable
     from .usage import UsageLedger
 
@@ -30,16 +31,18 @@ def open_records(store: Store, clock: Clock) -> Records:
         journal=TurnJournal(store),
         usage=UsageLedger(store),
         memory=KeyValues(store, clock),
+        persons=PersonTable(store, clock),
     )
 
 
 @hookimpl
 def register_schema() -> tuple[SchemaSpec, ...]:
-    """Offer the tables of the kernel's rows, of memory and of what retention keeps."""
+    """Offer the tables of the kernel's rows, memory, retention and people."""
     from .forgetting import RETENTION
+    from .persons import PERSONS
     from .tables import KERNEL, MEMORY
 
-    return KERNEL, MEMORY, RETENTION
+    return KERNEL, MEMORY, RETENTION, PERSONS
 
 
 @hookimpl

@@ -21,12 +21,10 @@ from agenthost import (
     Host,
     InvalidInput,
     Manifest,
-    NotFound,
     Observers,
     Outcome,
     OutcomeUnknown,
     RateLimited,
-    Registry,
     Rights,
     ToolCallCase,
     ToolContext,
@@ -40,6 +38,7 @@ from agenthost_chat.history import UNKNOWN
 from agenthost_toml.suggest import did_you_mean
 from pydantic import BaseModel, ValidationError
 
+from .manifest import PACE
 from .pace import Pace
 
 log = logging.getLogger(__name__)
@@ -60,13 +59,15 @@ class GuardedToolbox:
 
     Args:
         host: The daemon that tools get.
-        registry: The tools.
         observers: Told of each call.
     """
 
-    def __init__(self, host: Host, registry: Registry, observers: Observers) -> None:
+    def __init__(self, host: Host, observers: Observers) -> None:
         self._host = host
-        self._registry = registry
+        offered = host.registry.offered(ToolSpec)
+        self._plugins = {spec.name: key for key, spec in offered}
+        self._tools = {spec.name: spec for _, spec in offered}
+        self._by_any_name = {name: spec for _, spec in offered for name in spec.names}
         self._guards = host.guards
         self._observers = observers
         self._rights: dict[str, tuple[Manifest, Rights]] = {}
@@ -77,9 +78,13 @@ class GuardedToolbox:
         known = self._rights.get(agent_id)
         if known is not None and known[0] is manifest:
             return known[1]
-        grants = Grants(manifest.grants(self._registry.tools))
-        shown = self._registry.granted(grants)
-        rights = Rights(grants, tuple(tool.definition for tool in shown))
+        grants = Grants(self._host.agents.grants_of(manifest, self._tools))
+        shown = (
+            tool.definition
+            for _, tool in sorted(self._tools.items())
+            if any(grants.allow("tool", name) for name in tool.names)
+        )
+        rights = Rights(grants, tuple(shown))
         self._rights[agent_id] = (manifest, rights)
         return rights
 
@@ -216,15 +221,12 @@ class GuardedToolbox:
         return replace(_failed(call, f"{problem}. {advice}"), known=False)
 
     def _spec(self, name: str) -> ToolSpec | None:
-        try:
-            return self._registry.tool(name).spec
-        except NotFound:
-            return None
+        return self._by_any_name.get(name)
 
     def _allowed(self, context: Context, name: str) -> ToolSpec:
         spec = self._spec(name)
         if spec is None:
-            hint = did_you_mean(name, self._registry.tools)
+            hint = did_you_mean(name, self._tools)
             raise InvalidInput("tool", f"there is no tool {name!r}{hint}")
         grants = context.principal.grants
         granted = (n for n in spec.names if grants and grants.allow("tool", n))
@@ -249,11 +251,10 @@ class GuardedToolbox:
                     answers |= await self._host.approvals.ask(context, call, ask)
         if spec.effect is not Effect.READ:
             await before_effect(call)
-        plugin = self._registry.tool(call.name).plugin
         inside = ToolContext.of(context, self._host)
         if answers:
             inside = replace(inside, answers=answers)
-        with self._host.plugins.charges.timed(plugin):
+        with self._host.plugins.charges.timed(self._plugins[spec.name]):
             async with asyncio.timeout(spec.timeout):
                 result = await spec.call(inside, arguments)
         return result.text, result.is_error
@@ -262,7 +263,7 @@ class GuardedToolbox:
         agent = context.agent
         if agent is None:
             return
-        limit = agent.manifest.resources.max_tool_calls_per_minute
+        limit = PACE.of(agent.manifest).max_tool_calls_per_minute
         wait = self._pace.wait(agent.id, limit, self._host.clock.monotonic())
         if wait:
             raise RateLimited(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from agenthost import (
     CHECK_HOST,
     CONTEXT,
     FINAL_URL,
+    ConfigSection,
     Effect,
     EgressPolicy,
     InvalidInput,
@@ -22,6 +23,7 @@ from agenthost import (
     authorize,
     hookimpl,
 )
+from agenthost_toml.types import Names, Positive, Table
 from pydantic import BaseModel, Field
 
 from .documents.plain import text_of, words_of
@@ -40,6 +42,24 @@ SWIFT = ("", "utf-8", "utf8", "us-ascii", "iso-8859-1")
 """Character sets that are decoded at once, whatever the bytes; others may take long."""
 
 TEXTUAL = ("json", "xml", "javascript", "yaml", "x-www-form-urlencoded", "csv")
+
+
+class WebFetchSection(Table):
+    """``[web.fetch]``: limits of what agents fetch."""
+
+    allowed_hosts: Names = Field(
+        (), description="Hosts of private networks that may be reached all the same."
+    )
+    max_chars: Positive = Field(
+        50_000,
+        description="Characters of a page that a model is shown, 90,000 at most.",
+    )
+    max_response_bytes: Positive = Field(
+        10 * 1024 * 1024, description="Bytes after which an answer is refused."
+    )
+    timeout_secs: Annotated[float, Field(gt=0, le=3_600)] = Field(
+        30.0, description="Seconds that an answer may take in all."
+    )
 
 
 class WebFetch(BaseModel, extra="forbid"):
@@ -94,7 +114,7 @@ async def _fetched(context: ToolContext, call: WebFetch) -> httpx.Response:
 
 
 def _policy(context: ToolContext) -> EgressPolicy:
-    fetch = context.host.config.web.fetch
+    fetch = context.host.settings(WebFetchSection)
     return EgressPolicy(
         "web_fetch",
         allowed_hosts=frozenset(fetch.allowed_hosts),
@@ -111,7 +131,7 @@ async def _text_of(context: ToolContext, response: httpx.Response) -> str:
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in PAGES and not _textual(kind, document):
         return f"[{len(document)} bytes of {kind or 'unknown type'}, not text]"
-    limit = min(context.host.config.web.fetch.max_chars, MOST_CHARACTERS)
+    limit = min(context.host.settings(WebFetchSection).max_chars, MOST_CHARACTERS)
     charset = (response.charset_encoding or "").lower()
     swift = charset if charset in SWIFT else ""
     if kind not in PAGES and swift == charset:
@@ -138,6 +158,12 @@ def _wrapped(response: httpx.Response, text: str) -> str:
         f"URL: {response.extensions[FINAL_URL]}\n\n{text}\n"
         f"<<<end untrusted {nonce}>>>"
     )
+
+
+@hookimpl
+def register_config() -> Iterable[ConfigSection]:
+    """Read the limits."""
+    yield ConfigSection("web.fetch", WebFetchSection)
 
 
 @hookimpl

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 
 from agenthost import RouteGroup, hookimpl
 
+from . import cards
 from .routes import page_routes
 from .static_files import load_files
 
 
 @hookimpl
 def register_routes() -> Iterable[RouteGroup]:
-    """Offer the page and its files; their contents are read here, once."""
+    """Offer the page, its files, which are read here, once, and the list of cards."""
     yield page_routes(load_files())
+    yield cards.routes

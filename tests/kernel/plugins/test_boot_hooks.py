@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from agenthost import Host, SchemaSpec, ServiceSpec, Store, StoreBackend
 from agenthost.testing import Daemons
 from agenthost_storage.sqlite import SqliteStore
@@ -16,6 +17,7 @@ METADATA = MetaData()
 GREETINGS = Table("greetings", METADATA, Column("id", Integer, primary_key=True))
 
 
+@pytest.mark.setting("storage.url")
 async def test_register_backend_serves_the_scheme_of_the_storage_url(
     daemons: Daemons, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import httpx
 from agenthost import (
     ALLOW,
+    AgentSpawned,
     Answer,
     Backend,
     Call,
@@ -40,6 +41,7 @@ from agenthost import (
     ToolSpec,
     Usage,
     Verdict,
+    as_json,
     hookimpl,
 )
 from agenthost.testing import Daemons
@@ -126,15 +128,19 @@ async def test_register_provider_lets_an_agent_use_its_model(daemons: Daemons) -
 async def test_on_event_hears_of_a_new_agent(daemons: Daemons) -> None:
     loop, heard = asyncio.get_running_loop(), asyncio.Queue[Event]()
 
-    def on_event(event: Event) -> None:
+    def on_event(event: AgentSpawned) -> None:
         loop.call_soon_threadsafe(heard.put_nowait, event)
 
     daemon = await daemons.start(plugins=[plugin(on_event)])
     agent = await daemon.agent("ada")
     async with asyncio.timeout(SECONDS):
         event = await heard.get()
-    assert (event.kind, event.subject) == ("agent_spawned", agent.id)
-    assert event.data == {"name": "ada"}
+    assert as_json(event) == {
+        "kind": "agent_spawned",
+        "subject": agent.id,
+        "at": event.at,
+        "data": {"name": "ada"},
+    }
 
 
 async def test_security_system_is_asked_at_the_guard_points_it_fills(

@@ -99,6 +99,7 @@ async def test_a_set_decides_which_first_party_plugins_are_on(
     assert enabled(plugins) == set(EVERY_KIND) - off
 
 
+@pytest.mark.setting("plugins.disable")
 async def test_a_disabled_plugin_is_never_imported() -> None:
     one = entry("channel:telegram")
     plugins = await loaded(one, disable=["telegram"])
@@ -106,6 +107,13 @@ async def test_a_disabled_plugin_is_never_imported() -> None:
     assert one.loaded == []
 
 
+@pytest.mark.parametrize("version", ["1", "1.7", 1, 1.0])
+async def test_a_plugin_may_name_the_version_of_the_hooks(version: object) -> None:
+    plugins = await loaded(entry("tool:a", written_for(version)))
+    assert enabled(plugins) == {"tool:a"}
+
+
+@pytest.mark.setting("plugins.enable")
 @pytest.mark.parametrize("name", ["tool:mine", "mine", "tool:m*", "min?"])
 async def test_another_distribution_is_off_until_listed(name: str) -> None:
     assert enabled(await loaded(entry("tool:mine", dist=OTHER))) == set()
@@ -272,6 +280,29 @@ def unmarked() -> ModuleType:
     return made
 
 
+def ordered(*, first: bool) -> Callable[[], ModuleType]:
+    def make() -> ModuleType:
+        made = ModuleType("ordered")
+
+        @hookimpl(tryfirst=first, trylast=not first)
+        def register_tool() -> list[ToolSpec]:
+            return [tool()]
+
+        vars(made)["register_tool"] = register_tool
+        return made
+
+    return make
+
+
+def written_for(version: object) -> Callable[[], ModuleType]:
+    def make() -> ModuleType:
+        made = module(register_tool=lambda: [tool()])
+        vars(made)["agenthost_api"] = version
+        return made
+
+    return make
+
+
 def a_class() -> type:
     return Nothing
 
@@ -282,6 +313,17 @@ def a_class() -> type:
         (misspelt, "register_tools is not a hook; did you mean 'register_tool'?"),
         (wrapper, "register_tool is a wrapper; hooks cannot be wrapped"),
         (old_wrapper, "register_tool is a wrapper; hooks cannot be wrapped"),
+        (ordered(first=True), "tryfirst, trylast do nothing; remove them"),
+        (ordered(first=False), "tryfirst, trylast do nothing; remove them"),
+        (
+            written_for("2"),
+            (
+                "is made for hooks 2, not 1; install the version of it, or of "
+                "agenthost, that fits"
+            ),
+        ),
+        (written_for("1x"), "is made for hooks 1x, not 1"),
+        (written_for(None), "is made for hooks None, not 1"),
         (unmarked, "register_tool is not marked; put @hookimpl above it"),
         (a_class, "is a class; offer a module or an instance"),
         (

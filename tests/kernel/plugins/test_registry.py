@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -16,9 +18,9 @@ from agenthost import (
     DialectSpec,
     Effect,
     FilesBackend,
-    Grants,
     Guard,
-    NotFound,
+    ManifestTable,
+    Mountable,
     ProviderFacts,
     ProviderSpec,
     RouteGroup,
@@ -28,8 +30,10 @@ from agenthost import (
     ToolResult,
     ToolSpec,
 )
+from agenthost.plugins.hooks import Hooks, hookspec
 from agenthost.plugins.loader import Plugins
 from agenthost.plugins.registry import Registry, compile_registry
+from agenthost.plugins.validation import OFFERS, Offers, hook_names
 from pydantic import BaseModel, Field
 from sqlalchemy import MetaData
 
@@ -40,6 +44,12 @@ class Arguments(BaseModel):
     """What the tool takes."""
 
     path: str = Field(description="a path")
+
+
+class Keys(BaseModel):
+    """What is read of manifests."""
+
+    depth: int = 1
 
 
 async def call_it(context: object, call: object) -> ToolResult:
@@ -58,7 +68,7 @@ def provider(slug: str) -> ProviderSpec:
     return ProviderSpec(ProviderFacts(slug, slug, "https://x.example"), dialect=ANY)
 
 
-ANY: Any = object()
+ANY: Any = SimpleNamespace(name="any")
 
 
 class Front:
@@ -75,28 +85,76 @@ class Front:
 async def compiled(*entries: FakeEntry, front: Any = None) -> tuple[Plugins, Registry]:
     plugins = Plugins(entries)
     await plugins.load(config(enable=["*"]))
-    return plugins, await compile_registry(plugins, lambda _: front, {})
+
+    async def opened(*_: object) -> Any:
+        return front
+
+    return plugins, await compile_registry(plugins, opened, {})
 
 
 def failures(plugins: Plugins) -> dict[str, str | None]:
     return {s.key: s.reason for s in plugins.states() if s.status == "failed"}
 
 
-async def test_tools_are_found_by_name_and_alias() -> None:
-    _, registry = await compiled(entry("tool:a", tools(tool("kv_set", "memory_store"))))
-    assert registry.tool("memory_store") is registry.tool("kv_set")
-    assert list(registry.tools) == ["kv_set"]
-    assert registry.tool("kv_set").definition.parameters["type"] == "object"
-    with pytest.raises(NotFound):
-        registry.tool("nothing")
+def mounted(registry: Registry) -> list[Any]:
+    offers = registry.offered(Mountable)  # type: ignore[type-abstract]  # reason: two unlike classes are mounted
+    return [group for _, group in offers]
 
 
-async def test_granted_tools_come_sorted_and_by_any_name() -> None:
-    specs = tools(tool("kv_set", "memory_store"), tool("b"), tool("a"))
-    _, registry = await compiled(entry("tool:a", specs))
-    names = [t.spec.name for t in registry.granted(Grants({"tool": ("memory_*", "a")}))]
-    assert names == ["a", "kv_set"]
-    assert registry.granted(Grants()) == []
+def names_of(registry: Registry) -> list[str]:
+    return [spec.name for _, spec in registry.offered(ToolSpec)]
+
+
+async def test_what_is_offered_is_found_by_its_type_with_its_plugin() -> None:
+    spec = tool("kv_set", "memory_store")
+    _, registry = await compiled(entry("tool:a", tools(spec)))
+    assert registry.offered(ToolSpec) == (("tool:a", spec),)
+    assert registry.offered(ProviderSpec) == ()
+    assert registry.offered(int) == ()
+    assert spec.names == ("kv_set", "memory_store")
+    assert spec.definition.parameters["type"] == "object"
+
+
+@dataclass(frozen=True)
+class Greeting:
+    """What a hook of the future offers."""
+
+    name: str
+
+
+class FutureHooks:
+    """The hooks of the future."""
+
+    @hookspec
+    def register_greeting(self) -> list[Greeting]:
+        """Offer greetings."""
+        raise NotImplementedError
+
+
+async def test_a_new_hook_is_a_method_and_a_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    row = Offers(Greeting, lambda offer: [f"greeting {offer.name}"])
+    method = FutureHooks.register_greeting
+    monkeypatch.setattr(Hooks, "register_greeting", method, raising=False)
+    monkeypatch.setitem(cast("Any", OFFERS), "register_greeting", row)
+    first = module(register_greeting=lambda: [Greeting("hello")])
+    second = module(register_greeting=lambda: [Greeting("hello")])
+    third = module(register_greeting=lambda: ["hello"])
+    plugins, registry = await compiled(
+        entry("plugin:a", first), entry("plugin:b", second), entry("plugin:c", third)
+    )
+    assert registry.offered(Greeting) == (("plugin:a", Greeting("hello")),)
+    assert failures(plugins) == {
+        "plugin:b": "plugin:b offers greeting hello, which plugin:a has taken",
+        "plugin:c": "register_greeting offers str; it must offer Greeting",
+    }
+
+
+def test_no_two_rows_of_the_hook_table_offer_one_type() -> None:
+    types = [row.type for row in OFFERS.values()]
+    assert len(set(types)) == len(types)
+    assert OFFERS.keys() == set(hook_names()) - {"on_event"}
 
 
 @pytest.mark.parametrize(
@@ -115,6 +173,11 @@ async def test_granted_tools_come_sorted_and_by_any_name() -> None:
             module(register_dialect=lambda: [DialectSpec("d", lambda _: ANY)]),
             "dialect d",
         ),
+        (
+            module(register_manifest=lambda: [ManifestTable("t", Keys)]),
+            module(register_manifest=lambda: [ManifestTable("t", Keys)]),
+            "manifest t.depth",
+        ),
     ],
 )
 async def test_a_name_taken_twice_fails_the_second_naming_both(
@@ -130,9 +193,7 @@ async def test_a_plugin_that_collides_offers_nothing_at_all() -> None:
     _, registry = await compiled(
         entry("tool:a", tools(tool("x"))), entry("tool:b", tools(tool("x"), tool("y")))
     )
-    assert set(registry.tools) == {"x"}
-    with pytest.raises(NotFound):
-        registry.tool("y")
+    assert names_of(registry) == ["x"]
 
 
 async def test_a_name_offered_twice_by_one_plugin_fails_it() -> None:
@@ -142,9 +203,10 @@ async def test_a_name_offered_twice_by_one_plugin_fails_it() -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "a" * 65, "a.b", "é"])
 async def test_a_tool_name_that_models_refuse_fails_its_plugin(name: str) -> None:
-    plugins, registry = await compiled(entry("tool:a", tools(tool(name))))
+    offers = module(register_tool=lambda: [tool(name)])
+    plugins, registry = await compiled(entry("tool:a", offers))
     assert "must be 1 to 64" in str(failures(plugins)["tool:a"])
-    assert registry.tools == {}
+    assert names_of(registry) == []
 
 
 async def serve(call: Call) -> Answer:
@@ -168,7 +230,7 @@ async def test_a_path_taken_twice_fails_the_second_whatever_its_parameter() -> N
         front=Front(),
     )
     assert list(failures(plugins)) == ["plugin:b"]
-    assert len(registry.routes) == 2
+    assert len(mounted(registry)) == 2
 
 
 async def test_the_application_is_asked_for_only_where_a_plugin_takes_it() -> None:
@@ -181,10 +243,10 @@ async def test_the_application_is_asked_for_only_where_a_plugin_takes_it() -> No
 
     front = Front()
     _, registry = await compiled(without, front=front)
-    assert (len(registry.routes), front.asked) == (1, 0)
+    assert (len(mounted(registry)), front.asked) == (1, 0)
     taking = entry("plugin:b", module(register_routes=takes_it))
     _, registry = await compiled(without, taking, front=front)
-    assert (len(registry.routes), front.asked) == (2, 1)
+    assert (len(mounted(registry)), front.asked) == (2, 1)
     assert given == [front]
 
 
@@ -197,8 +259,9 @@ async def test_schemas_and_services_are_collected() -> None:
         register_service=lambda: [ServiceSpec("watch", nothing, nothing)],
     )
     _, registry = await compiled(entry("plugin:a", both))
-    assert [s.name for _, s in registry.schemas] == ["notes"]
-    assert [(key, s.name) for key, s in registry.services] == [("plugin:a", "watch")]
+    assert [s.name for _, s in registry.offered(SchemaSpec)] == ["notes"]
+    services = registry.offered(ServiceSpec)
+    assert [(key, s.name) for key, s in services] == [("plugin:a", "watch")]
 
 
 async def test_a_plugin_may_have_several_schemas_in_a_tuple() -> None:
@@ -209,7 +272,7 @@ async def test_a_plugin_may_have_several_schemas_in_a_tuple() -> None:
         entry("plugin:c", module(register_schema=lambda: None)),
         entry("plugin:d", module(register_schema=lambda: (SchemaSpec, "x"))),
     )
-    assert registry.schemas == (("plugin:a", notes), ("plugin:a", tags))
+    assert registry.offered(SchemaSpec) == (("plugin:a", notes), ("plugin:a", tags))
     assert failures(plugins) == {
         "plugin:d": "register_schema offers type; it must offer SchemaSpec"
     }
@@ -319,9 +382,8 @@ class Tree(BaseModel):
     children: list[Tree] = []
 
 
-async def test_a_schema_is_closed_and_holds_no_references() -> None:
-    _, registry = await compiled(entry("tool:a", tools(tool("a", model=Outer))))
-    schema = registry.tool("a").schema
+def test_a_schema_is_closed_and_holds_no_references() -> None:
+    schema = tool("a", model=Outer).schema
     assert "$defs" not in schema
     assert schema["additionalProperties"] is False
     one = schema["properties"]["one"]
@@ -332,9 +394,8 @@ async def test_a_schema_is_closed_and_holds_no_references() -> None:
     assert schema["properties"]["many"]["items"]["properties"] == one["properties"]
 
 
-async def test_a_schema_that_recurs_keeps_its_definitions() -> None:
-    _, registry = await compiled(entry("tool:a", tools(tool("a", model=Tree))))
-    schema = registry.tool("a").schema
+def test_a_schema_that_recurs_keeps_its_definitions() -> None:
+    schema = tool("a", model=Tree).schema
     assert schema["$defs"]["Tree"]["additionalProperties"] is False
     assert schema["$defs"]["Tree"]["properties"]["name"] == {"type": "string"}
 
@@ -343,5 +404,16 @@ async def test_a_model_without_a_schema_fails_its_plugin() -> None:
     class Odd(BaseModel):
         call: Callable[[int], int]
 
-    plugins, _ = await compiled(entry("tool:a", tools(tool("a", model=Odd))))
+    offers = module(register_tool=lambda: [tool("a", model=Odd)])
+    plugins, _ = await compiled(entry("tool:a", offers))
     assert "tool:a" in failures(plugins)
+
+
+async def test_what_a_plugin_offers_is_told_by_name() -> None:
+    offering = module(
+        register_tool=lambda: [tool("x", "y")],
+        register_manifest=lambda: [ManifestTable("", Keys)],
+    )
+    _, registry = await compiled(entry("tool:a", offering), entry("tool:b"))
+    assert sorted(registry.names_of["tool:a"]) == ["manifest depth", "tool x", "tool y"]
+    assert "tool:b" not in registry.names_of

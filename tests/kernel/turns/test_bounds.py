@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from agenthost import ProviderFault, Role, ToolOutput
 from agenthost.testing.daemons import RunningDaemon
 from agenthost.turns.run import BROKEN_OFF
@@ -42,6 +43,7 @@ async def test_the_results_of_a_step_are_bounded_together(
     assert size <= STEP_BYTES + notes * 80
 
 
+@pytest.mark.manifest("resources.max_tool_calls_per_minute")
 async def test_calls_a_minute_are_limited_as_the_manifest_says(
     daemon: RunningDaemon,
 ) -> None:

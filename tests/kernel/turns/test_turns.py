@@ -271,6 +271,7 @@ async def test_a_new_session_remembers_nothing(daemon: RunningDaemon) -> None:
     assert [m.text for m in daemon.model.requests[-1].messages] == ["two"]
 
 
+@pytest.mark.setting("compaction.threshold_messages", "compaction.keep_recent")
 async def test_compaction_keeps_originals_and_sends_the_summary_first(
     daemons: Daemons,
 ) -> None:
@@ -301,6 +302,7 @@ async def test_compaction_below_the_threshold_changes_nothing(
     assert answer.json()["status"] == "ok"
 
 
+@pytest.mark.manifest("resources.max_llm_tokens_per_hour")
 async def test_an_hourly_token_quota_refuses_the_next_turn(
     daemon: RunningDaemon,
 ) -> None:
@@ -327,7 +329,7 @@ async def test_neighbouring_reads_run_together(daemon: RunningDaemon) -> None:
     from agenthost_toolbox.toolbox import GuardedToolbox
 
     inside = daemon.daemon
-    toolbox = GuardedToolbox(inside, inside.registry, inside.observers)
+    toolbox = GuardedToolbox(inside, inside.observers)
     names = ["kv_get", "file_list", "kv_set", "file_read", "calculate"]
     groups = toolbox._groups([ToolUse(name, name, {}) for name in names])
     assert [[use.name for use in group] for group in groups] == [

@@ -87,6 +87,7 @@ async def test_what_waits_takes_no_slot_of_what_runs(daemons: Daemons) -> None:
         pause.go_on()
 
 
+@pytest.mark.setting("turns.max_concurrent")
 async def test_too_many_waiting_turns_are_refused_with_a_time_to_come_back(
     daemons: Daemons,
 ) -> None:
@@ -111,6 +112,7 @@ async def test_a_caller_lends_its_slot_to_whom_it_calls(daemons: Daemons) -> Non
     assert results(daemon) == ["You said: hi"]
 
 
+@pytest.mark.setting("turns.max_seconds")
 async def test_a_turn_ends_at_its_limit(daemons: Daemons) -> None:
     daemon = await daemons.start(config="[turns]\nmax_seconds = 0.2\n")
     agent = await daemon.agent()

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from agenthost_toml.environment import Keys
+from agenthost_toml.problems import shape_of
 from agenthost_toml.settings import Settings, read_settings
-from agenthost_toml.source import LARGEST, SettingsError
+from agenthost_toml.source import LARGEST, SettingsError, read_source
 from agenthost_toml.types import Names, Table
 
 
@@ -23,22 +24,22 @@ class Bakery(Table):
 
 
 KEYS = Keys(
-    Bakery,
+    shape_of(Bakery) or {},
     prefix="BAKERY_",
     aliases={"city": "town"},
     reserved=frozenset({"BAKERY_HOME"}),
 )
 
 
-def read(home: Path, text: str = "", **environ: str) -> Settings[Bakery]:
+def read(home: Path, text: str = "", **environ: str) -> Settings:
     file = home / "bakery.toml"
     file.write_text(text, encoding="utf-8")
-    return read_settings(KEYS, file, environ)
+    return read_settings(KEYS, read_source(file), environ)
 
 
 def test_a_missing_file_says_nothing(tmp_path: Path) -> None:
-    settings = read_settings(KEYS, tmp_path / "bakery.toml", {})
-    assert (settings.checked(), settings.warnings) == (Bakery(), ())
+    settings = read_settings(KEYS, read_source(tmp_path / "bakery.toml"), {})
+    assert (settings.checked(Bakery), settings.warnings) == (Bakery(), ())
 
 
 def test_the_environment_stands_over_the_file(tmp_path: Path) -> None:
@@ -49,14 +50,14 @@ def test_the_environment_stands_over_the_file(tmp_path: Path) -> None:
         BAKERY_BREADS="rye, spelt",
         BAKERY_HOME="/elsewhere",
         OTHER_TOWN="Kiel",
-    ).checked()
+    ).checked(Bakery)
     assert bakery.town == "Bonn"
     assert bakery.breads == ("rye", "spelt")
     assert bakery.oven == Oven(degrees=220, fan=True)
 
 
 def test_given_values_take_the_place_of_what_is_said(tmp_path: Path) -> None:
-    assert read(tmp_path, 'town = "Bonn"').checked(town="Kiel").town == "Kiel"
+    assert read(tmp_path, 'town = "Bonn"').checked(Bakery, town="Kiel").town == "Kiel"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_a_wrong_value_is_named_where_it_was_said(
     tmp_path: Path, text: str, variables: dict[str, str], said: str
 ) -> None:
     with pytest.raises(SettingsError) as caught:
-        read(tmp_path, text, **variables).checked()
+        read(tmp_path, text, **variables).checked(Bakery)
     assert str(caught.value) == said
 
 
@@ -144,9 +145,11 @@ def test_a_key_and_its_alias_are_one_too_many(tmp_path: Path) -> None:
 
 
 def test_a_key_is_found_under_any_of_its_names(tmp_path: Path) -> None:
-    assert read(tmp_path, "\ncity = 'a'").where("town") == "bakery.toml line 2"
-    assert read(tmp_path, "town = 'a'").where("town") == "bakery.toml line 1"
-    assert read(tmp_path, BAKERY_TOWN="a").where("town") is None
+    town = ("town",)
+    assert read(tmp_path, "\ncity = 'a'").where(town) == "bakery.toml line 2"
+    assert read(tmp_path, "town = 'a'").where(town) == "bakery.toml line 1"
+    assert read(tmp_path, "town = 'a'", BAKERY_TOWN="b").where(town) == "BAKERY_TOWN"
+    assert read(tmp_path, "[oven]").where(("oven", "fan")) is None
 
 
 def test_bad_toml_is_named_with_line_column_and_key(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ async def test_an_agent_cannot_take_another_by_its_id_as_a_name(
     assert daemon.daemon.agents.find(victim.id).name == "victim"
 
 
+@pytest.mark.manifest("name")
 async def test_an_agent_is_found_by_name_and_by_any_form_of_its_id(
     daemon: RunningDaemon,
 ) -> None:

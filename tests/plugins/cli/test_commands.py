@@ -342,13 +342,13 @@ def test_an_address_is_one_that_can_be_asked(
     assert home.running_daemon(folder) == home.RunningDaemon(1, host, 4200)
 
 
-def test_a_wrong_use_ends_with_1_and_an_interrupt_with_130(
+def test_a_wrong_use_ends_with_2_and_an_interrupt_with_130(
     monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     def interrupted() -> Path:
         raise KeyboardInterrupt
 
-    assert run(monkeypatch, "message", "ada") == 1
+    assert run(monkeypatch, "message", "ada") == 2
     assert "Missing argument 'TEXT'" in capsys.readouterr().err
     monkeypatch.setattr(commands, "home_folder", interrupted)
     assert run(monkeypatch, "status") == 130
@@ -400,8 +400,26 @@ def test_register_command_brings_commands_of_plugins(
     assert capsys.readouterr().out == "hello ada\n"
     assert run(monkeypatch, "plugins", "commands") == 0
     assert "Greet somebody." in capsys.readouterr().out
-    assert run(monkeypatch, "gret", "ada") == 1
+    assert run(monkeypatch, "gret", "ada") == 2
     assert "No such command 'gret'" in capsys.readouterr().err
+
+
+def test_commands_of_plugins_find_the_home(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    (folder / "config.toml").write_text("[turns]\nmax_iterations = 7\n")
+    assert run(monkeypatch, "config", "get", "turns.max_iterations") == 0
+    assert capsys.readouterr().out == "7\n"
+
+
+def test_commands_of_plugins_are_there_though_the_configuration_is_wrong(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    (folder / "config.toml").write_text("log_level = 'loud'\n")
+    assert run(monkeypatch, "config", "check") == 1
+    assert "config.toml line 1: log_level" in capsys.readouterr().err
+    assert run(monkeypatch, "config", "set", "log_level", "info") == 0
+    assert run(monkeypatch, "config", "check") == 0
 
 
 def test_help_imports_neither_the_kernel_nor_what_is_heavy() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import agenthost_events
-from agenthost import Event
+from agenthost import Custom, Event
 from agenthost.testing import Daemons
 
 
@@ -18,5 +18,5 @@ async def test_a_subscriber_of_a_daemon_hears_what_is_published(
     running = await daemons.start()
     heard: list[Event] = []
     running.daemon.events.subscribe(heard.append)
-    running.daemon.events.publish(Event("greeted", "Ada", 0.0))
+    running.daemon.events.publish(Custom("Ada", 0.0, "greeted", {}))
     assert [event.subject for event in heard] == ["Ada"]

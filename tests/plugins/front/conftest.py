@@ -11,6 +11,7 @@ from typing import Any, cast
 import httpx
 import pytest
 from agenthost import (
+    Authenticator,
     Deny,
     Guard,
     Mountable,
@@ -22,6 +23,7 @@ from agenthost import (
     Verdict,
 )
 from agenthost.daemon import Daemon
+from agenthost.plugins.charges import Charges
 from agenthost.plugins.guards import ALLOW, Guards
 from agenthost_front.front import QuartFront
 from agenthost_front.settings import FrontSettings
@@ -32,11 +34,35 @@ KEY = "test-key-0123456789"
 
 
 @dataclass
+class FakePlugins:
+    """The plugins, of which some have failed."""
+
+    charges: Charges = field(default_factory=Charges)
+    failed: set[str] = field(default_factory=set)
+
+    def healthy(self, key: str) -> bool:
+        return key not in self.failed
+
+
+@dataclass
+class FakeRegistry:
+    """What the plugins offer."""
+
+    authenticators: list[tuple[str, Authenticator]] = field(default_factory=list)
+
+    def offered(self, kind: object) -> list[tuple[str, Authenticator]]:
+        assert kind is Authenticator
+        return self.authenticators
+
+
+@dataclass
 class FakeDaemon:
     """As much of a daemon as the front uses."""
 
     guards: Guards = field(default_factory=Guards)
     clock: SystemClock = field(default_factory=SystemClock)
+    plugins: FakePlugins = field(default_factory=FakePlugins)
+    registry: FakeRegistry = field(default_factory=FakeRegistry)
 
 
 @dataclass
@@ -88,6 +114,8 @@ async def start() -> AsyncIterator[Start]:
         async def run(*groups: Mountable, **settings: Any) -> Running:
             key = settings.pop("api_key", None)
             daemon, seen = FakeDaemon(), Seen()
+            asked = settings.pop("authenticators", ())
+            daemon.registry.authenticators += [("plugin:test", a) for a in asked]
             front = QuartFront(
                 cast("Daemon", daemon),
                 FrontSettings(

@@ -161,6 +161,7 @@ async def test_a_foreign_page_cannot_open_a_socket(
     assert refused.value.response.headers["x-frame-options"] == "DENY"
 
 
+@pytest.mark.setting("server.allowed_origins")
 async def test_the_same_origin_and_configured_names_are_served(start: Start) -> None:
     front = await start(
         allowed_hosts=("box.example",), allowed_origins=("https://ui.example",)
@@ -190,6 +191,7 @@ async def test_without_a_key_localhost_pages_may_read(open_front: Running) -> No
     assert answer.headers["vary"] == "origin"
 
 
+@pytest.mark.setting("server.cors_origins")
 async def test_with_a_key_only_cors_origins_may_read(start: Start) -> None:
     front = await start(api_key=KEY, cors_origins=("https://chat.example",))
     for origin, status in (

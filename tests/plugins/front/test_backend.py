@@ -14,6 +14,7 @@ allowed_hosts = ["agents.example"]
 """
 
 
+@pytest.mark.setting("plugins.set")
 async def test_the_minimal_set_answers_health(daemons: Daemons) -> None:
     daemon = await daemons.start(config='[plugins]\nset = "minimal"\n')
     answer = await daemon.http.get("/api/health")
@@ -22,6 +23,7 @@ async def test_the_minimal_set_answers_health(daemons: Daemons) -> None:
     assert isinstance(daemon.daemon.front, QuartFront)
 
 
+@pytest.mark.setting("api_key", "server.allowed_hosts")
 async def test_the_configuration_reaches_the_front(daemons: Daemons) -> None:
     daemon = await daemons.start(config=SERVER)
     public = {"host": "agents.example"}
@@ -30,7 +32,7 @@ async def test_the_configuration_reaches_the_front(daemons: Daemons) -> None:
     key = {"authorization": "Bearer 0123456789abcdef"}
     assert (await daemon.http.get("/api/agents", headers=key)).status_code == 200
     assert daemon.daemon.front.panics == 0
-    assert daemon.daemon.front.tickets.issue(OPERATOR)
+    assert daemon.daemon.access.ticket(OPERATOR)
 
 
 @pytest.mark.parametrize("port", ["front", "egress"])

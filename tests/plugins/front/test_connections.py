@@ -184,6 +184,7 @@ class Peer:
         return
 
 
+@pytest.mark.setting("server.connections_per_address")
 @pytest.mark.parametrize(
     ("first", "second", "crowded"),
     [

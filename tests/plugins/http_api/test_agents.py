@@ -13,6 +13,7 @@ UNKNOWN = "11111111-2222-4333-8444-555555555555"
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
+@pytest.mark.manifest("tags")
 async def test_an_agent_is_listed_and_shown(daemon: RunningDaemon) -> None:
     agent = await daemon.agent(
         "ada",

@@ -12,9 +12,11 @@ from typing import Any, TypeVar, cast
 
 from agenthost import AgentView, Answered, Event, Payer, Secret, Slot, Spent, TextChunk
 from agenthost.config_model import Config
-from agenthost.manifest import parse_manifest
 from agenthost.testing import ManualClock, installed_exchange
+from agenthost_agents.manifests import parse_manifest
+from agenthost_models.manifest import SPENDING
 from agenthost_models.models import RoutedModels
+from agenthost_models.settings import Budget, FallbackProviders, Providers
 
 from .upstream import ASKED, Upstream
 
@@ -67,20 +69,38 @@ class Bench:
         for name, value in (vault or {}).items():
             self.vault[name] = Secret(value)
         self.environ: dict[str, str] = {}
-        self.config = Config.model_validate({"data_dir": Path("."), **(config or {})})
-        specs = [spec for u in upstreams for spec in u.plugin.register_provider()]
+        written = dict(config or {})
+        self.settings = {
+            Budget: Budget.model_validate(written.pop("budget", {})),
+            Providers: Providers.model_validate(written.pop("providers", {})),
+            FallbackProviders: FallbackProviders.model_validate(
+                written.pop("fallback_providers", ())
+            ),
+        }
+        self.config = Config.model_validate({"data_dir": Path("."), **written})
+        self.listens = True
+        self.offers: list[object] = [
+            spec for u in upstreams for spec in u.plugin.register_provider()
+        ]
         self.daemon = SimpleNamespace(
             clock=self.clock,
             config=self.config,
+            settings=self.settings.__getitem__,
             vault=self.vault,
             environ=self.environ,
             egress=SimpleNamespace(
                 client=lambda _: None, exchange=installed_exchange()
             ),
             usage=self.ledger,
-            events=SimpleNamespace(publish=self.events.append),
+            events=SimpleNamespace(
+                publish=self.events.append, wants=lambda _: self.listens
+            ),
             registry=SimpleNamespace(
-                providers={s.facts.slug: s for s in specs}, dialects={}
+                offered=lambda kind: [
+                    ("plugin:test", offer)
+                    for offer in self.offers
+                    if isinstance(offer, kind)
+                ]
             ),
         )
         self.restart()
@@ -90,7 +110,7 @@ class Bench:
         self.models = RoutedModels(cast("Any", self.daemon), Random(7))
 
     def payer(self, manifest: str = "", name: str = "anna", **more: Any) -> Payer:
-        parsed = parse_manifest(f'name = "{name}"\n{manifest}').manifest
+        parsed = parse_manifest(f'name = "{name}"\n{manifest}', [SPENDING]).manifest
         return Payer(AgentView(name, name, parsed, "session"), "turn", **more)
 
     async def ask(

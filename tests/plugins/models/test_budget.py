@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from agenthost import (
     Answered,
+    BudgetAlert,
     Pool,
     ProviderFault,
     QuotaExceeded,
     Usage,
+    as_json,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,6 +42,17 @@ async def test_a_limit_is_read_once() -> None:
     assert bench.ledger.reads == 1
 
 
+@pytest.mark.manifest(
+    "resources.max_cost_per_hour_usd",
+    "resources.max_cost_per_day_usd",
+    "resources.max_cost_per_month_usd",
+)
+@pytest.mark.setting(
+    "budget.max_hourly_usd",
+    "budget.max_daily_usd",
+    "budget.max_monthly_usd",
+    "budget.default_max_llm_tokens_per_hour",
+)
 @pytest.mark.parametrize(
     ("config", "manifest", "name"),
     [
@@ -119,9 +132,19 @@ async def test_the_watchman_is_told_once_a_window() -> None:
     for _ in range(4):
         await bench.ask("a", bench.payer(), max_tokens=10)
     (event,) = bench.events
-    assert event.kind == "budget_alert"
-    assert event.data["limit"] == "budget.max_hourly_usd"
-    assert event.data["used"] >= 400_000
+    assert isinstance(event, BudgetAlert)
+    assert as_json(event) == {
+        "kind": "budget_alert",
+        "subject": "daemon",
+        "at": event.at,
+        "data": {
+            "limit": "budget.max_hourly_usd",
+            "unit": "micro_usd",
+            "used": event.used,
+            "of": 500_000,
+        },
+    }
+    assert event.used >= 400_000
     await bench.clock.advance(4_000)
     for _ in range(4):
         await bench.ask("a", bench.payer(), max_tokens=10)

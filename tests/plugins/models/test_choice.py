@@ -280,6 +280,7 @@ def test_a_default_without_a_key_is_told_with_both_remedies() -> None:
     assert told.endswith("POST it to /api/providers/groq/key")
 
 
+@pytest.mark.setting("default_model.provider", "default_model.model")
 def test_a_default_that_nobody_lists_is_told() -> None:
     (told,) = checked("house", "house-modle")
     assert "house lists no model 'house-modle'" in told

@@ -118,6 +118,7 @@ async def test_a_run_without_room_is_refused(daemon: RunningDaemon) -> None:
     assert daemon.model.requests == []
 
 
+@pytest.mark.manifest("thinking.budget_tokens")
 @pytest.mark.parametrize(
     ("manifest", "switched", "budget"),
     [

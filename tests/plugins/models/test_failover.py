@@ -46,6 +46,8 @@ async def test_a_long_retry_after_fails_at_once() -> None:
     assert bench.clock.monotonic() < 5
 
 
+@pytest.mark.manifest("fallback_models.provider")
+@pytest.mark.setting("fallback_providers[].provider")
 async def test_the_agents_fallbacks_come_before_the_daemons() -> None:
     a, b, c = (Upstream(s, usual=Fails(ProviderFault.BILLING)) for s in "abc")
     c.usual = "here"
@@ -57,6 +59,15 @@ async def test_the_agents_fallbacks_come_before_the_daemons() -> None:
     answered = await bench.passing(bench.ask("a", payer))
     assert answered.spent.provider == "d"
     assert [len(u.requests) for u in (a, b, c, d)] == [1, 1, 0, 1]
+
+
+@pytest.mark.manifest("fallback_models.model")
+async def test_a_fallback_may_be_another_model_of_its_provider() -> None:
+    a, b = Upstream("a", usual=Fails(ProviderFault.BILLING)), Upstream("b")
+    bench = Bench([a, b])
+    payer = bench.payer('[[fallback_models]]\nprovider = "b"\nmodel = "other"\n')
+    await bench.passing(bench.ask("a", payer))
+    assert [request.model for request in b.requests] == ["other"]
 
 
 async def test_the_row_names_the_model_that_answered() -> None:

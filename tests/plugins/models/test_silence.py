@@ -46,11 +46,12 @@ class Drip(httpx.AsyncByteStream):
 def dripping(events: Iterable[bytes], *, always_thinks: bool = False) -> Bench:
     """A bench whose provider sends these events."""
     bench = Bench([Upstream("a")])
-    spec: ProviderSpec = bench.daemon.registry.providers["a"]
+    (spec,) = bench.offers
+    assert isinstance(spec, ProviderSpec)
     (row,) = spec.facts.models
     rows = (replace(row, always_thinks=always_thinks),)
     facts = replace(spec.facts, models=rows, base_url="http://a.test/v1")
-    bench.daemon.registry.providers["a"] = ProviderSpec(facts, OpenAIChat())
+    bench.offers[:] = [ProviderSpec(facts, OpenAIChat())]
     body = Drip(bench, events)
     http = httpx.AsyncClient(
         transport=httpx.MockTransport(lambda _: httpx.Response(200, stream=body))

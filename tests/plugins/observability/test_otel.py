@@ -158,6 +158,20 @@ async def test_a_refused_tool_call_carries_the_decision(daemons: Daemons) -> Non
     assert refused["error.type"] == "denied"
 
 
+async def test_a_named_key_is_told_by_its_name_alone(daemons: Daemons) -> None:
+    spans = Spans(content=True)
+    daemon = await daemons.start(plugins=[spans.plugin()])
+    body = {"name": "ci", "scopes": ["chat"]}
+    key = (await daemon.http.post("/api/keys", json=body)).json()["key"]
+    agent = await daemon.agent()
+    answer = await agent.send("hello", authorization=f"Bearer {key}")
+    assert answer.status_code == 200
+    turn = facts(spans.named("invoke_agent tester"))
+    assert turn["agenthost.caller.kind"] == "named_key"
+    assert turn["agenthost.caller.name"] == "ci"
+    assert key[36:] not in spans.text()
+
+
 async def test_names_are_those_of_the_conventions(daemons: Daemons) -> None:
     spans = Spans(content=True)
     daemon = await daemons.start(plugins=[spans.plugin()])

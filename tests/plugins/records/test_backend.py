@@ -40,8 +40,9 @@ def test_register_schema_offers_the_kernels_rows_and_memory() -> None:
         "kernel": ["agents", "messages", "sessions", "tool_calls", "turns", "usage"],
         "kv": ["kv"],
         "retention": ["retention_marks", "usage_days"],
+        "persons": ["person_links", "persons"],
     }
-    assert [len(spec.steps) for spec in register_schema()] == [2, 0, 0]
+    assert [len(spec.steps) for spec in register_schema()] == [2, 0, 0, 0]
 
 
 def test_importing_the_plugin_imports_no_sqlalchemy() -> None:

@@ -19,10 +19,10 @@ from agenthost import (
     SystemClock,
     ToolContext,
 )
-from agenthost.config_model import WebFetch
 from agenthost_egress.client import AiohttpEgress
 from agenthost_security import path_traversal_prevention, ssrf_protection
 from agenthost_storage.files import LocalFiles
+from agenthost_tools.web_fetch import WebFetchSection
 from agenthost_workers.limits import Limits
 from agenthost_workers.local import LocalWorkers
 
@@ -83,17 +83,16 @@ class FakeDaemon:
     kv: Memory = field(default_factory=Memory)
     agents: People = field(default_factory=People)
     clock: Clock = field(default_factory=SystemClock)
-    fetch: WebFetch = field(
-        default_factory=lambda: WebFetch(allowed_hosts=("127.0.0.1",))
+    fetch: WebFetchSection = field(
+        default_factory=lambda: WebFetchSection(allowed_hosts=("127.0.0.1",))
     )
 
     @property
     def turns(self) -> People:
         return self.agents
 
-    @property
-    def config(self) -> SimpleNamespace:
-        return SimpleNamespace(web=SimpleNamespace(fetch=self.fetch))
+    def settings(self, model: type[WebFetchSection]) -> WebFetchSection:
+        return {WebFetchSection: self.fetch}[model]
 
 
 @pytest.fixture

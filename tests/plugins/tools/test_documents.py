@@ -168,6 +168,7 @@ async def test_plain_text_in_utf_8_needs_no_process(context: ToolContext) -> Non
     assert not children()
 
 
+@pytest.mark.setting("web.fetch.allowed_hosts")
 async def test_the_last_marker_survives_any_configured_length(daemons: Daemons) -> None:
     """The kernel cuts results too, and would cut it off."""
     host = await daemons.start(

@@ -19,8 +19,8 @@ from agenthost import (
     ToolContext,
     UpstreamUnreachable,
 )
-from agenthost.config_model import WebFetch as WebFetchSection
 from agenthost_tools import agents, files, kv, system_time, web_fetch
+from agenthost_tools.web_fetch import WebFetchSection
 
 from ..egress.wire import Wire, always, answer, then_hang
 from .conftest import AGENT_ID, OTHER_ID, FakeDaemon, limited
@@ -205,6 +205,7 @@ async def test_long_text_is_cut_and_says_so(context: ToolContext) -> None:
     assert text.count("x") < 51_000
 
 
+@pytest.mark.setting("web.fetch.max_chars")
 @pytest.mark.parametrize("kind", ["text/plain", "text/html"])
 async def test_text_is_cut_at_the_configured_length(
     context: ToolContext, daemon: FakeDaemon, kind: str
@@ -216,6 +217,7 @@ async def test_text_is_cut_at_the_configured_length(
     assert "x" * 101 not in text
 
 
+@pytest.mark.setting("web.fetch.timeout_secs")
 async def test_a_server_is_left_after_the_configured_seconds(
     context: ToolContext, daemon: FakeDaemon
 ) -> None:
@@ -241,6 +243,7 @@ async def test_an_error_page_is_an_error_with_its_text(context: ToolContext) -> 
     assert "gone away" in result.text
 
 
+@pytest.mark.setting("web.fetch.max_response_bytes")
 async def test_an_answer_over_the_configured_bytes_is_refused(
     context: ToolContext, daemon: FakeDaemon
 ) -> None:

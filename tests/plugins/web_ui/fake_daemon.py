@@ -65,6 +65,12 @@ PROVIDERS = [
     {"name": "acme", "display_name": "Acme", "auth_status": "configured"},
     {"name": "offline", "display_name": "Offline", "auth_status": "no_key_needed"},
 ]
+COMMANDS = [
+    {"name": "compact", "argument": "", "help": "Summarise older messages"},
+    {"name": "dice", "argument": "<sides>", "help": "Throw a die"},
+    {"name": "new", "argument": "", "help": "Begin anew"},
+    {"name": "stop", "argument": "", "help": "Stop the running turn"},
+]
 Json = Any
 
 
@@ -84,6 +90,7 @@ class FakeDaemon:
         self.gate.set()
         self.tools = TOOLS
         self.warnings: list[str] = []
+        self.cards: dict[str, Json] = {}
         self.heard: list[Frame] = []
         self.agents: dict[str, FakeAgent] = {}
         self.manifests: list[str] = []
@@ -237,6 +244,22 @@ def _mount_catalogue(app: Quart, daemon: FakeDaemon) -> None:
     @app.get("/api/models")
     async def models() -> Json:
         return {"models": MODELS, "total": len(MODELS)}
+
+    @app.get("/api/commands")
+    async def commands() -> Json:
+        return {"commands": COMMANDS}
+
+    @app.get("/api/cards")
+    async def cards() -> Json:
+        listed = [
+            {"name": name, "title": name.title(), "path": f"/api/cards/{name}"}
+            for name in daemon.cards
+        ]
+        return {"cards": listed}
+
+    @app.get("/api/cards/<name>")
+    async def card(name: str) -> Json:
+        return daemon.cards[name]
 
     @app.get("/api/providers")
     async def providers() -> Json:

@@ -102,7 +102,7 @@ def test_a_slash_offers_the_commands_and_new_empties_the_page(chat: Watched) -> 
     field = chat.field
     field.press_sequentially("/")
     options = chat.page.get_by_role("option")
-    expect(options).to_have_count(8)
+    expect(options).to_have_count(4)
     field.press_sequentially("n")
     expect(options).to_have_count(1)
     chat.page.keyboard.press("Enter")

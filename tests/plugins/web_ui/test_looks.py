@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import Watched
+from .test_cards import STOCK
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -172,3 +173,27 @@ def test_headings_follow_one_another_and_the_field_is_a_plain_one(
     steps = [low - high for high, low in pairwise(levels)]
     assert max(steps) <= 1
     expect(chat.page.get_by_role("textbox", name="Message assistant")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_cards_fit_the_window(watched: Watched, scheme: str, width: int) -> None:
+    watched.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    watched.page.set_viewport_size({"width": width, "height": 800})
+    watched.daemon.spawn('name = "assistant"')
+    watched.daemon.cards["stock"] = STOCK
+    watched.daemon.cards["long"] = {
+        "text": "a-long-word-" * 30,
+        "rows": [{"label": "label" * 20, "value": "value" * 40}],
+        "links": [{"label": "link " * 9, "url": "/"}] * 3,
+    }
+    page = watched.open()
+    if width == 390:
+        page.get_by_role("button", name="Show agents").click()
+    page.get_by_role("button", name="Cards").click()
+    expect(page.get_by_role("region", name="Stock")).to_be_visible()
+    assert overhang(page)[0] == 0
+    body = page.locator(".dialog-body")
+    assert body.evaluate("box => box.scrollWidth <= box.clientWidth")
+    assert is_dark(page) is (scheme == "dark")
+    keep(page, f"cards-{scheme}-{width}")

@@ -10,7 +10,7 @@ from agenthost_web_ui.static_files import load_files
 
 @pytest.fixture(scope="module")
 def group() -> RouteGroup:
-    (offered,) = agenthost_web_ui.register_routes()
+    offered, _ = agenthost_web_ui.register_routes()
     return offered
 
 

@@ -1,22 +1,16 @@
-/** The chat commands that the daemon understands. */
-
-export const COMMANDS = [
-  { name: "/new", argument: "", what: "Begin anew; this conversation is deleted" },
-  { name: "/compact", argument: "", what: "Summarise older messages" },
-  { name: "/model", argument: "<name>", what: "Switch the model" },
-  { name: "/models", argument: "", what: "List the models" },
-  { name: "/providers", argument: "", what: "List the providers" },
-  { name: "/think", argument: "", what: "Extended thinking on or off" },
-  { name: "/usage", argument: "", what: "Show tokens and cost" },
-  { name: "/stop", argument: "", what: "Stop the running turn" },
-];
+/** The chat commands that the daemon offers. */
 
 /**
  * Find the commands that a draft may become.
  * @param {string} draft what stands in the message field
- * @returns {typeof COMMANDS} empty unless the draft is the beginning of a command
+ * @param {Array<{name: string, argument: string, help: string}>} commands of
+ *   `GET /api/commands`
+ * @returns {Array<{name: string, argument: string, help: string}>} with a slash before
+ *   their names; empty unless the draft is the beginning of a command
  */
-export function matchingCommands(draft) {
+export function matchingCommands(draft, commands) {
   if (!/^\/\S*$/.test(draft)) return [];
-  return COMMANDS.filter((command) => command.name.startsWith(draft.toLowerCase()));
+  return commands
+    .map((command) => ({ ...command, name: `/${command.name}` }))
+    .filter(({ name }) => name.startsWith(draft.toLowerCase()));
 }

@@ -3,6 +3,7 @@
 import { createApi } from "./api.js";
 import { createDrafts } from "./drafts.js";
 import { html, render } from "./html.js";
+import { createOffers } from "./offers.js";
 import { App } from "./parts/app.js";
 import { createRoster } from "./roster.js";
 import { createSession, FRESH } from "./session.js";
@@ -17,12 +18,15 @@ const store = createStore({
   notice: null,
   dialog: null,
   drawer: false,
+  commands: [],
+  cards: [],
 });
 const api = createApi({ onUnauthorized: (reason) => store.set({ keyWanted: reason }) });
 const drafts = createDrafts();
 const session = createSession({ store, drafts, api });
-const roster = createRoster({ store, api, session });
-const actions = { ...session, ...roster, drafts, set: store.set };
+const offers = createOffers({ store, api });
+const roster = createRoster({ store, api, session, onReached: offers.readOffers });
+const actions = { ...session, ...roster, ...offers, drafts, set: store.set };
 
 render(html`<${App} store=${store} actions=${actions} />`, document.getElementById("app"));
 roster.start();

@@ -8,10 +8,11 @@ const RETRY_MS = 3_000;
 
 /**
  * Make the controller of the agent list.
- * @param {{store: object, api: object, session: object}} parts
+ * @param {{store: object, api: object, session: object, onReached: () => void}} parts
+ *   `onReached` is called when the daemon has let the page in
  * @returns {object} `start`, `refresh`, `create`, `remove`, `offers`, `useKey`
  */
-export function createRoster({ store, api, session }) {
+export function createRoster({ store, api, session, onReached }) {
   let retry = 0;
 
   async function start() {
@@ -23,6 +24,7 @@ export function createRoster({ store, api, session }) {
     clearTimeout(retry);
     try {
       const agents = await api.get("/api/agents");
+      if (!store.get().agents) onReached();
       store.set({ agents, unreachable: false, keyWanted: null });
       choose(agents);
     } catch (error) {

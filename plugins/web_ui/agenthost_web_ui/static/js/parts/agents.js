@@ -41,7 +41,19 @@ export function Agents({ state, actions, hidden }) {
       />`)}
       ${state.agents?.length === 0 && html`<li class="quiet pad">None yet.</li>`}
     </ul>
-    <footer class="agents-foot"><span>agenthost</span><${ThemeButton} /></footer>
+    <footer class="agents-foot">
+      <span>agenthost</span>
+      <span class="agents-foot-actions">
+        ${state.cards.length > 0 && html`<button
+          type="button"
+          class="icon-button"
+          aria-label="Cards"
+          title="Cards"
+          onClick=${() => actions.set({ dialog: { kind: "cards" } })}
+        ><${Icon} name="cards" /></button>`}
+        <${ThemeButton} />
+      </span>
+    </footer>
   </nav>`;
 }
 

@@ -4,6 +4,7 @@ import { html, useEffect } from "../html.js";
 import { useMedia, useStore } from "../store.js";
 import { Agents } from "./agents.js";
 import { Banner, Notice } from "./banner.js";
+import { Cards } from "./cards.js";
 import { Chat } from "./chat.js";
 import { ConfirmDelete } from "./confirm-delete.js";
 import { CreateAgent } from "./create-agent.js";
@@ -35,6 +36,7 @@ export function App({ store, actions }) {
     </div>
     ${state.keyWanted && html`<${KeyDialog} reason=${state.keyWanted} actions=${actions} />`}
     ${state.dialog?.kind === "create" && html`<${CreateAgent} actions=${actions} onClose=${close} />`}
+    ${state.dialog?.kind === "cards" && html`<${Cards} actions=${actions} onClose=${close} />`}
     ${state.dialog?.kind === "delete" && html`<${ConfirmDelete}
       agent=${state.dialog.agent}
       actions=${actions}

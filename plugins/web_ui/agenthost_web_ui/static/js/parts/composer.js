@@ -18,7 +18,7 @@ export function Composer({ agent, state, actions }) {
   const { text: draft, problem } = actions.drafts.of(agent.id);
   const setDraft = (text) => actions.drafts.write(agent.id, text);
   const field = useField(draft);
-  const menu = useCommandMenu(draft, setDraft);
+  const menu = useCommandMenu(draft, setDraft, state.commands);
   const open = menu.commands.length > 0;
   const online = state.link === "open";
   const submit = () => {
@@ -106,11 +106,11 @@ function useField(draft) {
   return field;
 }
 
-function useCommandMenu(draft, setDraft) {
+function useCommandMenu(draft, setDraft, known) {
   const id = useId();
   const [index, setIndex] = useState(0);
   const [shut, setShut] = useState("");
-  const commands = shut === draft ? [] : matchingCommands(draft);
+  const commands = shut === draft ? [] : matchingCommands(draft, known);
   useEffect(() => setIndex(0), [draft]);
   const pick = (command) => {
     const text = command.argument ? `${command.name} ` : command.name;
@@ -144,7 +144,7 @@ function CommandList({ menu }) {
         menu.pick(command);
       }}
     >
-      <code>${command.name} ${command.argument}</code><span>${command.what}</span>
+      <code>${command.name} ${command.argument}</code><span>${command.help}</span>
     </li>`)}
   </ul>`;
 }

@@ -1,4 +1,4 @@
-"""Manifests: every key, every refusal, the rights that follow."""
+"""Manifests: every key, every refusal, what is kept."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ from contextlib import suppress
 import pytest
 import tomlkit
 from agenthost.errors import InvalidInput, TooLarge
-from agenthost.manifest import NOT_YET, Manifest, parse_manifest
+from agenthost.manifest_model import Manifest
+from agenthost_agents.facts import UNSERVED
+from agenthost_agents.manifests import parse_manifest
+from agenthost_agents.rights import granted
+from agenthost_models.manifest import SPENDING
+from agenthost_toolbox.manifest import PACE
 from hypothesis import given
 from hypothesis import strategies as st
+
+READ = (SPENDING, PACE)
 
 EVERYTHING = """
 name = "worker"
@@ -92,31 +99,29 @@ stream_thinking = true
 """
 
 
-def test_every_key_is_known_and_what_has_no_effect_is_said() -> None:
-    parsed = parse_manifest(EVERYTHING)
-    assert parsed.warnings == tuple(
-        f"{key}: read but not used in this version" for key in NOT_YET
-    )
+def test_every_key_is_known_and_what_no_plugin_serves_is_said() -> None:
+    parsed = parse_manifest(EVERYTHING, READ)
+    assert set(parsed.warnings) == {
+        f"{key}: no plugin serves it yet" for key in UNSERVED if "*" not in key
+    }
     manifest = parsed.manifest
     assert manifest.model.model == "fast"
-    assert manifest.resources.max_cost_per_day_usd == 2.5
-    assert manifest.exec_policy is not None
-    assert manifest.exec_policy.shell_env_passthrough == ("LANG",)
+    assert SPENDING.of(manifest).max_cost_per_day_usd == 2.5
+    assert PACE.of(manifest).max_tool_calls_per_minute == 2
     assert manifest.thinking.budget_tokens == 0
 
 
 def test_an_endpoint_of_a_fallback_is_named_as_unused() -> None:
     parsed = parse_manifest(
         'name = "a"\n[[fallback_models]]\nmodel = "m"\n'
-        '[[fallback_models]]\nmodel = "n"\nbase_url = "https://x.example"'
+        '[[fallback_models]]\nmodel = "n"\nbase_url = "https://x.example"',
+        READ,
     )
-    assert parsed.warnings == (
-        "fallback_models.1.base_url: read but not used in this version",
-    )
+    assert parsed.warnings == ("fallback_models[1].base_url: no plugin serves it yet",)
 
 
 def test_a_name_is_enough() -> None:
-    parsed = parse_manifest('name = "a"')
+    parsed = parse_manifest('name = "a"', READ)
     assert parsed.warnings == ()
     assert parsed.manifest.module == "builtin:chat"
     assert parsed.manifest.model.provider is None
@@ -125,17 +130,20 @@ def test_a_name_is_enough() -> None:
 @pytest.mark.parametrize("word", ["", "default", "Default"])
 def test_default_leaves_the_model_to_the_daemon(word: str) -> None:
     model = parse_manifest(
-        f'name = "a"\n[model]\nprovider = "{word}"\nmodel = "{word}"'
+        f'name = "a"\n[model]\nprovider = "{word}"\nmodel = "{word}"', READ
     ).manifest.model
     assert (model.provider, model.model) == (None, None)
 
 
+@pytest.mark.manifest("module")
 @pytest.mark.parametrize(
     ("text", "field", "said"),
     [
         ("name =", "manifest_toml", "line 1, column 7"),
         ('\n[capabilities\nx = "', "manifest_toml", "line 2, column"),
         ('name = "a', "manifest_toml", "line 1"),
+        ('name = "a"\nmore = "\ud800"', "manifest_toml", "half a character"),
+        ('name = "a"\ntags = ["\ud800"]', "manifest_toml", "half a character"),
         ("", "name", "is missing"),
         ('nmae = "a"', "name", "is missing"),
         ("name = 3", "name", "it is a whole number"),
@@ -171,25 +179,23 @@ def test_default_leaves_the_model_to_the_daemon(word: str) -> None:
             "less than or equal",
         ),
         (
-            'name = "a"\n[resources]\nmax_cpu_time_ms = -1',
-            "resources.max_cpu_time_ms",
+            'name = "a"\n[resources]\nmax_tool_calls_per_minute = -1',
+            "resources.max_tool_calls_per_minute",
             "greater",
         ),
-        ('name = "a"\nschedule = "sometimes"', "schedule", "reactive"),
         (
-            'name = "a"\n[schedule.periodic]',
-            "schedule.periodic.cron",
-            "is missing",
+            'name = "a"\n[resources]\nmax_cost_per_day_usd = "2"',
+            "resources.max_cost_per_day_usd",
+            "must be a number",
         ),
-        ('name = "a"\nexec_policy = "ful"', "exec_policy", "did you mean 'full'"),
-        ('name = "a"\nrouting = true', "routing", "must be a table"),
+        ('name = "a"\nresources = 0', "resources", "must be a table"),
         ('name = "a"\n[[model]]', "model", "must be a table"),
         ('name = "a"\n[metadata]\nat = 1979-01-01', "metadata.at", "JSON"),
     ],
 )
 def test_a_wrong_manifest_names_the_key(text: str, field: str, said: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        parse_manifest(text)
+        parse_manifest(text, READ)
     assert caught.value.field == field
     assert said in caught.value.message
 
@@ -210,21 +216,91 @@ def test_a_wrong_manifest_names_the_key(text: str, field: str, said: str) -> Non
             "fallback_models[0].q: unknown key, ignored",
         ),
         (
-            "[autonomous]\nmax_iteration = 50",
+            "[resources]\nmax_memory_byte = 1",
             (
-                "autonomous.max_iteration: unknown key, ignored; "
-                "did you mean 'max_iterations'?"
+                "resources.max_memory_byte: unknown key, ignored; "
+                "did you mean 'max_memory_bytes'?"
             ),
+        ),
+        (
+            "[resources]\nmax_tool_calls_per_minutes = 1",
+            (
+                "resources.max_tool_calls_per_minutes: unknown key, ignored; "
+                "did you mean 'max_tool_calls_per_minute'?"
+            ),
+        ),
+        ("skils = []", "skils: unknown key, ignored; did you mean 'skills'?"),
+        ("resource = 1", "resource: unknown key, ignored; did you mean 'resources'?"),
+        (
+            "[model]\nmax_token = 1",
+            "model.max_token: unknown key, ignored; did you mean 'max_tokens'?",
         ),
     ],
 )
 def test_an_unknown_key_is_a_warning(text: str, warning: str) -> None:
-    assert warning in parse_manifest(f'name = "a"\n{text}').warnings
+    assert warning in parse_manifest(f'name = "a"\n{text}', READ).warnings
+
+
+@pytest.mark.parametrize(
+    ("default", "other"),
+    [
+        ('schedule = "reactive"', 'schedule = "sometimes"'),
+        ("skills = []", 'skills = "none"'),
+        ("[resources]\nmax_cpu_time_ms = 30_000", "[resources]\nmax_cpu_time_ms = -1"),
+        ("[thinking]\nstream_thinking = false", "[thinking]\nstream_thinking = 2"),
+    ],
+)
+def test_what_no_plugin_serves_is_told_of_unless_it_is_the_default(
+    default: str, other: str
+) -> None:
+    assert parse_manifest(f'name = "a"\n{default}', READ).warnings == ()
+    (warning,) = parse_manifest(f'name = "a"\n{other}', READ).warnings
+    assert warning.endswith(": no plugin serves it yet")
+
+
+def test_what_nobody_reads_is_kept_as_it_was_written() -> None:
+    manifest = parse_manifest(
+        'name = "a"\nskils = ["x"]\nsince = 2020-01-01\nmost = nan\n'
+        "[acme]\nodd.way = [{ a = 1 }]\n[model]\nbase_url = 3",
+        READ,
+    ).manifest
+    assert manifest.model_extra == {
+        "skils": ["x"],
+        "since": "2020-01-01",
+        "most": "NaN",
+        "acme": {"odd": {"way": [{"a": 1}]}},
+    }
+    assert manifest.model.model_extra == {"base_url": 3}
+    assert Manifest.from_json(manifest.model_json()) == manifest
+
+
+@pytest.mark.manifest("version", "author", "metadata")
+def test_what_is_told_of_an_agent_is_kept_with_it() -> None:
+    stored = parse_manifest(EVERYTHING, READ).manifest.model_json()
+    manifest = Manifest.from_json(stored)
+    assert (manifest.version, manifest.author) == ("1.2.3", "me")
+    assert manifest.metadata == {"is_subagent": True}
+
+
+def test_a_key_may_be_named_as_what_a_manifest_is_made_of() -> None:
+    odd = ("tables", "own_tables", "model_extra", "model_config", "__class__", "")
+    text = "".join(f'"{name}" = {{ a = 1 }}\n' for name in odd)
+    manifest = parse_manifest(f'name = "a"\n{text}', READ).manifest
+    assert manifest.model_extra == {name: {"a": 1} for name in odd}
+    assert SPENDING.of(manifest).max_cost_per_day_usd == 0
+    assert Manifest.from_json(manifest.model_json()) == manifest
+
+
+def test_very_many_unknown_keys_are_not_all_told_of() -> None:
+    keys = "".join(f"key{number} = 1\n" for number in range(50_000))
+    warnings = parse_manifest(f'name = "a"\n{keys}', READ).warnings
+    assert len(warnings) == 101
+    assert warnings[-1] == "and more of this kind"
 
 
 def test_over_one_mebibyte_is_too_large() -> None:
     with pytest.raises(TooLarge):
-        parse_manifest('name = "a"\n#' + "é" * 2**19)
+        parse_manifest('name = "a"\n#' + "é" * 2**19, READ)
 
 
 @pytest.mark.parametrize(
@@ -240,131 +316,8 @@ def test_over_one_mebibyte_is_too_large() -> None:
 def test_a_hostile_manifest_is_refused_quickly(bomb: str) -> None:
     began = time.monotonic()
     with pytest.raises(InvalidInput):
-        parse_manifest(bomb)
+        parse_manifest(bomb, READ)
     assert time.monotonic() - began < 5
-
-
-def grants(text: str, *tools: str) -> dict[str, tuple[str, ...]]:
-    manifest = parse_manifest(f'name = "a"\n{text}').manifest
-    return dict(manifest.grants(tools or None))
-
-
-def test_nothing_written_allows_nothing() -> None:
-    actions = (
-        "tool",
-        "network",
-        "memory_read",
-        "memory_write",
-        "agent_message",
-        "agent_spawn",
-    )
-    assert grants("") == dict.fromkeys(actions, ())
-
-
-def test_what_is_written_is_granted() -> None:
-    rights = parse_manifest(EVERYTHING).manifest.grants(
-        ["web_fetch", "web_search", "file_read"]
-    )
-    assert rights == {
-        "tool": ("web_fetch",),
-        "network": ("*.example",),
-        "memory_read": ("*",),
-        "memory_write": ("self.*",),
-        "agent_message": ("helper-*",),
-        "agent_spawn": ("*",),
-    }
-
-
-@pytest.mark.parametrize(
-    ("profile", "tools", "implied"),
-    [
-        ("minimal", {"file_read", "file_list"}, set()),
-        ("research", {"web_search"}, {"network"}),
-        ("coding", {"shell_exec"}, {"network"}),
-        (
-            "messaging",
-            {"agent_call", "kv_set"},
-            {"agent_message", "agent_spawn", "memory_read", "memory_write"},
-        ),
-        (
-            "automation",
-            {"web_search", "shell_exec", "kv_get"},
-            {
-                "network",
-                "agent_message",
-                "agent_spawn",
-                "memory_read",
-                "memory_write",
-            },
-        ),
-    ],
-)
-def test_a_profile_brings_its_tools_and_rights(
-    profile: str, tools: set[str], implied: set[str]
-) -> None:
-    rights = grants(f'profile = "{profile}"')
-    assert tools <= set(rights.pop("tool"))
-    assert {action for action, patterns in rights.items() if patterns} == implied
-
-
-def test_what_is_written_wins_over_the_profile() -> None:
-    rights = grants(
-        'profile = "full"\n[capabilities]\ntools = ["file_read"]\nnetwork = []\n'
-        "agent_spawn = false"
-    )
-    assert rights["tool"] == ("file_read",)
-    assert rights["network"] == ()
-    assert rights["agent_spawn"] == ()
-    assert rights["agent_message"] == ("*",)
-
-
-def test_former_tool_names_are_understood() -> None:
-    rights = grants('[capabilities]\ntools = ["memory_store", "agent_send"]')
-    assert rights["tool"] == ("kv_set", "agent_call")
-
-
-def test_a_blocked_tool_is_taken_out_of_a_pattern() -> None:
-    text = 'profile = "full"\ntool_blocklist = ["memory_store", "file_*"]'
-    assert grants(text, "kv_set", "kv_get", "file_read")["tool"] == ("kv_get",)
-
-
-def test_without_the_tools_a_blocklist_cannot_hide_what_a_pattern_may_bring() -> None:
-    text = 'tool_blocklist = ["b"]\n[capabilities]\ntools = ["*", "a", "b"]'
-    assert grants(text)["tool"] == ("*", "a")
-
-
-PATTERNS = st.lists(st.text("ab*?", min_size=1, max_size=3), max_size=3)
-TOOLS = ["a", "b", "aa", "ab", "ba", "bb", "aab", "aba", "bbb"]
-
-
-@given(PATTERNS, PATTERNS, PATTERNS)
-def test_lists_only_ever_narrow_what_is_allowed(
-    allowed: list[str], allowlist: list[str], blocklist: list[str]
-) -> None:
-    from agenthost.context import Grants
-
-    def allows(manifest: Manifest) -> set[str]:
-        rights = Grants(manifest.grants(TOOLS))
-        return {tool for tool in TOOLS if rights.allow("tool", tool)}
-
-    def could(manifest: Manifest) -> set[str]:
-        rights = Grants(manifest.grants())
-        return {tool for tool in TOOLS if rights.allow("tool", tool)}
-
-    base = {"name": "a", "capabilities": {"tools": allowed}}
-    lists = {"tool_allowlist": allowlist, "tool_blocklist": blocklist}
-    narrowed = allows(Manifest.model_validate(base | lists))
-    only_allowed = allows(
-        Manifest.model_validate({"name": "a", "capabilities": {"tools": allowlist}})
-    )
-    blocked = allows(
-        Manifest.model_validate({"name": "a", "capabilities": {"tools": blocklist}})
-    )
-    assert narrowed <= allows(Manifest.model_validate(base))
-    assert narrowed <= could(Manifest.model_validate(base | lists))
-    assert not narrowed & blocked
-    if allowlist:
-        assert narrowed <= only_allowed
 
 
 NAMES = st.lists(st.text(max_size=5), max_size=3)
@@ -380,6 +333,7 @@ MANIFESTS = st.fixed_dictionaries(
         "exec_policy": st.sampled_from(["deny", "full"]),
         "schedule": st.just("reactive")
         | st.fixed_dictionaries({"continuous": st.just({"check_interval_secs": 5})}),
+        "acme": st.dictionaries(st.text(max_size=4), PLAIN, max_size=3),
         "model": st.fixed_dictionaries(
             {},
             optional={
@@ -410,15 +364,15 @@ def test_a_manifest_survives_toml_and_the_database(
     content: dict[str, object],
 ) -> None:
     direct = Manifest.model_validate(content)
-    parsed = parse_manifest(tomlkit.dumps(content)).manifest
+    parsed = parse_manifest(tomlkit.dumps(content), READ).manifest
     assert parsed == direct
     stored = Manifest.from_json(parsed.model_json())
     assert stored == parsed
-    assert stored.grants(TOOLS) == parsed.grants(TOOLS)
+    assert granted(stored, ["a", "b"]) == granted(parsed, ["a", "b"])
     assert stored.model_json() == parsed.model_json()
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=60))
 def test_any_text_is_a_manifest_or_an_invalid_input(text: str) -> None:
     with suppress(InvalidInput):
-        assert parse_manifest(text).manifest.name
+        assert parse_manifest(text, READ).manifest.name

@@ -1,0 +1,19 @@
+"""What ``facts.toml`` says of manifests."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+_FACTS = tomllib.loads(files(__package__).joinpath("facts.toml").read_text("utf-8"))
+
+PROFILES: Mapping[str, list[str]] = _FACTS["profiles"]
+"""The tools that each profile stands for."""
+IMPLIED: Mapping[str, Mapping[str, list[str]]] = _FACTS["implied"]
+"""The rights that come with a profile's tools, by how their names begin."""
+FORMER_NAMES: Mapping[str, str] = _FACTS["former_names"]
+"""What tools are called now, by the name that they had before."""
+UNSERVED: Mapping[str, Mapping[str, Any]] = _FACTS["unserved"]
+"""Keys that no plugin reads yet: type, default and what they are about."""

@@ -1,0 +1,62 @@
+"""Named keys of the API, each with its scopes, and the people they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agenthost import (
+    Authenticator,
+    CommandSpec,
+    Host,
+    RouteGroup,
+    SchemaSpec,
+    ServiceSpec,
+    hookimpl,
+)
+
+
+@hookimpl
+def register_schema() -> SchemaSpec:
+    """Offer the table of keys."""
+    from .tables import SCHEMA
+
+    return SCHEMA
+
+
+@hookimpl
+def register_authenticator() -> Iterable[Authenticator]:
+    """Offer to tell named keys."""
+    from .keyring import Keyring
+
+    yield Keyring()
+
+
+@hookimpl
+def register_service() -> Iterable[ServiceSpec]:
+    """Offer what reads the keys at the start and lets them expire."""
+    from .keyring import keyring_of
+
+    async def start(host: Host) -> None:
+        await keyring_of(host).start(host)
+
+    async def stop(host: Host) -> None:
+        await keyring_of(host).stop()
+
+    yield ServiceSpec("named_keys", start, stop)
+
+
+@hookimpl
+def register_routes() -> Iterable[RouteGroup]:
+    """Offer ``/api/keys`` and ``/api/persons``."""
+    from . import persons, routes
+
+    yield routes.routes
+    yield persons.routes
+
+
+@hookimpl
+def register_command() -> Iterable[CommandSpec]:
+    """Offer ``agenthost keys``."""
+    from .commands import keys
+
+    yield CommandSpec(keys)

@@ -1,0 +1,117 @@
+"""``agenthost keys``: make, list and revoke named keys of the running daemon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol, get_args
+
+import click
+
+from .scopes import Scope
+
+
+class Api(Protocol):
+    """What the command line hands to commands: it asks the running daemon."""
+
+    def get(self, path: str) -> Any:
+        """Ask for JSON."""
+
+    def post(self, path: str, body: object) -> Any:
+        """Send JSON and read the answer's."""
+
+    def delete(self, path: str) -> Any:
+        """Have something deleted and read the answer's JSON."""
+
+
+Connect = Callable[[], Api]
+
+_as_json = click.option(
+    "--json", "as_json", is_flag=True, help="Print what the API answers."
+)
+
+
+@click.group()
+def keys() -> None:
+    """Make, list and revoke named keys of the API."""
+
+
+@keys.command()
+@click.argument("name")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    required=True,
+    type=click.Choice(get_args(Scope)),
+    help="What it may do; several add up.",
+)
+@click.option(
+    "--days",
+    type=click.FloatRange(0, 36_500, min_open=True),
+    help="How long it holds; for good, when this is left out.",
+)
+@click.option("--units", type=click.IntRange(1), help="Units it may use in a minute.")
+@click.option("--person", help="Name or id of whom it stands for.")
+@_as_json
+@click.pass_obj
+def create(
+    connect: Connect,
+    /,
+    name: str,
+    scopes: tuple[str, ...],
+    *,
+    as_json: bool,
+    **limits: Any,
+) -> None:
+    """Make the key NAME and print it: it is shown this once."""
+    api = connect()
+    body = {"name": name, "scopes": scopes, "units_per_minute": limits["units"]}
+    if limits["days"] is not None:
+        end = datetime.now(UTC) + timedelta(days=limits["days"])
+        body["expires_at"] = end.isoformat()
+    if limits["person"] is not None:
+        people = api.get("/api/persons")["persons"]
+        body["person"] = _id_of("person", limits["person"], people)
+    answer = api.post("/api/keys", body)
+    click.echo(json.dumps(answer, indent=2) if as_json else answer["key"])
+    click.echo("keep it now: it is not shown again", err=True)
+
+
+@keys.command("list")
+@_as_json
+@click.pass_obj
+def list_keys(connect: Connect, *, as_json: bool) -> None:
+    """List the named keys, without their secrets."""
+    answer = connect().get("/api/keys")
+    if as_json:
+        click.echo(json.dumps(answer, indent=2))
+        return
+    for key in answer["keys"]:
+        until = f"until {key['expires_at']}" if key["expires_at"] else "for good"
+        used = key["last_used_at"] or "never"
+        scopes = ",".join(key["scopes"])
+        row = f"{key['name']:<24} {key['status']:<8} {scopes:<12} {until}, used {used}"
+        click.echo(f"{row}  {key['id']}")
+
+
+@keys.command()
+@click.argument("key")
+@_as_json
+@click.pass_obj
+def revoke(connect: Connect, key: str, *, as_json: bool) -> None:
+    """Revoke KEY (a name or an id): what is open for it ends at once."""
+    api = connect()
+    rows = api.get("/api/keys")["keys"]
+    living = [row for row in rows if row["status"] != "revoked"]
+    answer = api.delete(f"/api/keys/{_id_of('key', key, living)}")
+    click.echo(json.dumps(answer, indent=2) if as_json else f"revoked {key}")
+
+
+def _id_of(kind: str, wanted: str, rows: list[dict[str, Any]]) -> str:
+    for row in rows:
+        if wanted in (row["name"], row["id"]):
+            return str(row["id"])
+    known = ", ".join(sorted(row["name"] for row in rows)) or "none"
+    raise click.ClickException(f"no {kind} is named {wanted!r}; there are: {known}")

@@ -1,0 +1,169 @@
+"""The table of named keys, how a row reads, and its writes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+
+from agenthost import Conflict, NotFound, Row, SchemaSpec
+from sqlalchemy import (
+    REAL,
+    Column,
+    Connection,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
+
+from .scopes import Scope
+
+MOST = 1000
+"""Keys that hold at once; all of them are known in memory."""
+KEEP_REVOKED = 90 * 86_400.0
+
+metadata = MetaData()
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("scopes", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("expires_at", REAL),
+    Column("units_per_minute", Integer),
+    Column("created_at", REAL, nullable=False),
+    Column("last_used_at", REAL),
+    Column("revoked_at", REAL),
+    Column("revision", Integer, nullable=False, index=True),
+    Column("owner", Text, nullable=False),
+    Column("labels", Text, nullable=False),
+)
+_UNREVOKED = text("revoked_at IS NULL")
+Index(
+    "keys_by_name",
+    keys.c.name,
+    unique=True,
+    sqlite_where=_UNREVOKED,
+    postgresql_where=_UNREVOKED,
+)
+
+SCHEMA = SchemaSpec("keys", metadata)
+
+ALL = select(keys).order_by(keys.c.created_at, keys.c.id)
+UNREVOKED = ALL.where(keys.c.revoked_at.is_(None))
+NEWEST = select(func.coalesce(func.max(keys.c.revision), 0).label("revision"))
+_USED = (
+    update(keys)
+    .where(keys.c.id == bindparam("key"))
+    .values(last_used_at=bindparam("at"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A named key as it is kept; times in seconds since the epoch.
+
+    ``owner`` is who made it, ``person`` the id of the person it stands for or "".
+    """
+
+    id: str
+    name: str
+    hash: str
+    scopes: tuple[Scope, ...]
+    person: str
+    expires_at: float | None
+    units_per_minute: int | None
+    created_at: float
+    last_used_at: float | None = None
+    revoked_at: float | None = None
+    revision: int = 0
+    owner: str = ""
+
+
+def key_of(row: Row) -> Key:
+    """Read a key from its row."""
+    return Key(
+        id=row["id"],
+        name=row["name"],
+        hash=row["hash"],
+        scopes=tuple(json.loads(row["scopes"])),
+        person=row["person"],
+        expires_at=row["expires_at"],
+        units_per_minute=row["units_per_minute"],
+        created_at=row["created_at"],
+        last_used_at=row["last_used_at"],
+        revoked_at=row["revoked_at"],
+        revision=row["revision"],
+        owner=row["owner"],
+    )
+
+
+def add(connection: Connection, key: Key) -> None:
+    """Keep a key, and forget those that were revoked long ago.
+
+    Raises:
+        Conflict: The name is taken, or there are too many.
+    """
+    living = keys.c.revoked_at.is_(None)
+    # People take two names that differ in case alone for one.
+    same = select(keys.c.id).where(living, func.lower(keys.c.name) == key.name.lower())
+    if connection.execute(same).first():
+        raise Conflict(f"a key named {key.name!r} exists already; revoke it first")
+    count = select(func.count()).select_from(keys).where(living)
+    if connection.execute(count).scalar_one() >= MOST:
+        raise Conflict(f"there are {MOST} keys; revoke one that is not needed")
+    row = _row(replace(key, revision=_next(connection)))
+    connection.execute(insert(keys).values(**row))
+    long_ago = keys.c.revoked_at < key.created_at - KEEP_REVOKED
+    connection.execute(delete(keys).where(long_ago))
+
+
+def revoke(connection: Connection, key_id: str, now: float) -> None:
+    """Let a key hold no more.
+
+    Raises:
+        NotFound: There is none, or it was revoked before.
+    """
+    revoked = connection.execute(
+        update(keys)
+        .where(keys.c.id == key_id, keys.c.revoked_at.is_(None))
+        .values(revoked_at=now, revision=_next(connection))
+    )
+    if not revoked.rowcount:
+        raise NotFound("key", key_id)
+
+
+def mark_used(connection: Connection, key_id: str, now: float) -> None:
+    """Remember when a key was used."""
+    connection.execute(_USED, {"key": key_id, "at": now})
+
+
+def _row(key: Key) -> dict[str, object]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "hash": key.hash,
+        "scopes": json.dumps(key.scopes),
+        "person": key.person,
+        "expires_at": key.expires_at,
+        "units_per_minute": key.units_per_minute,
+        "created_at": key.created_at,
+        "revision": key.revision,
+        "owner": key.owner,
+        "labels": "[]",
+    }
+
+
+def _next(connection: Connection) -> int:
+    return int(connection.execute(NEWEST).scalar_one()) + 1

@@ -1,0 +1,1 @@
+"""Named keys and the people they stand for."""
