@@ -231,6 +231,8 @@ class Desk(Approvals):
         }
 
     def _tell(self, kind: type[ApprovalEvent], approval: Approval) -> None:
+        if not self._host.events.wants(kind):
+            return
         event = kind(
             approval.agent_id,
             self._host.clock.time(),

@@ -26,8 +26,8 @@ from agenthost import (
     TurnResult,
     TurnStarted,
     TurnState,
-    Waiting,
     Usage,
+    Waiting,
 )
 
 EXCERPT = 200

@@ -6,9 +6,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from agenthost import Deny, Failed, TurnState, Waiting
+from agenthost import Deny, Event, Failed, TurnEnded, TurnState, Waiting
 from agenthost.testing import Daemons, ManualClock, Pause
 from agenthost.testing.daemons import RunningDaemon
+from agenthost_approvals.events import ApprovalEvent
 from agenthost_records.tables import messages
 from sqlalchemy import select
 
@@ -368,3 +369,30 @@ async def test_what_was_asked_of_a_session_is_not_summarised_away(
     await answer(daemon, told["approval_id"])
     await ends(daemon, told["turn_id"], TurnState.DONE)
     assert len(shop.runs) == 1
+
+
+async def test_plugins_hear_of_a_question_and_its_answer(
+    daemons: Daemons, shop: Shop
+) -> None:
+    daemon = await daemons.start(plugins=shop.plugins)
+    agent = await daemon.agent(tools=TOOLS)
+    heard: list[tuple[str, str]] = []
+
+    def hear(event: Event) -> None:
+        heard.append((event.kind, getattr(event, "state", "")))
+
+    daemon.daemon.events.subscribe(hear, ApprovalEvent, TurnEnded)
+    daemon.model.calls("pay")
+    told = await waits(agent, "pay")
+    await answer(daemon, told["approval_id"])
+
+    async def all_told() -> bool:
+        return len(heard) == 4
+
+    await wait_until(all_told, "four events")
+    assert heard == [
+        ("approval_requested", "pending"),
+        ("turn_ended", "waiting"),
+        ("approval_answered", "approved"),
+        ("turn_ended", "done"),
+    ]
