@@ -75,6 +75,7 @@ from .errors import Unauthenticated as Unauthenticated
 from .errors import Unavailable as Unavailable
 from .errors import Unreadable as Unreadable
 from .errors import UpstreamUnreachable as UpstreamUnreachable
+from .errors import Waiting as Waiting
 from .events import AgentSpawned as AgentSpawned
 from .events import AgentTerminated as AgentTerminated
 from .events import AgentUpdated as AgentUpdated
@@ -150,9 +151,14 @@ from .plugins.specs import ToolResult as ToolResult
 from .plugins.specs import ToolSpec as ToolSpec
 from .ports.access import Credentials as Credentials
 from .ports.agents import Agents as Agents
+from .ports.approvals import Approvals as Approvals
+from .ports.approvals import Ask as Ask
+from .ports.approvals import Asked as Asked
+from .ports.approvals import Question as Question
 from .ports.backend import Backend as Backend
 from .ports.backend import Backends as Backends
 from .ports.backends import AgentsBackend as AgentsBackend
+from .ports.backends import ApprovalsBackend as ApprovalsBackend
 from .ports.backends import CompactionBackend as CompactionBackend
 from .ports.backends import EgressBackend as EgressBackend
 from .ports.backends import EndTurns as EndTurns

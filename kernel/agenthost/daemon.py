@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -22,9 +23,11 @@ from .plugins.loader import Plugins
 from .plugins.registry import Sections, compile_registry
 from .plugins.specs import SchemaSpec, ServiceSpec
 from .ports.access import Access
+from .ports.approvals import Approvals
 from .ports.backend import Backends
 from .ports.backends import (
     AgentsBackend,
+    ApprovalsBackend,
     CompactionBackend,
     EgressBackend,
     EventsBackend,
@@ -208,7 +211,9 @@ class Daemon:
         return await within(OPEN_SECONDS, "the store", opening)
 
     async def _assemble(self) -> None:
-        backend = self.registry.backends.find
+        nobody = ApprovalsBackend("none", lambda _: Approvals())
+        offered = (*self.registry.backends.offered, nobody)
+        backend = replace(self.registry.backends, offered=offered).find
         self.vault = backend(VaultBackend).open(self.home, self.environ)
         self.egress = backend(EgressBackend).open(self.guards)
         self._on_stop("egress", self.egress.close)
@@ -236,6 +241,7 @@ class Daemon:
                 raise
             self.warnings.append(error.message)
         self.compaction = backend(CompactionBackend).open(self, self.observers)
+        self.approvals = backend(ApprovalsBackend).open(self)
         self.toolbox = backend(ToolsBackend).open(self, self.observers)
         self.turns = Turns(self)
         self.jobs = backend(JobsBackend).open(self.store, self.clock)

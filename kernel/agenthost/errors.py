@@ -91,6 +91,16 @@ class TurnFailed(AgentHostError):
     code = "turn_failed"
 
 
+class Waiting(Conflict):
+    """The turn waits for a person, and goes on by itself once they have answered."""
+
+    code = "waiting"
+
+    def __init__(self, message: str, turn_id: str, approval_id: str) -> None:
+        super().__init__(message)
+        self.facts = {"turn_id": turn_id, "approval_id": approval_id}
+
+
 class Mismatch(AgentHostError):
     """An Idempotency-Key, or a turn's id, was given before for something else."""
 

@@ -67,8 +67,9 @@ class TurnStarted(MessageEvent):
 class TurnEnded(MessageEvent):
     """Its turn is closed on disk.
 
-    ``state`` is a turn's: done, failed, cancelled or interrupted; ``text`` the answer,
-    ``error`` the code of what it failed with.
+    ``state`` is a turn's: done, failed, cancelled or interrupted, or waiting where it
+    goes on once a person has answered; ``text`` is the answer, ``error`` the code of
+    what it failed with.
     """
 
     state: str

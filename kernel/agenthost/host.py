@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from .context import Context, Principal
 
 if TYPE_CHECKING:
-    from agenthost_chat.chat import Message
+    from agenthost_chat.chat import JsonObject, Message
 
     from .agent import Agent
     from .clock import Clock
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .plugins.guards import Guards
     from .ports.access import Access, Credentials
     from .ports.agents import Agents
+    from .ports.approvals import Approvals
     from .ports.compaction import Compaction
     from .ports.egress import Egress
     from .ports.events import Events
@@ -128,8 +129,10 @@ class Turns(Protocol):
     async def stop(self, agent: Agent, reason: str, session_id: str = "") -> int:
         """End what runs in a session, the agent's own by default; what waits goes on.
 
+        Where nothing runs, the turns of the session end that wait for a person.
+
         Returns:
-            How many turns or compactions were stopped: 0 or 1. It is closed on disk.
+            How many turns or compactions were stopped. They are closed on disk.
         """
 
     async def stop_all(self, agent_id: str, reason: str) -> int:
@@ -230,8 +233,8 @@ class Host(Protocol):
     ``warnings`` are told to the operator; ``address`` is where it listens, empty until
     it does. Backends that are opened with a host may use what was opened before them:
     configuration, settings, plugins and guards; then store, vault, egress, workers,
-    files, events, records and agents, models, compaction, tools, turns, jobs in this
-    order.
+    files, events, records and agents, models, compaction, approvals, tools, turns,
+    jobs in this order.
     """
 
     version: str
@@ -258,6 +261,7 @@ class Host(Protocol):
     models: Models
     compaction: Compaction
     toolbox: Toolbox
+    approvals: Approvals
     jobs: Jobs
     interrupted_turns: int
 
@@ -308,10 +312,14 @@ class Reports:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext(Context):
-    """What a tool is called with: whose turn it is, and the daemon it runs in."""
+    """What a tool is called with: whose turn it is, and the daemon it runs in.
+
+    ``answers`` are the values that a person gave with the approval of this call.
+    """
 
     host: Host = field(kw_only=True)
     reports: Reports = field(kw_only=True)
+    answers: JsonObject = field(default_factory=dict, kw_only=True)
 
     @property
     def clock(self) -> Clock:

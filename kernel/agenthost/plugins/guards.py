@@ -17,6 +17,7 @@ from typing import Any
 
 from ..authorization import Refused
 from ..errors import AgentHostError, Blocked
+from ..ports.approvals import Ask, Asked
 from ..ports.backend import Backend
 from .calls import describe
 from .points import KNOWN, Case, GuardPoint
@@ -42,7 +43,7 @@ class Replace:
     value: str
 
 
-Verdict = Allow | Deny | Replace
+Verdict = Allow | Deny | Replace | Ask
 ALLOW: Verdict = Allow()
 
 GuardFunction = Callable[[Any], Verdict]
@@ -148,8 +149,10 @@ class Guards:
 
         Raises:
             AgentHostError: The error a guard's Deny names (Blocked unless it says).
+            Asked: Nobody denies it, and people are to be asked first.
         """
         left, verdict, system = case, ALLOW, ""
+        asks: list[Ask] = []
         for name, guard in self._points[point]:
             answer = self._answer(point, name, guard, left)
             if isinstance(answer, Allow):
@@ -157,11 +160,16 @@ class Guards:
             verdict, system = answer, name
             if isinstance(answer, Deny):
                 break
+            if isinstance(answer, Ask):
+                asks.append(answer)
+                continue
             left = replace(left, text=answer.value)  # type: ignore[type-var]  # reason: every case is a dataclass
         if self.on_verdict is not None:
             self.on_verdict(point.name, case, verdict, system)
         if isinstance(verdict, Deny):
             raise verdict.error(verdict.reason)
+        if asks:
+            raise Asked(asks)
         return left
 
     def _answer(
@@ -179,6 +187,8 @@ class Guards:
                 case Allow() | Deny():
                     return answer
                 case Replace(str()) if point.replaceable:
+                    return answer
+                case Ask() if point.asks:
                     return answer
             fault = f"answered {type(answer).__name__}, which is no verdict there"
             if inspect.iscoroutine(answer):

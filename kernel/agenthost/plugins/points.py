@@ -28,6 +28,7 @@ class GuardPoint(Generic[Case]):
         requires: The security systems without which it refuses everything.
         replaceable: Whether a guard may put another ``text`` into the case, which has
             this field then.
+        asks: Whether a guard may have a person asked.
         effects: Whether what follows reaches beyond the conversation (files, the
             network, new agents). Such a point also refuses everything while a security
             plugin has failed before it said what it guards.
@@ -38,6 +39,7 @@ class GuardPoint(Generic[Case]):
     what: str
     requires: tuple[str, ...] = ()
     replaceable: bool = False
+    asks: bool = False
     effects: bool = False
 
     def __str__(self) -> str:
@@ -164,7 +166,7 @@ class Guard:
     REQUEST = GuardPoint("request", RequestCase, "the request")
     MANIFEST = GuardPoint("manifest", ManifestCase, "the manifest")
     SPAWN = GuardPoint("spawn", SpawnCase, "the agent", _SPAWN, effects=True)
-    TOOL_CALL = GuardPoint("tool_call", ToolCallCase, "the tool call")
+    TOOL_CALL = GuardPoint("tool_call", ToolCallCase, "the tool call", asks=True)
     TOOL_RESULT = GuardPoint(
         "tool_result", ToolResultCase, "the result", replaceable=True
     )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..plugins.registry import Sections
     from ..plugins.specs import SchemaSpec
     from .agents import Agents
+    from .approvals import Approvals
     from .compaction import Compaction
     from .egress import Egress
     from .files import Files
@@ -131,6 +132,17 @@ class CompactionBackend(Backend):
 
     port: ClassVar[str] = "compaction"
     open: Callable[[Host, Observers], Compaction]
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalsBackend(Backend):
+    """What asks people before a tool call: ``open(host)``. Without one all is refused.
+
+    The kernel's own, ``none``, refuses what would be asked.
+    """
+
+    port: ClassVar[str] = "approvals"
+    open: Callable[[Host], Approvals]
 
 
 @dataclass(frozen=True, slots=True)

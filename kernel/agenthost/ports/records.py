@@ -19,7 +19,7 @@ from .sessions import ALL_SESSIONS, Conversation, Session, SessionFilter
 if TYPE_CHECKING:
     from ..agent import Agent
     from ..context import Context
-    from ..errors import AgentHostError
+    from ..errors import AgentHostError, Waiting
 
 SHARED = "shared"
 
@@ -159,11 +159,15 @@ class CallState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a tool call; not ``known`` is whether it took effect."""
+    """What came of a tool call; not ``known`` is whether it took effect.
+
+    ``waits`` says that a person is asked about it, or about one before it.
+    """
 
     output: ToolOutput
     known: bool = True
     labels: frozenset[str] = frozenset()
+    waits: Waiting | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +194,9 @@ class Step:
         owner: Who caused it, as ``kind:name``.
         labels: Those of all that was known when it was said.
         closed: How the turn ended. When it is not DONE, ``message`` broke off, and
-            how its running calls ended will not be known.
+            how its running calls ended will not be known. When it is WAITING,
+            ``message`` stands in for the results until the turn goes on; the
+            ``unknown`` calls stay as they are, and the words of the others are kept.
     """
 
     session_id: str

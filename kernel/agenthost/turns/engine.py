@@ -22,6 +22,7 @@ from ..errors import (
     TooLarge,
     TurnFailed,
     Unavailable,
+    Waiting,
 )
 from ..ports.records import TurnRecord, TurnResult, TurnState
 from ..ports.sessions import Conversation
@@ -71,6 +72,7 @@ class Turns:
         self._places = asyncio.Semaphore(parts.config.turns.max_concurrent)
         self._live: dict[str, Work] = {}
         self._past = Past(parts)
+        self._withdraw = parts.approvals.cancel
         self._draining = False
         self._listeners: list[Callable[[Turn], None]] = []
 
@@ -178,17 +180,22 @@ class Turns:
     async def stop(self, agent: Agent, reason: str, session_id: str = "") -> int:
         """End what runs in a session, the agent's own by default; what waits goes on.
 
+        Where nothing runs, the turns of the session end that wait for a person.
+
         Returns:
-            How many turns or compactions were stopped: 0 or 1. It is closed on disk.
+            How many turns or compactions were stopped. They are closed on disk.
         """
-        runs = self._mailboxes.ahead(session_id or agent.session_id)[:1]
+        session_id = session_id or agent.session_id
+        runs = self._mailboxes.ahead(session_id)[:1]
         own = [work for work in runs if work.agent.id == agent.id]
-        return await self._stop(own, reason)
+        stopped = await self._stop(own, reason)
+        # What waits for a person is stopped where nothing runs.
+        return stopped or await self._withdraw(agent.id, reason, session_id)
 
     async def stop_all(self, agent_id: str, reason: str) -> int:
         """End all that runs or waits for an agent, and wait until it is closed."""
         own = [work for work in self._live.values() if work.agent.id == agent_id]
-        return await self._stop(own, reason)
+        return await self._stop(own, reason) + await self._withdraw(agent_id, reason)
 
     async def reset(self, agent: Agent, into: str = "", *, keep: bool = False) -> Agent:
         """Give the agent another session; what runs or waits in its old is stopped.
@@ -203,6 +210,7 @@ class Turns:
             now = self._parts.agents.get(agent.id)
             if session_id != old:
                 return now
+            await self._withdraw(agent.id, "the session was reset", old)
             return await self._parts.agents.new_session(now, into, keep=keep)
 
         # Sealed: neither a stop nor another reset ends one that waits its turn.
@@ -394,6 +402,9 @@ class Turns:
                     await run.go_on()
                 turn.finish(await run.converse())
                 return run.left()
+        except Waiting:
+            # Its row says so and its watchers know: session and slot are for others.
+            return None if run is None else run.left()
         except asyncio.CancelledError:
             await self._end(turn, run, turn.stopped(), turn.ends_as)
         except AgentHostError as error:

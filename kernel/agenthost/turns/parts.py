@@ -8,6 +8,7 @@ from ..clock import Clock
 from ..config_model import Config
 from ..observe import Observers
 from ..ports.agents import Agents
+from ..ports.approvals import Approvals
 from ..ports.compaction import Compaction
 from ..ports.models import Models
 from ..ports.records import Journal, Ledger, Sessions
@@ -27,3 +28,4 @@ class Parts(Protocol):
     models: Models
     compaction: Compaction
     toolbox: Toolbox
+    approvals: Approvals

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agenthost_chat.chat import Message, Role, Usage
 from agenthost_chat.history import repaired
 
 from ..context import OPERATOR, AgentView, Context
-from ..errors import Cancelled, Conflict, NotFound, PastFailure
+from ..errors import Cancelled, Conflict, NotFound, PastFailure, Waiting
 from ..ports.records import TurnRecord, TurnState
 from ..ports.sessions import Conversation, Session
 from .run import Run
@@ -83,18 +84,26 @@ class Past:
         question = spoken[0] if spoken else Message(Role.USER, ())
         turn = Turn(turn_id, context, question, TurnOptions(turn_id))
         turn.recall(spoken)
-        _end(turn, record)
+        _end(turn, await self._standing(turn_id, record))
         return turn.watch(offset)
 
     async def replayed(self, turn: Turn, known: TurnRecord) -> bool:
         """Give a turn its recorded end; False when it must go on."""
-        if known.state not in {TurnState.DONE, TurnState.CANCELLED}:
+        known = await self._standing(turn.id, known)
+        ended = known.state in {TurnState.DONE, TurnState.CANCELLED}
+        if not ended and not isinstance(known.error, Waiting):
             return False
         if turn.watched:
             said = await self._parts.journal.said(known.session_id, turn.id)
             turn.recall([entry.message for entry in said])
         _end(turn, known)
         return True
+
+    async def _standing(self, turn_id: str, record: TurnRecord) -> TurnRecord:
+        """Give a turn's record with what it waits for."""
+        if record.state is not TurnState.WAITING:
+            return record
+        return replace(record, error=await self._parts.approvals.pending(turn_id))
 
     async def resumed(self, turn: Turn) -> Run:
         """Take up a turn that was cut off, where it stands in its session.

@@ -25,7 +25,7 @@ from agenthost_chat.chat import (
 from agenthost_chat.history import UNKNOWN
 
 from ..context import AgentView
-from ..errors import AgentHostError, TurnFailed
+from ..errors import AgentHostError, TurnFailed, Waiting
 from ..ports.models import Answered, Payer, Target
 from ..ports.records import (
     CallState,
@@ -264,7 +264,13 @@ class Run:
     async def _run_tools(
         self, calls: Sequence[ToolUse], known: Mapping[str, Outcome] = NOTHING_KNOWN
     ) -> None:
+        """Run the calls that are not known yet, and take up what came of all.
+
+        Raises:
+            Waiting: A person is asked about one; that is on disk.
+        """
         inputs = {call.id: call.arguments for call in calls}
+        waits: Waiting | None = None
         left = [call for call in calls if call.id not in known]
         if self.turn.watched:
             for call in left:
@@ -275,6 +281,7 @@ class Run:
         async for outcome in toolbox.run(context, left, before, self.turn.emit):
             out = outcome.output
             outcomes[out.id] = outcome
+            waits = waits or outcome.waits
             # A read rides with the step: it is asked anew if that is lost.
             if out.id in self._effects:
                 self._ended.append(outcome)
@@ -288,8 +295,17 @@ class Run:
         unknown = frozenset(id_ for id_, each in outcomes.items() if not each.known)
         answers = Message(Role.TOOL, outputs)
         self._spoke(answers)
-        self._note(answers, unknown=unknown)
+        # Of a turn that waits they stand in for those to come: others of the session
+        # see no call without an answer.
+        so_far = self.progress.result("", self.turn.context.labels)
+        closed = waits and TurnRecord(TurnState.WAITING, so_far)
+        self.turn.sealed = waits is not None
+        self._note(answers, unknown=unknown, closed=closed)
         self._flush()
+        if waits is not None:
+            await self._settled()
+            self.turn.fail(waits, so_far)
+            raise waits
 
     async def _before_effect(self, call: ToolUse) -> None:
         # What came of the effects before this one is durable before it begins.

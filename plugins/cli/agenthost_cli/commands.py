@@ -151,6 +151,8 @@ def message(agent: str, text: str) -> None:
     for event, data in client.events(path, {"message": text}, timeout=MESSAGE_SECONDS):
         if event == "chunk":
             click.echo(data["content"], nl=False)
+        elif event == "waiting":
+            click.echo(data["message"], err=True)
         elif event == "error":
             click.echo()
             raise CommandError(data["error"])

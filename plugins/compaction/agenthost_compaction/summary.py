@@ -28,6 +28,7 @@ from agenthost import (
     Text,
     ToolOutput,
     ToolUse,
+    TurnState,
 )
 
 from .settings import CompactionSection
@@ -99,6 +100,11 @@ class SummaryCompaction:
         entries = await self._host.sessions.entries(session)
         said = [entry.message for entry in entries]
         cut = safe_cut(said, self._host.settings(CompactionSection).keep_recent)
+        turns = await self._host.sessions.turns(session.id)
+        # A turn that waits for a person goes on from its own messages.
+        waits = (turns.get(each.turn_id or "") for each in entries)
+        open_ = (i for i, t in enumerate(waits) if t and t.state is TurnState.WAITING)
+        cut = min(cut, next(open_, cut))
         if cut == 0:
             return Condensed(summarised=0, kept=len(said))
         older = [session.summary] if session.summary else []

@@ -28,6 +28,7 @@ from agenthost import (
     TurnStarted,
     TurnState,
     Usage,
+    Waiting,
 )
 
 EXCERPT = 200
@@ -157,6 +158,8 @@ def _state(error: BaseException | None) -> TurnState:
             return TurnState.CANCELLED
         case Interrupted():
             return TurnState.INTERRUPTED
+        case Waiting():
+            return TurnState.WAITING
         case _:
             return TurnState.FAILED
 

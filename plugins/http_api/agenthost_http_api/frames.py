@@ -14,6 +14,7 @@ from agenthost import (
     ToolProgress,
     ToolStart,
     TurnEvent,
+    Waiting,
 )
 
 from .messages import result_body
@@ -38,7 +39,8 @@ def frame_of(event: TurnEvent) -> dict[str, Any]:
             totals: dict[str, Any] = dict(result_body(result))
             return {"type": "response", "content": totals.pop("response"), **totals}
         case Failed(error):
-            frame = {"type": "error", "content": error.message, "code": error.code}
+            kind = "waiting" if isinstance(error, Waiting) else "error"
+            frame = {"type": kind, "content": error.message, "code": error.code}
             return {**frame, **error.facts}
         case Missed(count):
             return {"type": "missed", "events": count}

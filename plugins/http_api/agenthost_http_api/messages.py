@@ -17,15 +17,18 @@ from agenthost import (
     Host,
     InvalidInput,
     Missed,
+    Reply,
     RouteGroup,
     TextDelta,
     Thinking,
     ToolEnd,
     ToolProgress,
     ToolStart,
+    Turn,
     TurnEvent,
     TurnOptions,
     TurnResult,
+    Waiting,
     Watcher,
     user_message,
 )
@@ -56,6 +59,16 @@ def result_body(result: TurnResult) -> MessageAnswer:
         "iterations": result.iterations,
         "cost_usd": dollars(result.cost_micro_usd),
     }
+
+
+async def _ended(turn: Turn) -> Answer:
+    """Wait for a turn's end, or until it waits for a person."""
+    try:
+        return result_body(await turn.result())
+    except Waiting as waiting:
+        told = {"status": "waiting", **waiting.facts, "message": waiting.message}
+        place = f"/api/approvals/{waiting.facts['approval_id']}"
+        return Reply(told, 202, {"Location": place})
 
 
 async def _options(call: Call, agent_id: str, body: SendMessage) -> TurnOptions:
@@ -102,13 +115,14 @@ async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
     """Send a message and wait for the answer.
 
     With an ``Idempotency-Key`` header a repeated request is the same turn: it waits
-    for it, goes on with it when it was cut off, or gives its answer again.
+    for it, goes on with it when it was cut off, or gives its answer again. A turn that
+    waits for a person's approval is answered with 202 and its ``approval_id``.
     """
     agent = call.host.agents.get(str(agent_id))
     message = user_message(body.message)
     options = await _options(call, agent.id, body)
     turn = call.host.turns.start(call.context, agent, message, options)
-    return result_body(await turn.result())
+    return await _ended(turn)
 
 
 @routes.post(
@@ -170,7 +184,7 @@ async def resume_turn(call: Call, agent_id: UUID, turn_id: UUID) -> Answer:
     agent = call.host.agents.get(str(agent_id))
     watcher = await call.host.turns.resume(call.context, agent, str(turn_id))
     watcher.leave()
-    return result_body(await watcher.turn.result())
+    return await _ended(watcher.turn)
 
 
 def _offset(event_id: str, turn_id: str) -> int:
@@ -196,6 +210,9 @@ async def _frames(watcher: Watcher, *, stays: bool) -> AsyncIterator[bytes]:
 
 def _frames_of(event: TurnEvent, turn_id: str) -> list[bytes]:
     match event:
+        case Failed(Waiting() as waiting, so_far):
+            told = {**waiting.facts, "message": waiting.message}
+            return [_frame("waiting", told), _frame("done", _totals(so_far))]
         case Failed(error, so_far):
             told = {"error": error.message, "code": error.code, **error.facts}
             return [_frame("error", told), _frame("done", _totals(so_far))]

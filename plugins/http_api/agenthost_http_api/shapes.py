@@ -266,6 +266,14 @@ class TokenCounts(TypedDict):
     output_tokens: int
 
 
+class WaitingEvent(TypedDict):
+    """The turn waits for a person, and goes on by itself; ``done`` follows."""
+
+    turn_id: Id
+    approval_id: Id
+    message: str
+
+
 class DoneEvent(TypedDict):
     """The last event, with what the turn took."""
 
@@ -284,6 +292,7 @@ class TurnEvents(TypedDict):
     tool_result: ToolResultEvent
     missed: MissedEvent
     error: ErrorEvent
+    waiting: WaitingEvent
     done: DoneEvent
 
 

@@ -202,7 +202,9 @@ def _ending(step: Step, closed: TurnRecord) -> dict[str, Any]:
 
 
 def _follow_calls(connection: Connection, step: Step, message: Message) -> None:
-    if message.role is Role.TOOL:
+    if step.closed is not None and step.closed.state is TurnState.WAITING:
+        _keep_outputs(connection, step, message)
+    elif message.role is Role.TOOL:
         _end_calls(connection, step, message)
     elif step.closed is None and message.tool_uses:
         _intend(connection, step, message)
@@ -262,6 +264,14 @@ def _end_calls(connection: Connection, step: Step, message: Message) -> None:
         for id_ in ended
     ]
     _move_calls(connection, step.turn_id, moves)
+
+
+def _keep_outputs(connection: Connection, step: Step, message: Message) -> None:
+    """Some calls of the step have ended, and the turn goes on without asking again."""
+    outputs = [part for part in message.parts if isinstance(part, ToolOutput)]
+    ended = [_ended(Outcome(out)) for out in outputs if out.id not in step.unknown]
+    if ended:
+        _move_calls(connection, step.turn_id, ended)
 
 
 def _interrupt_all(connection: Connection) -> int:

@@ -186,15 +186,18 @@ def supersede(connection: Connection, step: Step) -> None:
         messages.c.turn_id == step.turn_id,
         messages.c.partial == 1,
     )
-    ids = connection.execute(select(messages.c.id).where(*broken_off)).scalars().all()
-    if ids:
+    found = select(messages.c.id, messages.c.role).where(*broken_off)
+    rows = connection.execute(found).all()
+    if ids := [row.id for row in rows]:
+        # Stand-ins for the results of tools were never counted.
+        counted = sum(row.role != Role.TOOL for row in rows)
         gone = messages.c.id.in_(ids)
         connection.execute(update(messages).where(gone).values(partial=SUPERSEDED))
         connection.execute(delete(texts).where(texts.c.id.in_(ids)))
         connection.execute(
             update(sessions)
             .where(sessions.c.id == step.session_id)
-            .values(message_count=sessions.c.message_count - len(ids))
+            .values(message_count=sessions.c.message_count - counted)
         )
 
 

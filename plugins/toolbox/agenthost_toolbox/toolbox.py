@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ from typing import Any
 from agenthost import (
     Activity,
     AgentHostError,
+    Asked,
     BeforeEffect,
     Context,
     Effect,
@@ -33,10 +35,11 @@ from agenthost import (
     ToolResultCase,
     ToolSource,
     ToolSpec,
+    Waiting,
     authorize,
     guarded_each,
 )
-from agenthost_chat.chat import ToolOutput, ToolUse
+from agenthost_chat.chat import Json, ToolOutput, ToolUse
 from agenthost_chat.history import UNKNOWN
 from agenthost_toml.suggest import did_you_mean
 
@@ -61,7 +64,13 @@ log = logging.getLogger(__name__)
 SCHEMA_SECONDS = 10.0
 CALLS_PER_ANSWER = 64
 CALLS_TOGETHER = 8
+WAITS = (
+    "Waiting for a person's approval; it has not run yet. It goes on by itself once "
+    "they have answered: do not repeat it."
+)
 AGAIN_IS_FINE = "Calling it again is safe."
+_Admitted = tuple[ReadyTool, Any, Mapping[str, Json]]
+"""A call that may begin: its tool, its arguments, what people said of it."""
 _Told = tuple[BeforeEffect, Progressed]
 
 
@@ -125,8 +134,9 @@ class GuardedToolbox:
     ) -> AsyncIterator[Outcome]:
         """Run the calls of a step in order; neighbouring reads run together.
 
-        Of an answer with very many calls only the first run, and what they say is cut
-        to what a model can use in one step.
+        Behind one that waits for a person none begins. Of an answer with very many
+        calls only the first run, and what they say is cut to what a model can use in
+        one step.
 
         Args:
             context: For which agent, in which turn.
@@ -137,6 +147,7 @@ class GuardedToolbox:
         """
         told = (before_effect, progressed)
         room, media_room = STEP_BYTES, STEP_MEDIA_BYTES
+        left = deque(calls)
         for group in self._groups(calls[:CALLS_PER_ANSWER]):
             outcomes = await asyncio.gather(
                 *(self._one(context, call, told) for call in group)
@@ -146,7 +157,12 @@ class GuardedToolbox:
                 words, media = weights(output)
                 room, media_room = room - words, media_room - media
                 yield replace(outcome, output=output)
-        for call in calls[CALLS_PER_ANSWER:]:
+                left.popleft()
+            if waits := next((each.waits for each in outcomes if each.waits), None):
+                for call in left:
+                    yield _waiting(call, waits)
+                return
+        for call in left:
             many = f"not run: at most {CALLS_PER_ANSWER} calls in one answer"
             yield _failed(call, many)
 
@@ -198,12 +214,13 @@ class GuardedToolbox:
         # Also what was refused is made from what the turn knew.
         labels = context.labels
         try:
-            tool, arguments = self._admitted(context, call)
+            admitted = await self._admitted(context, call)
+            tool = admitted[0]
             if tool.spec.effect is not Effect.READ:
                 await told[0](call)
             # From here on also an error may hold words of whom the tool speaks to.
             labels |= tool.spec.labels
-            result = await self._call(context, call, tool, arguments, told)
+            result = await self._call(context, call, admitted, told)
             labels |= result.labels
             output = outcome_of(call, result)
             tool.fits(output)
@@ -221,6 +238,9 @@ class GuardedToolbox:
         if isinstance(error, Refused):
             self._guards.on_refused(error)
         match error:
+            # Another turn that waits is no reason to wait: that is told as it is.
+            case Waiting() if error.facts["turn_id"] == context.turn_id:
+                return _waiting(call, error)
             case OutcomeUnknown():
                 return self._unknown(call, error.message)
             case AgentHostError():
@@ -284,8 +304,8 @@ class GuardedToolbox:
         authorize(principal, "tool", next(granted, tool.spec.name))
         return tool
 
-    def _admitted(self, context: Context, call: ToolUse) -> tuple[ReadyTool, Any]:
-        """Check everything that can be checked before a call begins.
+    async def _admitted(self, context: Context, call: ToolUse) -> _Admitted:
+        """Check everything before a call begins; people may be asked.
 
         Raises:
             AgentHostError: It may not begin.
@@ -295,6 +315,7 @@ class GuardedToolbox:
         tool = self._allowed(context, call.name)
         spec, arguments = tool.spec, tool.arguments(call)
         self._keep_pace(context)
+        answers: dict[str, Json] = {}
         if self._guards.filled(Guard.TOOL_CALL):
             case = ToolCallCase(
                 context,
@@ -304,19 +325,21 @@ class GuardedToolbox:
                 spec.accepts,
                 spec.critical,
             )
-            self._guards.check(Guard.TOOL_CALL, case)
-        return tool, arguments
+            try:
+                self._guards.check(Guard.TOOL_CALL, case)
+            except Asked as asked:
+                for ask in asked.asks:
+                    answers |= await self._host.approvals.ask(context, call, ask)
+        return tool, arguments, answers
 
     async def _call(
-        self,
-        context: Context,
-        call: ToolUse,
-        tool: ReadyTool,
-        arguments: Any,
-        told: _Told,
+        self, context: Context, call: ToolUse, admitted: _Admitted, told: _Told
     ) -> ToolResult:
+        tool, arguments, answers = admitted
         reports = CallReports(context, call, self._host.clock, told[1])
         inside = ToolContext.of(context, self._host, reports)
+        if answers:
+            inside = replace(inside, answers=answers)
         try:
             with self._host.plugins.charges.timed(tool.plugin):
                 async with asyncio.timeout(tool.spec.timeout):
@@ -341,3 +364,7 @@ class GuardedToolbox:
 def _failed(call: ToolUse, problem: str) -> Outcome:
     text = f"{call.name} failed: {problem}"
     return Outcome(ToolOutput(call.id, call.name, text, is_error=True))
+
+
+def _waiting(call: ToolUse, waits: Waiting) -> Outcome:
+    return Outcome(ToolOutput(call.id, call.name, WAITS), known=False, waits=waits)

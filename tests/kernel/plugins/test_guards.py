@@ -15,6 +15,9 @@ from agenthost import (
     ALLOW,
     AgentHostError,
     Allow,
+    Approvals,
+    Ask,
+    Asked,
     Blocked,
     Context,
     Denied,
@@ -22,9 +25,12 @@ from agenthost import (
     Guard,
     GuardPoint,
     Guards,
+    Question,
     Replace,
     SecuritySystem,
+    ToolCallCase,
     ToolResultCase,
+    ToolUse,
     Verdict,
 )
 from agenthost.plugins.discovery import SystemState
@@ -537,3 +543,45 @@ def test_the_page_about_guards_lists_the_points_as_they_are() -> None:
     ]
     told = {name: (effect == "yes", requires) for name, _, effect, requires in rows}
     assert told == {p.name: (p.effects, ", ".join(p.requires)) for p in KNOWN}
+
+
+def test_an_ask_is_put_where_calls_of_tools_begin_and_refuses_elsewhere() -> None:
+    ask = Ask(Question("May it?"))
+    case = ToolCallCase(CONTEXT, "tool", "read", {})
+    told: list[Verdict] = []
+    asking: dict[Any, Any] = {
+        Guard.TOOL_CALL: lambda _: ask,
+        Guard.TOOL_RESULT: lambda _: ask,
+    }
+    guards = Guards([of("cautious", asking)])
+    guards.on_verdict = lambda _point, _case, verdict, _system: told.append(verdict)
+    with pytest.raises(Asked) as asked:
+        guards.check(Guard.TOOL_CALL, case)
+    assert list(asked.value.asks) == [ask]
+    assert told == [ask]
+    # For who knows nothing of questions it is a refusal.
+    assert isinstance(asked.value, Blocked)
+    with pytest.raises(Blocked, match="has failed") as refused:
+        guards.check(Guard.TOOL_RESULT, said("words"))
+    assert not isinstance(refused.value, Asked)
+
+
+@pytest.mark.parametrize("first", ["ask", "deny"])
+def test_a_deny_makes_every_question_needless(first: str) -> None:
+    case = ToolCallCase(CONTEXT, "tool", "read", {})
+    systems = [
+        of("ask", {Guard.TOOL_CALL: lambda _: Ask(Question("May it?"))}),
+        of("deny", {Guard.TOOL_CALL: lambda _: Deny("no")}),
+    ]
+    if first == "deny":
+        systems.reverse()
+    with pytest.raises(Blocked, match=r"^no$"):
+        Guards(systems).check(Guard.TOOL_CALL, case)
+
+
+async def test_with_nobody_to_ask_every_question_is_refused() -> None:
+    nobody, call = Approvals(), ToolUse("1", "tool", {})
+    with pytest.raises(Blocked, match="enable the plugin approvals"):
+        await nobody.ask(CONTEXT, call, Ask(Question("May it?")))
+    assert await nobody.pending("turn") is None
+    assert await nobody.cancel("agent", "stopped") == 0

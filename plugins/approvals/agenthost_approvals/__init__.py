@@ -1,0 +1,77 @@
+"""Approvals: people are asked before a tool call, and a turn waits for their answer.
+
+A guard's ``Ask`` becomes a row with exactly what was shown. The turn gives its session
+and its slot back; once the row is answered, or its deadline has passed, the turn goes
+on in its own place, also after a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from agenthost import (
+    Approvals,
+    ApprovalsBackend,
+    Backend,
+    Host,
+    RouteGroup,
+    SchemaSpec,
+    ServiceSpec,
+    hookimpl,
+)
+
+if TYPE_CHECKING:
+    from .desk import Desk
+
+
+def open_approvals(host: Host) -> Approvals:
+    """Serve the approvals of a daemon from its store."""
+    from .desk import Desk
+
+    return Desk(host)
+
+
+@hookimpl
+def register_schema() -> SchemaSpec:
+    """Offer the table of approvals."""
+    from .tables import SCHEMA
+
+    return SCHEMA
+
+
+@hookimpl
+def register_backend() -> Iterable[Backend]:
+    """Offer the approvals of the store."""
+    yield ApprovalsBackend("embedded", open_approvals)
+
+
+@hookimpl
+def register_routes() -> Iterable[RouteGroup]:
+    """Offer what people answer through."""
+    from .routes import routes
+
+    yield routes
+
+
+@hookimpl
+def register_service() -> Iterable[ServiceSpec]:
+    """Offer what ends overdue questions and goes on with answered turns."""
+    yield ServiceSpec("approvals", _start, _stop)
+
+
+async def _start(host: Host) -> None:
+    if desk := _own(host):
+        desk.keeper.start()
+
+
+async def _stop(host: Host) -> None:
+    if desk := _own(host):
+        await desk.keeper.stop()
+
+
+def _own(host: Host) -> Desk | None:
+    """Our own desk, unless another backend serves the port."""
+    from .desk import Desk
+
+    return host.approvals if isinstance(host.approvals, Desk) else None

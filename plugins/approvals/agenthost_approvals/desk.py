@@ -1,0 +1,292 @@
+"""The port APPROVALS over the store: what asks, and what takes the answers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from agenthost import (
+    Approvals,
+    Ask,
+    Blocked,
+    Cancelled,
+    Conflict,
+    Context,
+    Denied,
+    Host,
+    InvalidInput,
+    JsonObject,
+    NotFound,
+    Principal,
+    PrincipalKind,
+    ToolUse,
+    TurnState,
+    Waiting,
+)
+
+from . import writes
+from .events import ApprovalAnswered, ApprovalEvent, ApprovalRequested
+from .keeper import Keeper, close_turn
+from .questions import check_question, check_values, digest_of, shown_to_people
+from .tables import LISTED, ONE, WAITED_FOR, Approval, State, approval_of
+
+DEADLINE_SECONDS = 30 * 86_400.0
+"""No question stays open longer."""
+NOT_PEOPLE = frozenset({PrincipalKind.AGENT, PrincipalKind.ANONYMOUS})
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a person says: yes or no, why, and the values that were asked for.
+
+    ``digest`` is that of what they saw, when they say so.
+    """
+
+    yes: bool
+    reason: str = ""
+    values: JsonObject = field(default_factory=dict)
+    digest: str | None = None
+
+
+class Desk(Approvals):
+    """Where calls wait for people.
+
+    Args:
+        host: The daemon; its journal and its turns are used once it runs.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.keeper = Keeper(host)
+
+    async def ask(self, context: Context, call: ToolUse, ask: Ask) -> JsonObject:
+        """Let a call pass that a person has approved; the same question is put once.
+
+        Returns:
+            The values that came with the yes.
+
+        Raises:
+            Waiting: Nobody has answered yet.
+            Blocked: The answer was no, came too late, or this cannot be asked.
+        """
+        row = self._row(context, call, ask)
+        known, fresh = await self._host.store.write(partial(writes.put, row=row))
+        self.keeper.wake()
+        for each in known:
+            _check_answer(each)
+        (own,) = (each for each in known if each.digest == row["digest"])
+        _check_shown(own)
+        if own.state is State.APPROVED:
+            return own.values
+        if fresh:
+            self._tell(ApprovalRequested, own)
+        # The first of the call that is open is what is waited for.
+        raise _waiting(own)
+
+    async def pending(self, turn_id: str) -> Waiting | None:
+        """Tell what a turn waits for, None when all its questions are answered."""
+        row = await self._host.store.first(WAITED_FOR, {"turn": turn_id})
+        return None if row is None else _waiting(approval_of(row))
+
+    async def cancel(self, agent_id: str, reason: str, session_id: str = "") -> int:
+        """End the turns of an agent that wait, in one session when it is named.
+
+        Returns:
+            How many there were; their rows say cancelled.
+        """
+        wanted = {"agent_id": agent_id}
+        if session_id:
+            wanted["session_id"] = session_id
+        return await self._cancel(wanted, reason)
+
+    async def get(self, approval_id: str) -> Approval:
+        """Give an approval.
+
+        Raises:
+            NotFound: There is none.
+        """
+        row = await self._host.store.first(ONE, {"id": approval_id})
+        if row is None:
+            raise NotFound("approval", approval_id)
+        return approval_of(row)
+
+    async def list(
+        self, state: State | None, agent_id: str | None, turn_id: str | None, limit: int
+    ) -> Sequence[Approval]:
+        """Give approvals, those that wait first, then the newest first."""
+        wanted = {
+            "state": state and state.value,
+            "agent_id": agent_id,
+            "turn_id": turn_id,
+            "limit": limit,
+        }
+        return [approval_of(row) for row in await self._host.store.read(LISTED, wanted)]
+
+    async def answer(
+        self, principal: Principal, approval_id: str, reply: Reply
+    ) -> Approval:
+        """Take a person's answer; of several at once the first counts.
+
+        Raises:
+            NotFound: There is no such approval.
+            Denied: The principal may not answer it.
+            InvalidInput: The values are not those that were asked for.
+            Conflict: It is answered already, was something else, or has ended.
+        """
+        approval = await self.get(approval_id)
+        _check_principal(principal, approval)
+        _check_shown(approval)
+        if reply.digest not in {None, approval.digest}:
+            raise Conflict("the digest is that of another question; read it again")
+        if reply.yes:
+            check_values(approval.shown["question"], reply.values)
+        await self._check_turn(approval)
+        state = State.APPROVED if reply.yes else State.DENIED
+        answer = {
+            "state": state.value,
+            "answered_by": named(principal),
+            "answered_at": self._host.clock.time(),
+            "reason": reply.reason or None,
+            "answers": json.dumps(dict(reply.values)),
+        }
+        settle = partial(writes.settle, approval_id=approval_id, answer=answer)
+        first = await self._host.store.write(settle)
+        self.keeper.wake()
+        approval = await self.get(approval_id)
+        if not first:
+            late = "overdue" if approval.state is State.PENDING else approval.state
+            raise Conflict(f"the approval is {late} already; nothing was changed")
+        self._tell(ApprovalAnswered, approval)
+        return approval
+
+    async def _check_turn(self, approval: Approval) -> None:
+        """Refuse an answer that no turn waits for any more."""
+        record = await self._host.journal.find(approval.turn_id)
+        if record is None or record.state in {TurnState.DONE, TurnState.CANCELLED}:
+            await self._cancel({"turn_id": approval.turn_id}, "the turn has ended")
+            raise Conflict("the turn that asked has ended or was deleted")
+
+    async def _cancel(self, wanted: dict[str, str], reason: str) -> int:
+        store, now = self._host.store, self._host.clock.time()
+        cancel = partial(writes.cancel, wanted=wanted, reason=reason, now=now)
+        ended = await store.write(cancel)
+        turns = set(ended.values())
+        error = Cancelled(f"the turn was stopped: {reason}")
+        for turn_id in turns:
+            await close_turn(self._host, turn_id, TurnState.CANCELLED, error)
+        # What a crash leaves between these writes, the next start finds.
+        if ended:
+            await store.write(partial(writes.carry, ids=[*ended]))
+        return len(turns)
+
+    def _row(self, context: Context, call: ToolUse, ask: Ask) -> dict[str, Any]:
+        agent, turn_id = context.agent, context.turn_id
+        if agent is None or turn_id is None:
+            raise Blocked("it needs a person's approval, and is not part of a turn")
+        facts = {
+            "agent": agent.name,
+            "agent_id": agent.id,
+            "session_id": agent.session_id,
+            "turn_id": turn_id,
+            "tool": call.name,
+            "arguments": dict(call.arguments),
+        }
+        try:
+            check_question(ask.question)
+            shown = shown_to_people(ask.question, facts)
+        except InvalidInput as error:
+            raise Blocked(f"a person cannot be asked: {error.message}") from error
+        now, seconds = self._host.clock.time(), ask.deadline_seconds
+        # Also what is no number is refused here.
+        if not 0 < seconds < math.inf:
+            raise Blocked("a person cannot be asked: the deadline has passed")
+        asked_by = named(context.caller or context.principal)
+        return {
+            "id": str(uuid4()),
+            "turn_id": turn_id,
+            "call_id": call.id,
+            "agent_id": agent.id,
+            "session_id": agent.session_id,
+            "tool": call.name,
+            "shown": shown,
+            "digest": digest_of(shown),
+            "asked_by": asked_by,
+            "may_answer": ask.may_answer,
+            "state": State.PENDING.value,
+            "created_at": now,
+            "deadline": now + min(seconds, DEADLINE_SECONDS),
+            "answered_by": None,
+            "answered_at": None,
+            "reason": None,
+            "answers": None,
+            "carried": 0,
+            "owner": asked_by,
+            "labels": "[]",
+        }
+
+    def _tell(self, kind: type[ApprovalEvent], approval: Approval) -> None:
+        if not self._host.events.wants(kind):
+            return
+        event = kind(
+            approval.agent_id,
+            self._host.clock.time(),
+            approval_id=approval.id,
+            turn_id=approval.turn_id,
+            session_id=approval.session_id,
+            tool=approval.tool,
+            state=approval.state.value,
+            question=approval.shown["question"]["text"],
+        )
+        self._host.events.publish(event)
+
+
+def named(principal: Principal) -> str:
+    """Write who somebody is."""
+    return f"{principal.kind}:{principal.name}"
+
+
+def _waiting(approval: Approval) -> Waiting:
+    text = approval.shown["question"]["text"]
+    message = f"waiting for approval {approval.id} of {approval.tool}: {text}"
+    return Waiting(message, approval.turn_id, approval.id)
+
+
+def _check_answer(approval: Approval) -> None:
+    """Refuse a call once anything that was asked about it was not approved.
+
+    Raises:
+        Blocked: So it is.
+    """
+    reason = f": {approval.reason}" if approval.reason else ""
+    match approval.state:
+        case State.DENIED:
+            raise Blocked(f"a person said no{reason}")
+        case State.EXPIRED:
+            raise Blocked("no person answered in time, which is a no")
+        case State.CANCELLED:
+            raise Blocked(f"the question was withdrawn{reason}")
+
+
+def _check_shown(approval: Approval) -> None:
+    """See that what was shown is what was asked.
+
+    Raises:
+        Blocked: The row was changed since.
+    """
+    shown = json.dumps(approval.shown, sort_keys=True)
+    if digest_of(shown) != approval.digest:
+        raise Blocked("the approval was changed in the store since it was asked")
+
+
+def _check_principal(principal: Principal, approval: Approval) -> None:
+    who = named(principal)
+    if principal.kind in NOT_PEOPLE:
+        raise Denied(f"{who} cannot answer an approval: only people can")
+    if not fnmatchcase(who, approval.may_answer):
+        raise Denied(f"{who} may not answer this one; {approval.may_answer} may")

@@ -1,0 +1,116 @@
+"""The REST surface: what waits for people, and their answers."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from agenthost import Answer, Call, NotFound, RouteGroup, timestamp
+
+from .desk import Desk, Reply
+from .shapes import (
+    ApprovalDetail,
+    ApprovalItem,
+    ApprovalList,
+    Approve,
+    Deny,
+    ListQuery,
+)
+from .tables import Approval, State
+
+routes = RouteGroup("approvals")
+
+
+@routes.get(
+    "/api/approvals", scope="approvals:read", query=ListQuery, answer=ApprovalList
+)
+async def list_approvals(call: Call, query: ListQuery) -> Answer:
+    """List approvals: those that wait first, then the newest first."""
+    agent_id = str(query.agent_id) if query.agent_id else None
+    turn_id = str(query.turn_id) if query.turn_id else None
+    state = State(query.state) if query.state else None
+    found = await _desk(call).list(state, agent_id, turn_id, query.limit)
+    return {"approvals": [_item(each) for each in found], "total": len(found)}
+
+
+@routes.get(
+    "/api/approvals/<approval_id>", scope="approvals:read", answer=ApprovalDetail
+)
+async def get_approval(call: Call, approval_id: UUID) -> Answer:
+    """Show an approval with the arguments of its call and what is asked for."""
+    return _detail(await _desk(call).get(str(approval_id)))
+
+
+@routes.post(
+    "/api/approvals/<approval_id>/approve",
+    scope="approvals:write",
+    body=Approve,
+    answer=ApprovalDetail,
+)
+async def approve(call: Call, approval_id: UUID, body: Approve) -> Answer:
+    """Say yes, with the values that were asked for; the turn goes on."""
+    reply = Reply(yes=True, values=body.values, digest=body.digest)
+    desk = _desk(call)
+    return _detail(await desk.answer(call.principal, str(approval_id), reply))
+
+
+@routes.post(
+    "/api/approvals/<approval_id>/deny",
+    scope="approvals:write",
+    body=Deny,
+    answer=ApprovalDetail,
+)
+async def deny(call: Call, approval_id: UUID, body: Deny) -> Answer:
+    """Say no; the model is told the reason, and the turn goes on."""
+    reply = Reply(yes=False, reason=body.reason, digest=body.digest)
+    desk = _desk(call)
+    return _detail(await desk.answer(call.principal, str(approval_id), reply))
+
+
+def _desk(call: Call) -> Desk:
+    """Find our own desk.
+
+    Raises:
+        NotFound: Another backend serves the approvals.
+    """
+    desk = call.host.approvals
+    if not isinstance(desk, Desk):
+        raise NotFound("approvals", "[backends] approvals names another backend")
+    return desk
+
+
+def _item(approval: Approval) -> ApprovalItem:
+    return {
+        "id": approval.id,
+        "state": approval.state.value,
+        "tool": approval.tool,
+        "question": approval.shown["question"]["text"],
+        "agent_id": approval.agent_id,
+        "agent_name": approval.shown["agent"],
+        "session_id": approval.session_id,
+        "turn_id": approval.turn_id,
+        "asked_by": approval.asked_by,
+        "may_answer": approval.may_answer,
+        "created_at": timestamp(approval.created_at),
+        "deadline": timestamp(approval.deadline),
+        "answered_by": approval.answered_by,
+        "answered_at": _moment(approval.answered_at),
+        "reason": approval.reason,
+    }
+
+
+def _detail(approval: Approval) -> ApprovalDetail:
+    asked: dict[str, Any] = approval.shown["question"]
+    return {
+        **_item(approval),
+        "arguments": approval.shown["arguments"],
+        "schema": asked.get("schema"),
+        "choices": asked.get("choices", []),
+        "url": asked.get("url"),
+        "digest": approval.digest,
+        "values": dict(approval.values),
+    }
+
+
+def _moment(at: float | None) -> str | None:
+    return None if at is None else timestamp(at)

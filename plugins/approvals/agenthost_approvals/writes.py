@@ -1,0 +1,107 @@
+"""What is written of approvals: functions of a connection, each in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agenthost import Blocked, RateLimited
+from sqlalchemy import Connection, delete, insert, update
+
+from .tables import (
+    OF_CALL,
+    OPEN,
+    PENDING,
+    WAITING_OF_AGENT,
+    Approval,
+    State,
+    approval_of,
+    approvals,
+)
+
+PENDING_PER_AGENT = 32
+QUESTIONS_PER_CALL = 8
+
+
+def put(
+    connection: Connection, row: Mapping[str, Any]
+) -> tuple[Sequence[Approval], bool]:
+    """Ask about a call, unless the same was asked before.
+
+    Returns:
+        All approvals of the call, and whether this one is new.
+
+    Raises:
+        RateLimited: Too many calls of the agent wait already.
+        Blocked: Too much was asked about this call already.
+    """
+    expire(connection, row["created_at"])
+    call = {"turn": row["turn_id"], "call": row["call_id"]}
+    known = [approval_of(each) for each in connection.execute(OF_CALL, call).mappings()]
+    if any(each.digest == row["digest"] for each in known):
+        return known, False
+    if len(known) >= QUESTIONS_PER_CALL:
+        raise Blocked("a person was asked about this call again and again; go on")
+    agent = {"agent": row["agent_id"]}
+    if connection.execute(WAITING_OF_AGENT, agent).scalar_one() >= PENDING_PER_AGENT:
+        raise RateLimited(
+            f"{PENDING_PER_AGENT} calls of this agent wait for a person already; "
+            "answer some of them first"
+        )
+    connection.execute(insert(approvals).values(row))
+    return [*known, approval_of(row)], True
+
+
+def settle(connection: Connection, approval_id: str, answer: Mapping[str, Any]) -> bool:
+    """Write an answer; False when another was there first, or it comes too late."""
+    answered = (
+        update(approvals)
+        .where(
+            approvals.c.id == approval_id,
+            PENDING,
+            approvals.c.deadline > answer["answered_at"],
+        )
+        .values(answer)
+    )
+    return bool(connection.execute(answered).rowcount)
+
+
+def expire(connection: Connection, now: float) -> int:
+    """End what nobody has answered in time."""
+    overdue = (
+        update(approvals)
+        .where(OPEN, PENDING, approvals.c.deadline <= now)
+        .values(state=State.EXPIRED.value, answered_at=now)
+    )
+    return connection.execute(overdue).rowcount
+
+
+def cancel(
+    connection: Connection, wanted: Mapping[str, str], reason: str, now: float
+) -> Mapping[str, str]:
+    """End what waits where these columns have these values; give ids and turns."""
+    those = [approvals.c[name] == value for name, value in wanted.items()]
+    ended = (
+        update(approvals)
+        .where(OPEN, PENDING, *those)
+        .values(state=State.CANCELLED.value, reason=reason, answered_at=now)
+        .returning(approvals.c.id, approvals.c.turn_id)
+    )
+    return {row.id: row.turn_id for row in connection.execute(ended)}
+
+
+def carry(connection: Connection, ids: Sequence[str]) -> None:
+    """Remember that their turn needs nothing more of these.
+
+    Others of the turn may have been answered since, which it does not know yet.
+    """
+    done = update(approvals).where(approvals.c.id.in_(ids)).values(carried=1)
+    connection.execute(done)
+
+
+def forget(connection: Connection, before: float) -> None:
+    """Delete what ended before a moment."""
+    old = delete(approvals).where(
+        approvals.c.carried == 1, approvals.c.answered_at < before
+    )
+    connection.execute(old)
