@@ -14,6 +14,7 @@ from agenthost.testing.processes import DaemonProcess
 
 from tests.acceptance.test_offline import create
 
+PATIENCE = 30.0
 QUICK = 4
 THOROUGH = 40
 
@@ -38,6 +39,12 @@ class Changer(threading.Thread):
             except httpx.HTTPError:
                 return
             number += 1
+
+    def told_so_much(self, count: int) -> None:
+        """Wait until so many messages were acknowledged."""
+        deadline = time.monotonic() + PATIENCE
+        while len(self.acknowledged) < count and time.monotonic() < deadline:
+            self.join(0.002)
 
     def _tell(self, text: str) -> None:
         self._post(f"{self._path}/message", {"message": text})
@@ -76,7 +83,8 @@ def kill_while_sessions_change(home: Path, rounds: int, seed: int) -> None:
             check(daemon.http, agent_id, acknowledged)
             changer = Changer(daemon.http, agent_id, life)
             changer.start()
-            time.sleep(chance.uniform(0.05, 0.4))
+            changer.told_so_much(chance.randint(2, 6))
+            time.sleep(chance.uniform(0, 0.05))
             daemon.kill()
             changer.join()
             acknowledged += changer.acknowledged
