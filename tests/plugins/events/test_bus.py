@@ -14,6 +14,7 @@ from agenthost import (
     Clock,
     Custom,
     Event,
+    Guards,
     LifecycleEvent,
     PluginFailed,
     Plugins,
@@ -39,7 +40,8 @@ class HandClock(SystemClock):
 
 
 def bus_of(plugins: Plugins, clock: Clock | None = None, **more: Any) -> EventBus:
-    host: Any = SimpleNamespace(plugins=plugins, clock=clock or SystemClock())
+    of = {"plugins": plugins, "clock": clock or SystemClock(), "guards": Guards()}
+    host: Any = SimpleNamespace(**of)
     return EventBus(host, **more)
 
 
