@@ -35,12 +35,24 @@ class Commands(click.Group):
         return plugin_commands(home_folder()).get(cmd_name)
 
 
+class Here:
+    """What ``click.pass_obj`` gives to commands: the home, and its running daemon."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def connect(self) -> Client:
+        """Find the running daemon; a CommandError when there is none."""
+        from .client import Client
+
+        return Client(self.home)
+
+
 def run() -> int:
     """Run one command; its exit code is 0, 1, 2 for a wrong use, or 130."""
     try:
-        # Commands of plugins find the home in their context.
         code = agenthost(
-            prog_name="agenthost", standalone_mode=False, obj=home_folder()
+            prog_name="agenthost", standalone_mode=False, obj=Here(home_folder())
         )
     except click.ClickException as error:
         error.show()
@@ -52,17 +64,8 @@ def run() -> int:
 
 
 @click.group(cls=Commands, epilog="Plugins bring more: agenthost plugins commands")
-@click.pass_context
-def agenthost(context: click.Context) -> None:
+def agenthost() -> None:
     """Run a daemon that hosts AI agents, and speak to it."""
-    context.obj = _connect
-
-
-def _connect() -> Client:
-    """Find the daemon of this home: what ``click.pass_obj`` gives to commands."""
-    from .client import Client
-
-    return Client(home_folder())
 
 
 @agenthost.command()

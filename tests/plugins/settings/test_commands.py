@@ -8,6 +8,7 @@ import os
 import tomllib
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 from agenthost.plugins.discovery import installed_entries
@@ -52,7 +53,9 @@ def write(home: Path, text: str) -> None:
 
 
 def run(home: Path, *arguments: str, given: str = "") -> Result:
-    return CliRunner().invoke(config, arguments, obj=home, input=given)
+    return CliRunner().invoke(
+        config, arguments, obj=SimpleNamespace(home=home), input=given
+    )
 
 
 def text_of(home: Path) -> str:
