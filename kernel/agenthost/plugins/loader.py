@@ -14,7 +14,7 @@ from .calls import Implementation, guarded_each
 from .charges import Charges
 from .discovery import Entry, PluginState, Status, find_plugins, installed_entries
 from .selection import select_plugins
-from .validation import hooks_of, offered
+from .validation import hooks_of, known_hooks, offered
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -65,8 +65,11 @@ class Plugins:
             self._states[key] = replace(self._states[key], status=Status.ENABLED)
             if key in without:
                 self.fail(key, f"left out: {without[key]}")
+        known = known_hooks()
         imports = [
-            (p.key, partial(hooks_of, p.entry)) for p in found if self.healthy(p.key)
+            (p.key, partial(hooks_of, p.entry, known))
+            for p in found
+            if self.healthy(p.key)
         ]
         self._hooks = dict(await self.run_each("import", imports))
         return warnings

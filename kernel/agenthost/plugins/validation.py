@@ -90,8 +90,19 @@ OFFERS: Mapping[str, Offers] = {
 }
 
 
-def hooks_of(entry: Entry) -> dict[str, Implementation]:
+def known_hooks() -> pluggy.PluginManager:
+    """Make what plugins are checked against; once for all, since that takes a while."""
+    manager = pluggy.PluginManager(PROJECT)
+    manager.add_hookspecs(Hooks)
+    return manager
+
+
+def hooks_of(entry: Entry, manager: pluggy.PluginManager) -> dict[str, Implementation]:
     """Import a plugin and find its implementations by hook.
+
+    Args:
+        entry: Its entry point.
+        manager: What :func:`known_hooks` made; nothing stays in it.
 
     Raises:
         BaseException: Whatever its import raises.
@@ -105,20 +116,24 @@ def hooks_of(entry: Entry) -> dict[str, Implementation]:
     wanted = str(getattr(plugin, "agenthost_api", API_VERSION))
     if wanted.partition(".")[0] != API_VERSION:
         raise PluginError(f"is made for hooks {wanted}, not {API_VERSION}; {REMEDY}")
-    manager = pluggy.PluginManager(PROJECT)
-    manager.add_hookspecs(Hooks)
-    manager.register(plugin)
     found: dict[str, Implementation] = {}
-    for caller in manager.get_hookcallers(plugin) or ():
-        found |= _checked(caller)
+    # Two may have one name, and one may be offered twice: pluggy refuses both.
+    manager.register(plugin, name=f"{id(entry)}")
+    try:
+        for caller in manager.get_hookcallers(plugin) or ():
+            found |= _checked(caller, plugin)
+    finally:
+        manager.unregister(plugin)
     for name in hook_names():
         if name not in found and inspect.isroutine(getattr(plugin, name, None)):
             raise PluginError(f"{name} is not marked; put @hookimpl above it")
     return found
 
 
-def _checked(caller: pluggy.HookCaller) -> dict[str, Implementation]:
-    (implementation,) = caller.get_hookimpls()
+def _checked(caller: pluggy.HookCaller, plugin: object) -> dict[str, Implementation]:
+    # A plugin whose import was given up may come late, while another is looked at.
+    own = (each for each in caller.get_hookimpls() if each.plugin is plugin)
+    implementation = next(own)
     if implementation.hookwrapper or implementation.wrapper:
         raise PluginError(f"{caller.name} is a wrapper; hooks cannot be wrapped")
     if implementation.tryfirst or implementation.trylast:

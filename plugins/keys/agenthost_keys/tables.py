@@ -55,7 +55,6 @@ Index(
     keys.c.name,
     unique=True,
     sqlite_where=_UNREVOKED,
-    postgresql_where=_UNREVOKED,
 )
 
 SCHEMA = SchemaSpec("keys", metadata)
