@@ -12,6 +12,11 @@ from .clock import ManualClock
 if TYPE_CHECKING:
     from .daemons import Daemons, RunningAgent, RunningDaemon, RunningTurn
     from .exchanges import installed_exchange
+    from .ports.events import EventsContract
+    from .ports.memory import MemoryEvents, MemoryVault
+    from .ports.memory_store import MemoryStore
+    from .ports.store import OpenStore, StoreContract
+    from .ports.vault import OpenVault, VaultContract
     from .processes import DaemonProcess
     from .providers import ProviderContract
     from .scripted import Pause, ScriptedModel
@@ -22,6 +27,12 @@ if TYPE_CHECKING:
 _LATER = {
     "DaemonProcess": "processes",
     "Daemons": "daemons",
+    "EventsContract": "ports.events",
+    "MemoryEvents": "ports.memory",
+    "MemoryStore": "ports.memory_store",
+    "MemoryVault": "ports.memory",
+    "OpenStore": "ports.store",
+    "OpenVault": "ports.vault",
     "Pause": "scripted",
     "ProviderContract": "providers",
     "RunningAgent": "daemons",
@@ -29,8 +40,10 @@ _LATER = {
     "RunningTurn": "daemons",
     "ScriptedModel": "scripted",
     "SecurityContract": "security",
+    "StoreContract": "ports.store",
     "ToolContract": "tools",
     "ToolSourceContract": "tool_sources",
+    "VaultContract": "ports.vault",
     "installed_exchange": "exchanges",
 }
 
@@ -45,7 +58,13 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "DaemonProcess",
     "Daemons",
+    "EventsContract",
     "ManualClock",
+    "MemoryEvents",
+    "MemoryStore",
+    "MemoryVault",
+    "OpenStore",
+    "OpenVault",
     "Pause",
     "ProviderContract",
     "RunningAgent",
@@ -53,7 +72,9 @@ __all__ = [
     "RunningTurn",
     "ScriptedModel",
     "SecurityContract",
+    "StoreContract",
     "ToolContract",
     "ToolSourceContract",
+    "VaultContract",
     "installed_exchange",
 ]
