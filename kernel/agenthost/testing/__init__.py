@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from .daemons import Daemons, RunningAgent, RunningDaemon, RunningTurn
     from .exchanges import installed_exchange
     from .ports.events import EventsContract
+    from .ports.jobs import JobsContract, OpenJobs
     from .ports.memory import MemoryEvents, MemoryVault
+    from .ports.memory_jobs import MemoryJobs
     from .ports.memory_store import MemoryStore
     from .ports.store import OpenStore, StoreContract
     from .ports.vault import OpenVault, VaultContract
@@ -28,9 +30,12 @@ _LATER = {
     "DaemonProcess": "processes",
     "Daemons": "daemons",
     "EventsContract": "ports.events",
+    "JobsContract": "ports.jobs",
     "MemoryEvents": "ports.memory",
+    "MemoryJobs": "ports.memory_jobs",
     "MemoryStore": "ports.memory_store",
     "MemoryVault": "ports.memory",
+    "OpenJobs": "ports.jobs",
     "OpenStore": "ports.store",
     "OpenVault": "ports.vault",
     "Pause": "scripted",
@@ -59,10 +64,13 @@ __all__ = [
     "DaemonProcess",
     "Daemons",
     "EventsContract",
+    "JobsContract",
     "ManualClock",
     "MemoryEvents",
+    "MemoryJobs",
     "MemoryStore",
     "MemoryVault",
+    "OpenJobs",
     "OpenStore",
     "OpenVault",
     "Pause",

@@ -52,15 +52,24 @@ class HearsTheFirstKindAlone(MemoryEvents):
 
 class OneOfEachFunction(MemoryEvents):
     def subscribe(self, subscriber: Any, *kinds: type[Event]) -> Callable[[], None]:
-        self._subscribers[str(subscriber)] = subscriber, kinds or (Event,)
-        return lambda: self._subscribers.pop(str(subscriber), None) and None
+        key = str(subscriber)
+        self._subscribers[key] = subscriber, kinds or (Event,)
+
+        def leave() -> None:
+            self._subscribers.pop(key, None)
+
+        return leave
 
 
 class LeavesOnce(MemoryEvents):
     def subscribe(self, subscriber: Any, *kinds: type[Event]) -> Callable[[], None]:
         token = object()
         self._subscribers[token] = subscriber, kinds or (Event,)
-        return lambda: self._subscribers.pop(token) and None
+
+        def leave() -> None:
+            del self._subscribers[token]
+
+        return leave
 
 
 class TellsThePast(MemoryEvents):
