@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 from agenthost import AgentHostError
@@ -31,3 +31,13 @@ async def finds(test: Callable[..., object], *given: object) -> None:
 
     with pytest.raises(FOUND):
         await tested()
+
+
+def names_of(contract: type) -> set[str]:
+    """Name the tests of a contract."""
+    return {name for name in dir(contract) if name.startswith("test_")}
+
+
+def names_in(tests: Iterable[Callable[..., object]]) -> set[str]:
+    """Name the tests."""
+    return {test.__name__ for test in tests}

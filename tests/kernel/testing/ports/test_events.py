@@ -13,7 +13,7 @@ from agenthost import Event, Events, Host
 from agenthost.testing import EventsContract, MemoryEvents
 from agenthost.testing.ports.events import Listener, listening_host
 
-from .finding import finds
+from .finding import finds, names_in, names_of
 
 
 class TestEventsInMemory(EventsContract):
@@ -220,3 +220,7 @@ async def test_broken_events_are_found(broken: type[MemoryEvents], test: Any) ->
     more = {"listener": listener, "error": SystemExit}
     named = inspect.signature(test).parameters
     await finds(test, opened, *(more[name] for name in named if name in more))
+
+
+def test_every_test_of_the_contract_can_fail() -> None:
+    assert names_in(breach[1] for breach in BREACHES) == names_of(EventsContract)

@@ -18,7 +18,7 @@ from agenthost.testing import (
 )
 from agenthost.testing.ports.memory_jobs import Kept, MemoryRun
 
-from .finding import finds
+from .finding import finds, names_in, names_of
 
 
 @pytest.fixture
@@ -63,6 +63,14 @@ class BeginsAtOnce(MemoryJobs):
         self, kind: str, key: str, payload: Json, due: float | None = None
     ) -> str:
         return await super().submit(kind, key, payload)
+
+
+class FailsWithoutHandler(MemoryJobs):
+    async def submit(self, kind: str, *more: Any, **named: Any) -> str:
+        job = await super().submit(kind, *more, **named)
+        if kind not in self._handlers:
+            self._kept[job].now(state=JobState.FAILED)
+        return job
 
 
 class TakesTheNewestHandler(MemoryJobs):
@@ -228,6 +236,7 @@ BREACHES: tuple[tuple[type[MemoryJobs], Any], ...] = (
     (CountsNoRuns, HERE.test_a_job_runs_and_keeps_its_result),
     (TakesEachAsNew, HERE.test_a_key_is_one_piece_of_work),
     (BeginsAtOnce, HERE.test_a_job_waits_until_it_is_due),
+    (FailsWithoutHandler, HERE.test_a_job_waits_for_its_handler),
     (TakesTheNewestHandler, HERE.test_a_kind_has_one_handler),
     (TakesAnything, HERE.test_what_is_no_job_is_refused),
     (InventsJobs, HERE.test_nobody_knows_a_job_that_was_never_asked_for),
@@ -264,3 +273,7 @@ async def test_broken_jobs_are_found(
         await finds(test, *(known[name] for name in inspect.signature(test).parameters))
     finally:
         await jobs.stop()
+
+
+def test_every_test_of_the_contract_can_fail() -> None:
+    assert names_in(breach[1] for breach in BREACHES) == names_of(JobsContract)

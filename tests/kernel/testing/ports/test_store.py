@@ -14,7 +14,7 @@ from agenthost.testing.ports.memory_store import memory_engine
 from agenthost.testing.ports.store import SCHEMA
 from sqlalchemy import Connection
 
-from .finding import finds
+from .finding import finds, names_in, names_of
 
 Function = Callable[[Connection], Any]
 
@@ -129,6 +129,43 @@ class ForgetsWhatRidesAlong(MemoryStore):
         return super().write(fn)
 
 
+class CutInHalf(MemoryStore):
+    def write(self, fn: Function, *also: Function) -> asyncio.Future[Any]:
+        first = super().write(fn).result()
+        done = asyncio.get_running_loop().create_future()
+        done.get_loop().call_soon(self._end, done, first, also)
+        return done
+
+    def _end(
+        self, done: asyncio.Future[Any], first: Any, also: Sequence[Function]
+    ) -> None:
+        if done.cancelled():
+            return
+        for each in also:
+            super().write(each)
+        done.set_result(first)
+
+
+class DieTogether(MemoryStore):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._group: list[asyncio.Future[Any]] = []
+
+    def write(self, fn: Function, *also: Function) -> asyncio.Future[Any]:
+        done = asyncio.get_running_loop().create_future()
+        self._group.append(done)
+        done.get_loop().call_soon(self._begin, done, fn)
+        return done
+
+    def _begin(self, done: asyncio.Future[Any], fn: Function) -> None:
+        self._group.remove(done)
+        if done.cancelled():
+            for other in self._group:
+                other.cancel()
+        else:
+            done.set_result(super().write(fn).result())
+
+
 class GivesDicts(MemoryStore):
     async def read(self, *given: Any) -> Any:
         return [
@@ -206,6 +243,8 @@ BREACHES: tuple[tuple[type[MemoryStore], Any], ...] = (
     (GivesDicts, HERE.test_a_row_is_read_by_name_and_by_position),
     (StripsText, HERE.test_values_are_never_part_of_a_statement),
     (HasAlwaysAFirst, HERE.test_the_first_row_or_none),
+    (CutInHalf, HERE.test_a_cancelled_write_happens_wholly_or_not_at_all),
+    (DieTogether, HERE.test_a_caller_that_leaves_harms_nobody),
     (ComplainsOfAll, HERE.test_a_store_that_works_says_so),
     (IsAlwaysSlow, HERE.test_a_store_that_works_says_so),
     (ForgetsAtTheEnd, HERE.test_closing_finishes_what_was_written),
@@ -223,3 +262,7 @@ async def test_a_broken_store_is_found(broken: type[MemoryStore], test: Any) -> 
             await finds(test, opened)
         else:
             await finds(test, await opened([SCHEMA]))
+
+
+def test_every_test_of_the_contract_can_fail() -> None:
+    assert names_in(breach[1] for breach in BREACHES) == names_of(StoreContract)

@@ -12,7 +12,7 @@ import pytest
 from agenthost import Secret, Vault
 from agenthost.testing import MemoryVault, OpenVault, VaultContract
 
-from .finding import finds
+from .finding import finds, names_in, names_of
 
 Changes = Mapping[str, str | None]
 
@@ -49,6 +49,19 @@ class MakesUp(MemoryVault):
 class InTheOrderTheyCame(MemoryVault):
     def names(self) -> list[str]:
         return list(self._kept)
+
+
+class HandsOutItsOwnList(MemoryVault):
+    def __init__(self, kept: dict[str, Secret]) -> None:
+        super().__init__(kept)
+        self._names: list[str] = []
+
+    async def change(self, secrets: Changes) -> None:
+        await super().change(secrets)
+        self._names = super().names()
+
+    def names(self) -> list[str]:
+        return self._names
 
 
 class KeepsOnlyTheNewest(MemoryVault):
@@ -140,6 +153,7 @@ BREACHES: tuple[tuple[type[MemoryVault], Any, tuple[object, ...]], ...] = (
     (ShowsItself, HERE.test_a_secret_is_handed_out_hidden, ()),
     (MakesUp, HERE.test_a_new_vault_is_empty, ()),
     (InTheOrderTheyCame, HERE.test_the_names_are_sorted, ()),
+    (HandsOutItsOwnList, HERE.test_a_list_of_names_is_the_callers_own, ()),
     (KeepsOnlyTheNewest, HERE.test_a_newer_value_takes_the_place, ()),
     (NeverForgets, HERE.test_none_forgets_a_secret, ()),
     (MissesWhatIsForgotten, HERE.test_none_forgets_a_secret, ()),
@@ -165,3 +179,7 @@ async def test_a_broken_vault_is_found(
         return broken(kept)
 
     await finds(test, opened, *more)
+
+
+def test_every_test_of_the_contract_can_fail() -> None:
+    assert names_in(breach[1] for breach in BREACHES) == names_of(VaultContract)
