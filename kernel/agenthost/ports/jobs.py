@@ -35,7 +35,7 @@ class Job:
     ``epoch`` counts its runs, ``attempts`` those since it last finished a step; one
     that an orderly stop cut short is no attempt. A run is leased: its process is
     ``owner`` and renews ``until`` while it lives. ``error`` is what the last attempt
-    failed with.
+    failed with: the message of an error of ours, no inner words of another.
     """
 
     id: str
@@ -67,6 +67,10 @@ class RunningJob(Protocol):
 
         ``rows(connection, output)`` runs in the transaction that remembers the output.
         A crash before it repeats ``work``: key effects on the outside by job and name.
+
+        Raises:
+            Superseded: The job was cancelled or runs again; nothing was committed.
+            InvalidInput: The output is not JSON.
         """
 
 
@@ -82,12 +86,20 @@ class Jobs(Protocol):
 
         What fails, or dies with the process, is tried again after a growing pause,
         until so many attempts in a row finished no step.
+
+        Raises:
+            Conflict: The kind has a handler.
+            InvalidInput: There is no attempt.
         """
 
     async def submit(
         self, kind: str, key: str, payload: Json, due: float | None = None
     ) -> str:
-        """Ask for work once, from ``due`` on; give the job's id once it is on disk."""
+        """Ask for work once, from ``due`` on; give the job's id once it is on disk.
+
+        Raises:
+            InvalidInput: The key is empty or the payload is not JSON.
+        """
 
     async def get(self, job: str) -> Job:
         """Give a job by its id, or raise NotFound."""
@@ -98,7 +110,11 @@ class Jobs(Protocol):
         """Give jobs, newest first, of one kind or state when named."""
 
     async def cancel(self, job: str) -> Job:
-        """End a job that has not ended, and its handler; give it as it stands then."""
+        """End a job that has not ended, and its handler; give it as it stands then.
+
+        Raises:
+            NotFound: There is none.
+        """
 
     async def start(self) -> None:
         """Take up what a dead process left running, and run what is due."""

@@ -24,6 +24,11 @@ class Vault(Protocol):
     async def change(self, secrets: Mapping[str, str | None]) -> None:
         """Keep these secrets, forget those that are None: all, on disk, or none.
 
-        It writes off the event loop, one change after another. It fails with
-        StorageFull or Unavailable when the disk does.
+        It writes off the event loop, one change after another. A change whose caller
+        was cancelled may still happen.
+
+        Raises:
+            InvalidInput: A name or a value is empty; nothing changed.
+            StorageFull: The disk has no room; nothing changed.
+            Unavailable: The disk refused to write.
         """

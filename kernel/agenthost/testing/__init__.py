@@ -12,6 +12,13 @@ from .clock import ManualClock
 if TYPE_CHECKING:
     from .daemons import Daemons, RunningAgent, RunningDaemon, RunningTurn
     from .exchanges import installed_exchange
+    from .ports.events import EventsContract
+    from .ports.jobs import JobsContract, OpenJobs
+    from .ports.memory import MemoryEvents, MemoryVault
+    from .ports.memory_jobs import MemoryJobs
+    from .ports.memory_store import MemoryStore
+    from .ports.store import OpenStore, StoreContract
+    from .ports.vault import OpenVault, VaultContract
     from .processes import DaemonProcess
     from .providers import ProviderContract
     from .scripted import Pause, ScriptedModel
@@ -22,6 +29,15 @@ if TYPE_CHECKING:
 _LATER = {
     "DaemonProcess": "processes",
     "Daemons": "daemons",
+    "EventsContract": "ports.events",
+    "JobsContract": "ports.jobs",
+    "MemoryEvents": "ports.memory",
+    "MemoryJobs": "ports.memory_jobs",
+    "MemoryStore": "ports.memory_store",
+    "MemoryVault": "ports.memory",
+    "OpenJobs": "ports.jobs",
+    "OpenStore": "ports.store",
+    "OpenVault": "ports.vault",
     "Pause": "scripted",
     "ProviderContract": "providers",
     "RunningAgent": "daemons",
@@ -29,8 +45,10 @@ _LATER = {
     "RunningTurn": "daemons",
     "ScriptedModel": "scripted",
     "SecurityContract": "security",
+    "StoreContract": "ports.store",
     "ToolContract": "tools",
     "ToolSourceContract": "tool_sources",
+    "VaultContract": "ports.vault",
     "installed_exchange": "exchanges",
 }
 
@@ -45,7 +63,16 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "DaemonProcess",
     "Daemons",
+    "EventsContract",
+    "JobsContract",
     "ManualClock",
+    "MemoryEvents",
+    "MemoryJobs",
+    "MemoryStore",
+    "MemoryVault",
+    "OpenJobs",
+    "OpenStore",
+    "OpenVault",
     "Pause",
     "ProviderContract",
     "RunningAgent",
@@ -53,7 +80,9 @@ __all__ = [
     "RunningTurn",
     "ScriptedModel",
     "SecurityContract",
+    "StoreContract",
     "ToolContract",
     "ToolSourceContract",
+    "VaultContract",
     "installed_exchange",
 ]

@@ -1,0 +1,1 @@
+"""What the backends of ports promise, as tests to inherit, and small ones in memory."""
