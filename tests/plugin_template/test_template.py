@@ -1,4 +1,4 @@
-"""A plugin of each kind installs, is found, keeps its promises, breaks alone and goes."""
+"""A plugin of each kind installs, keeps its promises, breaks alone and goes."""
 
 from __future__ import annotations
 

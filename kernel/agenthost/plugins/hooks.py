@@ -423,7 +423,7 @@ class Hooks(Protocol):
         the other commands stay usable. What ``click.pass_obj`` gives to a command,
         called without arguments, asks the running daemon: ``get(path)``, ``post(path,
         body)`` and ``delete(path)`` give the answer's JSON, and what is refused ends
-        the command with its reason.
+        the command with its reason. Its ``home`` is the folder of the home.
 
         Returns:
             The click commands or groups.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,10 +39,7 @@ class Commands(click.Group):
 def run() -> int:
     """Run one command; its exit code is 0, 1, 2 for a wrong use, or 130."""
     try:
-        # Commands of plugins find the home in their context.
-        code = agenthost(
-            prog_name="agenthost", standalone_mode=False, obj=home_folder()
-        )
+        code = agenthost(prog_name="agenthost", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -55,14 +53,20 @@ def run() -> int:
 @click.pass_context
 def agenthost(context: click.Context) -> None:
     """Run a daemon that hosts AI agents, and speak to it."""
-    context.obj = _connect
+    context.obj = OfHome(home_folder())
 
 
-def _connect() -> Client:
-    """Find the daemon of this home: what ``click.pass_obj`` gives to commands."""
-    from .client import Client
+@dataclass(frozen=True, slots=True)
+class OfHome:
+    """What ``click.pass_obj`` gives to commands: the home and, called, its daemon."""
 
-    return Client(home_folder())
+    home: Path
+
+    def __call__(self) -> Client:
+        """Find the daemon that runs on the home."""
+        from .client import Client
+
+        return Client(self.home)
 
 
 @agenthost.command()

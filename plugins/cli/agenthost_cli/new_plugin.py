@@ -18,7 +18,6 @@ PLACES = (
     Path(__file__).parent / "template",
     Path(__file__).parents[3] / "plugin_template",
 )
-_NAME = re.compile(r"[^\W_][\w .&+-]{0,59}")
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
@@ -61,7 +60,7 @@ def answers(kind: str, name: str, author: str) -> Mapping[str, str]:
         click.UsageError: The name makes no slug.
     """
     slug = re.sub("[ -]", "_", name.lower())
-    if not (_NAME.fullmatch(name) and _SLUG.fullmatch(slug)):
+    if not _SLUG.fullmatch(slug):
         raise click.BadParameter(
             "up to 40 letters, digits, spaces, - and _, a letter first, as in "
             "'Roll Dice'",

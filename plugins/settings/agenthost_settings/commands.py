@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import click
 
@@ -21,6 +21,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 STANDARD_INPUT = "-"
+
+
+class OfHome(Protocol):
+    """What the command line hands to a command: it says which home is meant."""
+
+    @property
+    def home(self) -> Path:
+        """The folder."""
 
 
 @click.group()
@@ -34,14 +42,14 @@ def config() -> None:
 @click.argument("key", default="")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def show(home: Path, key: str, *, as_json: bool) -> None:
+def show(daemon: OfHome, key: str, *, as_json: bool) -> None:
     """Show what is in force, all or below KEY, and where each value comes from.
 
     Secrets are masked.
     """
     from .rows import below, rows_of
 
-    found = _rehearsed(home)
+    found = _rehearsed(daemon.home)
     rows = list(rows_of(found))
     rows = below(rows, key) if key else rows
     if not rows:
@@ -56,11 +64,11 @@ def show(home: Path, key: str, *, as_json: bool) -> None:
 @config.command()
 @click.argument("key")
 @click.pass_obj
-def get(home: Path, key: str) -> None:
+def get(daemon: OfHome, key: str) -> None:
     """Print the value of KEY; secrets are masked."""
     from .rows import below, rows_of
 
-    found = _rehearsed(home)
+    found = _rehearsed(daemon.home)
     rows = below(rows_of(found), ".".join(_path(found, key)))
     if len(rows) == 1:
         value = rows[0].value
@@ -74,7 +82,7 @@ def get(home: Path, key: str) -> None:
 @click.argument("key")
 @click.argument("value")
 @click.pass_obj
-def set_key(home: Path, key: str, value: str) -> None:
+def set_key(daemon: OfHome, key: str, value: str) -> None:
     """Write VALUE for KEY into config.toml, if a start would accept it.
 
     Lists are comma separated or JSON, tables JSON. A VALUE of - is read from standard
@@ -85,8 +93,8 @@ def set_key(home: Path, key: str, value: str) -> None:
     if value == STANDARD_INPUT:
         value = sys.stdin.read().rstrip("\r\n")
     try:
-        with alone(home):
-            _set(home, key, value)
+        with alone(daemon.home):
+            _set(daemon.home, key, value)
     except OSError as error:
         reason = error.strerror or "input/output error"
         raise click.ClickException(
@@ -119,9 +127,9 @@ def _set(home: Path, key: str, value: str) -> None:
 
 @config.command("check")
 @click.pass_obj
-def check_all(home: Path) -> None:
+def check_all(daemon: OfHome) -> None:
     """Say what a start would say of the configuration; 1 when it would refuse."""
-    for warning in _rehearsed(home).warnings:
+    for warning in _rehearsed(daemon.home).warnings:
         click.echo(f"warning: {warning}")
     click.echo("the configuration is good")
 
