@@ -9,12 +9,15 @@ from typing import Any
 import httpx
 import pytest
 from agenthost import (
+    ALLOW,
     AgentSpawned,
     ConfigError,
     Daemon,
+    Guard,
     Host,
     PluginError,
     SchemaSpec,
+    SecuritySystem,
     ServiceSpec,
 )
 from agenthost.home_lock import lock_home
@@ -138,6 +141,23 @@ async def test_a_schema_of_others_that_fails_leaves_its_plugin_out(
     ours = daemon_of(tmp_path, failing, AGENTHOST)
     with pytest.raises(PluginError, match=r"step 1 \(fails\) failed"):
         await ours.start()
+
+
+async def test_what_a_plugin_guarded_stays_closed_when_its_schema_fails(
+    tmp_path: Path,
+) -> None:
+    # All plugins are asked anew without it, and then nobody hears what it guards.
+    def guards() -> SecuritySystem:
+        return SecuritySystem("careful", {Guard.PATH: lambda _: ALLOW}, lambda: None)
+
+    first = daemon_of(tmp_path, module(register_schema=schema("greetings")))
+    await first.start()
+    await first.stop()
+    failing = module(register_schema=schema("greetings", fails), security_system=guards)
+    second = daemon_of(tmp_path, failing)
+    await second.start()
+    assert "path" in second.guards.closed
+    await second.stop()
 
 
 async def test_a_table_of_ours_that_others_claim_leaves_their_plugin_out(

@@ -420,10 +420,10 @@ class Hooks(Protocol):
         """Offer commands of ``agenthost``.
 
         Called by the command line, never by the daemon. An exception is reported and
-        the other commands stay usable. What ``click.pass_obj`` gives to a command,
-        called without arguments, asks the running daemon: ``get(path)``, ``post(path,
-        body)`` and ``delete(path)`` give the answer's JSON, and what is refused ends
-        the command with its reason. Its ``home`` is the folder of the home.
+        the other commands stay usable. What ``click.pass_obj`` gives to a command has
+        ``home``, the folder, and ``connect()``, which asks the running daemon:
+        ``get(path)``, ``post(path, body)`` and ``delete(path)`` give the answer's
+        JSON, and what is refused ends the command with its reason.
 
         Returns:
             The click commands or groups.

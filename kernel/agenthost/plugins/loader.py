@@ -105,6 +105,10 @@ class Plugins:
             if hook in hooks and self.healthy(key)
         ]
 
+    def implementing(self, hook: str) -> set[str]:
+        """The keys of all plugins with that hook, failed ones too."""
+        return {key for key, hooks in self._hooks.items() if hook in hooks}
+
     async def collect(self, hook: str, *arguments: object) -> list[tuple[str, Any]]:
         """Ask each plugin on its own, and pair what it offers with its key.
 

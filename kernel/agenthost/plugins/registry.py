@@ -65,7 +65,9 @@ async def compile_registry(
     Raises:
         ConfigError: What ``open_front`` needs is served by no plugin.
     """
-    guarding = {key for key, _ in plugins.implementations("security_system")}
+    # Plugins that failed when all were asked before count as well: what they guarded
+    # then stays closed.
+    guarding = plugins.implementing("security_system")
     systems = await plugins.collect("security_system")
     systems += _unheard(plugins, guarding)
     offered = {"security_system": systems}

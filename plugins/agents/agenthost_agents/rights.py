@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agenthost import Manifest
-from agenthost_chat.tool_patterns import narrowed, without
 
 from .facts import FORMER_NAMES, IMPLIED, PROFILES
+from .patterns import narrowed, without
 
 
 def granted(

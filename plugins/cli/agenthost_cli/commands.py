@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,10 +35,25 @@ class Commands(click.Group):
         return plugin_commands(home_folder()).get(cmd_name)
 
 
+class Here:
+    """What ``click.pass_obj`` gives to commands: the home, and its running daemon."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def connect(self) -> Client:
+        """Find the running daemon; a CommandError when there is none."""
+        from .client import Client
+
+        return Client(self.home)
+
+
 def run() -> int:
     """Run one command; its exit code is 0, 1, 2 for a wrong use, or 130."""
     try:
-        code = agenthost(prog_name="agenthost", standalone_mode=False)
+        code = agenthost(
+            prog_name="agenthost", standalone_mode=False, obj=Here(home_folder())
+        )
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -50,23 +64,8 @@ def run() -> int:
 
 
 @click.group(cls=Commands, epilog="Plugins bring more: agenthost plugins commands")
-@click.pass_context
-def agenthost(context: click.Context) -> None:
+def agenthost() -> None:
     """Run a daemon that hosts AI agents, and speak to it."""
-    context.obj = OfHome(home_folder())
-
-
-@dataclass(frozen=True, slots=True)
-class OfHome:
-    """What ``click.pass_obj`` gives to commands: the home and, called, its daemon."""
-
-    home: Path
-
-    def __call__(self) -> Client:
-        """Find the daemon that runs on the home."""
-        from .client import Client
-
-        return Client(self.home)
 
 
 @agenthost.command()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, get_args
 
@@ -25,7 +24,12 @@ class Api(Protocol):
         """Have something deleted and read the answer's JSON."""
 
 
-Connect = Callable[[], Api]
+class Here(Protocol):
+    """What the command line gives to commands."""
+
+    def connect(self) -> Api:
+        """Find the running daemon."""
+
 
 _as_json = click.option(
     "--json", "as_json", is_flag=True, help="Print what the API answers."
@@ -57,7 +61,7 @@ def keys() -> None:
 @_as_json
 @click.pass_obj
 def create(
-    connect: Connect,
+    here: Here,
     /,
     name: str,
     scopes: tuple[str, ...],
@@ -66,7 +70,7 @@ def create(
     **limits: Any,
 ) -> None:
     """Make the key NAME and print it: it is shown this once."""
-    api = connect()
+    api = here.connect()
     body = {"name": name, "scopes": scopes, "units_per_minute": limits["units"]}
     if limits["days"] is not None:
         end = datetime.now(UTC) + timedelta(days=limits["days"])
@@ -82,9 +86,9 @@ def create(
 @keys.command("list")
 @_as_json
 @click.pass_obj
-def list_keys(connect: Connect, *, as_json: bool) -> None:
+def list_keys(here: Here, *, as_json: bool) -> None:
     """List the named keys, without their secrets."""
-    answer = connect().get("/api/keys")
+    answer = here.connect().get("/api/keys")
     if as_json:
         click.echo(json.dumps(answer, indent=2))
         return
@@ -100,9 +104,9 @@ def list_keys(connect: Connect, *, as_json: bool) -> None:
 @click.argument("key")
 @_as_json
 @click.pass_obj
-def revoke(connect: Connect, key: str, *, as_json: bool) -> None:
+def revoke(here: Here, key: str, *, as_json: bool) -> None:
     """Revoke KEY (a name or an id): what is open for it ends at once."""
-    api = connect()
+    api = here.connect()
     rows = api.get("/api/keys")["keys"]
     living = [row for row in rows if row["status"] != "revoked"]
     answer = api.delete(f"/api/keys/{_id_of('key', key, living)}")

@@ -18,6 +18,7 @@ CHAT = (*READ, "agents:message", "sessions:write")
 OPERATE = (
     *CHAT,
     "agents:write",
+    "approvals:write",
     "desktop:invoke",
     "desktop:operate",
     "memory:write",

@@ -23,12 +23,10 @@ T = TypeVar("T")
 STANDARD_INPUT = "-"
 
 
-class OfHome(Protocol):
-    """What the command line hands to a command: it says which home is meant."""
+class Here(Protocol):
+    """What the command line gives to commands."""
 
-    @property
-    def home(self) -> Path:
-        """The folder."""
+    home: Path
 
 
 @click.group()
@@ -42,14 +40,14 @@ def config() -> None:
 @click.argument("key", default="")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def show(daemon: OfHome, key: str, *, as_json: bool) -> None:
+def show(here: Here, key: str, *, as_json: bool) -> None:
     """Show what is in force, all or below KEY, and where each value comes from.
 
     Secrets are masked.
     """
     from .rows import below, rows_of
 
-    found = _rehearsed(daemon.home)
+    found = _rehearsed(here.home)
     rows = list(rows_of(found))
     rows = below(rows, key) if key else rows
     if not rows:
@@ -64,11 +62,11 @@ def show(daemon: OfHome, key: str, *, as_json: bool) -> None:
 @config.command()
 @click.argument("key")
 @click.pass_obj
-def get(daemon: OfHome, key: str) -> None:
+def get(here: Here, key: str) -> None:
     """Print the value of KEY; secrets are masked."""
     from .rows import below, rows_of
 
-    found = _rehearsed(daemon.home)
+    found = _rehearsed(here.home)
     rows = below(rows_of(found), ".".join(_path(found, key)))
     if len(rows) == 1:
         value = rows[0].value
@@ -82,7 +80,7 @@ def get(daemon: OfHome, key: str) -> None:
 @click.argument("key")
 @click.argument("value")
 @click.pass_obj
-def set_key(daemon: OfHome, key: str, value: str) -> None:
+def set_key(here: Here, key: str, value: str) -> None:
     """Write VALUE for KEY into config.toml, if a start would accept it.
 
     Lists are comma separated or JSON, tables JSON. A VALUE of - is read from standard
@@ -93,8 +91,8 @@ def set_key(daemon: OfHome, key: str, value: str) -> None:
     if value == STANDARD_INPUT:
         value = sys.stdin.read().rstrip("\r\n")
     try:
-        with alone(daemon.home):
-            _set(daemon.home, key, value)
+        with alone(here.home):
+            _set(here.home, key, value)
     except OSError as error:
         reason = error.strerror or "input/output error"
         raise click.ClickException(
@@ -127,9 +125,9 @@ def _set(home: Path, key: str, value: str) -> None:
 
 @config.command("check")
 @click.pass_obj
-def check_all(daemon: OfHome) -> None:
+def check_all(here: Here) -> None:
     """Say what a start would say of the configuration; 1 when it would refuse."""
-    for warning in _rehearsed(daemon.home).warnings:
+    for warning in _rehearsed(here.home).warnings:
         click.echo(f"warning: {warning}")
     click.echo("the configuration is good")
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import sys
 import tomllib
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
-import agenthost_cli
 import pytest
 from agenthost.plugins.discovery import installed_entries
 from agenthost.testing.daemons import provided
-from agenthost_cli.commands import OfHome
 from agenthost_settings.commands import config
 from click.testing import CliRunner, Result
 
@@ -55,16 +53,9 @@ def write(home: Path, text: str) -> None:
 
 
 def run(home: Path, *arguments: str, given: str = "") -> Result:
-    return CliRunner().invoke(config, arguments, obj=OfHome(home), input=given)
-
-
-def test_the_command_line_tells_it_the_home(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("AGENTHOST_HOME", str(home))
-    monkeypatch.setattr(sys, "argv", ["agenthost", "config", "get", "log_level"])
-    assert agenthost_cli.main() == 0
-    assert capsys.readouterr().out == "debug\n"
+    return CliRunner().invoke(
+        config, arguments, obj=SimpleNamespace(home=home), input=given
+    )
 
 
 def text_of(home: Path) -> str:
