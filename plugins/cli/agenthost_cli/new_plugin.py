@@ -14,10 +14,7 @@ from .errors import CommandError
 
 KINDS = ("tool", "provider", "dialect", "security", "routes")
 # In a wheel the template stands beside this module; a checkout has it at its top.
-PLACES = (
-    Path(__file__).parent / "template",
-    Path(__file__).parents[3] / "plugin_template",
-)
+PLACES = ("template", "../../../plugin_template")
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
@@ -34,16 +31,17 @@ def write_plugin(kind: str, name: str, into: Path | None, author: str) -> Path:
         The folder.
 
     Raises:
-        click.UsageError: The name makes no slug, or the folder is not empty.
+        click.UsageError: The name makes no slug, the author is no text that can be
+            written, or the folder is not empty.
         CommandError: The folder cannot be written.
     """
     said = answers(kind, name, author)
     folder = into or Path(said["module"].replace("_", "-"))
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise click.BadParameter(
-            f"{folder} is there already and not empty", param_hint="--into"
-        )
     try:
+        if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+            raise click.BadParameter(
+                f"{folder} is there already and not empty", param_hint="--into"
+            )
         for path, text in list(_rendered(said)):
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +55,7 @@ def answers(kind: str, name: str, author: str) -> Mapping[str, str]:
     """Answer the questions of ``copier.yml``, those that it derives included.
 
     Raises:
-        click.UsageError: The name makes no slug.
+        click.UsageError: The name makes no slug, or the author is no plain text.
     """
     slug = re.sub("[ -]", "_", name.lower())
     if not _SLUG.fullmatch(slug):
@@ -66,6 +64,8 @@ def answers(kind: str, name: str, author: str) -> Mapping[str, str]:
             "'Roll Dice'",
             param_hint="NAME",
         )
+    if not author.isprintable():
+        raise click.BadParameter("must be plain text", param_hint="--author")
     own = kind in ("tool", "provider", "security")
     group = kind if kind == "security" else f"{kind}s" if own else "plugins"
     return {
@@ -83,7 +83,8 @@ def _rendered(said: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield each file's path and text."""
     import jinja2
 
-    root = next((place for place in PLACES if place.is_dir()), None)
+    here = Path(__file__).parent
+    root = next((here / place for place in PLACES if (here / place).is_dir()), None)
     if root is None:
         raise CommandError("the template is missing; install agenthost again")
     loader = jinja2.FileSystemLoader(root)

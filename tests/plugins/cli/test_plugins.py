@@ -344,7 +344,15 @@ def test_without_a_daemon_a_plugin_is_shown_as_it_would_load(
 
 @pytest.mark.parametrize(
     "arguments",
-    [("tools", "Roll Dice"), ("tool",), ("tool", "../a"), ("tool", ""), ("tool", "9")],
+    [
+        ("tools", "Roll Dice"),
+        ("tool",),
+        ("tool", "../a"),
+        ("tool", ""),
+        ("tool", "9"),
+        ("tool", "Roll Dice", "--author", "a\x7f"),
+        ("tool", "Roll Dice", "--author", "a\udcff"),
+    ],
 )
 def test_a_plugin_that_cannot_be_made_is_a_wrong_use(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...]
