@@ -10,11 +10,12 @@ from typing import Any
 import click
 
 from .home import home_folder
+from .new_plugin import KINDS
 
 
 @click.group()
 def plugins() -> None:
-    """See what is installed, switch it on and off."""
+    """See what is installed, switch it on and off, begin one of your own."""
 
 
 @plugins.command("list")
@@ -93,6 +94,23 @@ def disable_plugin(key: str) -> None:
     from .switching import switch
 
     click.echo(switch(home_folder(), key, on=False))
+
+
+@plugins.command("new")
+@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("name")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path),
+    help="The folder to make; named after the plugin by default.",
+)
+@click.option("--author", default="", help="Who writes it.")
+def new_plugin(kind: str, name: str, into: Path | None, author: str) -> None:
+    """Write a plugin of your own of a KIND, with its test; NAME is for people."""
+    from .new_plugin import write_plugin
+
+    folder = write_plugin(kind, name, into, author)
+    click.echo(f"{folder} is made; its README.md tells how to install and test it")
 
 
 @plugins.command("commands")

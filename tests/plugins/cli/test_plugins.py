@@ -340,3 +340,43 @@ def test_without_a_daemon_a_plugin_is_shown_as_it_would_load(
 ) -> None:
     assert run(monkeypatch, "info", "http_api") == 0
     assert "plugin:http_api is enabled" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("tools", "Roll Dice"),
+        ("tool",),
+        ("tool", "../a"),
+        ("tool", ""),
+        ("tool", "9"),
+        ("tool", "Roll Dice", "--author", "a\x7f"),
+        ("tool", "Roll Dice", "--author", "a\udcff"),
+    ],
+)
+def test_a_plugin_that_cannot_be_made_is_a_wrong_use(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "new", *arguments) == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_new_plugin_stands_in_a_folder_of_its_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Captured
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "new", "tool", "Roll Dice") == 0
+    assert "agenthost-tool-roll-dice is made" in capsys.readouterr().out
+    made = tmp_path / "agenthost-tool-roll-dice"
+    assert (made / "agenthost_tool_roll_dice.py").is_file()
+    assert run(monkeypatch, "new", "tool", "Roll Dice") == 2
+
+
+def test_a_folder_that_cannot_be_written_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Captured
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    into = str(tmp_path / "file" / "below")
+    assert run(monkeypatch, "new", "tool", "Roll Dice", "--into", into) == 1
+    assert "cannot be written" in capsys.readouterr().err
