@@ -28,9 +28,13 @@ CONFIG = """
 "path.model_id" = "gpt-4o"
 "path.name" = "groq"
 
-# The agent is to outlive the run.
+# The agent is to outlive the run, with a model that can be reached.
 [[operations]]
 include-name = "DELETE /api/agents/{{agent_id}}"
+parameters = {{ "path.agent_id" = "00000000-0000-0000-0000-000000000000" }}
+
+[[operations]]
+include-name = "PUT /api/agents/{{agent_id}}/model"
 parameters = {{ "path.agent_id" = "00000000-0000-0000-0000-000000000000" }}
 """
 # One ends the daemon, one answers 502 for a provider that cannot be reached.
