@@ -71,6 +71,7 @@ from .errors import SchemaFailed as SchemaFailed
 from .errors import StorageFull as StorageFull
 from .errors import Superseded as Superseded
 from .errors import TooLarge as TooLarge
+from .errors import TurnFailed as TurnFailed
 from .errors import Unauthenticated as Unauthenticated
 from .errors import Unavailable as Unavailable
 from .errors import Unreadable as Unreadable
@@ -171,6 +172,7 @@ from .ports.backends import RecordsBackend as RecordsBackend
 from .ports.backends import SettingsBackend as SettingsBackend
 from .ports.backends import StoreBackend as StoreBackend
 from .ports.backends import ToolsBackend as ToolsBackend
+from .ports.backends import TurnsBackend as TurnsBackend
 from .ports.backends import VaultBackend as VaultBackend
 from .ports.backends import WorkersBackend as WorkersBackend
 from .ports.compaction import Compaction as Compaction
@@ -229,6 +231,7 @@ from .ports.tools import BeforeEffect as BeforeEffect
 from .ports.tools import Rights as Rights
 from .ports.tools import Tool as Tool
 from .ports.tools import Toolbox as Toolbox
+from .ports.turns import Engine as Engine
 from .ports.vault import Vault as Vault
 from .ports.workers import Workers as Workers
 from .providers import Decoder as Decoder
@@ -255,7 +258,7 @@ from .routes import Socket as Socket
 from .routes import SocketClosed as SocketClosed
 from .routes import SocketRoute as SocketRoute
 from .secrets import Secret as Secret
-from .turns.engine import user_message as user_message
+from .turns.events import NOTHING as NOTHING
 from .turns.events import Done as Done
 from .turns.events import Failed as Failed
 from .turns.events import Missed as Missed
@@ -265,7 +268,10 @@ from .turns.events import ToolEnd as ToolEnd
 from .turns.events import ToolProgress as ToolProgress
 from .turns.events import ToolStart as ToolStart
 from .turns.events import TurnEvent as TurnEvent
+from .turns.turn import NO_OPTIONS as NO_OPTIONS
 from .turns.turn import Turn as Turn
 from .turns.turn import TurnOptions as TurnOptions
 from .turns.turn import Watcher as Watcher
+from .turns.turn import user_message as user_message
+from .turns.work import Work as Work
 from .version import __version__ as __version__

@@ -50,18 +50,6 @@ class StorageSection(Table):
     """Address of the database; SQLite in the data folder when there is none."""
 
 
-class Turns(Table):
-    """``[turns]``: limits of the turn engine."""
-
-    max_iterations: Annotated[int, Field(ge=1, le=1_000)] = 50
-    """Model calls that one turn may make."""
-    max_concurrent: Annotated[int, Field(ge=1, le=100_000)] = 256
-    """Turns that run at once; more of them wait."""
-    max_seconds: Annotated[float, Field(ge=0, le=86_400)] = 0.0
-    """How long a turn may run, 0 for ever; waiting for a person, for the session or for
-    another agent does not count."""
-
-
 class Config(Table):
     """What ``config.toml`` and ``AGENTHOST_*`` can say to the kernel."""
 
@@ -84,7 +72,6 @@ class Config(Table):
     backends: dict[str, str] = Field(default_factory=dict)
     """Which plugin's backend serves a port, by the port's name; needed where several
     offer one."""
-    turns: Turns = unwritten(Turns)
 
     @property
     def host(self) -> str:

@@ -39,6 +39,7 @@ from .ports.backends import (
     SettingsBackend,
     StoreBackend,
     ToolsBackend,
+    TurnsBackend,
     VaultBackend,
     WorkersBackend,
 )
@@ -46,7 +47,6 @@ from .ports.events import Events
 from .ports.front import Front
 from .ports.store import NOTHING, Store
 from .routes import Mountable
-from .turns.engine import Turns
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class Daemon:
         self.compaction = backend(CompactionBackend).open(self, self.observers)
         self.approvals = backend(ApprovalsBackend).open(self)
         self.toolbox = backend(ToolsBackend).open(self, self.observers)
-        self.turns = Turns(self)
+        self.turns = backend(TurnsBackend).open(self, self.observers)
         self.jobs = backend(JobsBackend).open(self.store, self.clock)
         await self.agents.load()
         self.interrupted_turns = await self.journal.interrupt_all()

@@ -35,8 +35,7 @@ from agenthost.testing.simulators import (
     Turn,
     Wire,
 )
-from agenthost.turns.engine import user_message
-from agenthost.turns.turn import TurnOptions
+from agenthost.turns.turn import TurnOptions, user_message
 from agenthost_records.codec import load_message
 from agenthost_records.tables import messages, tool_calls, turns
 from pydantic import BaseModel, Field

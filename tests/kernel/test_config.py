@@ -64,10 +64,6 @@ BROKEN: list[tuple[str, int, str]] = [
     ('[plugins]\n\nset = "minimum"', 3, "plugins.set"),
     ('[plugins]\nenable = "tool:x"', 2, "plugins.enable"),
     ("[plugins]\ndisable = [1]", 2, "plugins.disable[0]"),
-    ("[turns]\nmax_iterations = 1_000_000", 2, "turns.max_iterations"),
-    ("[turns]\nmax_seconds = -1", 2, "turns.max_seconds"),
-    ("[turns]\nmax_concurrent = true", 2, "turns.max_concurrent"),
-    ("turns = 7", 1, "turns"),
     ('[storage]\nurl = ["x"]', 2, "storage.url"),
     ("[backends]\njobs = 1", 2, "backends.jobs"),
 ]
@@ -96,7 +92,7 @@ def test_no_file_means_defaults(tmp_path: Path) -> None:
     assert config.api_key is None
     assert config.data_dir == tmp_path / "data"
     assert config.plugins.set == "default"
-    assert config.turns.max_concurrent == 256
+    assert config.backends == {}
 
 
 def test_a_folder_in_place_of_the_file_is_said(tmp_path: Path) -> None:
@@ -112,10 +108,10 @@ def test_a_file_that_is_no_utf8_is_said_with_its_line(tmp_path: Path) -> None:
 
 
 def test_windows_line_ends_and_a_byte_order_mark_are_fine(tmp_path: Path) -> None:
-    text = '\ufefflog_level = "DEBUG"\r\n[turns]\r\nmax_iterations = 3\r\n'
+    text = '\ufefflog_level = "DEBUG"\r\n[plugins]\r\nset = "minimal"\r\n'
     (tmp_path / "config.toml").write_bytes(text.encode())
     config = load_config(tmp_path, {}).config
-    assert (config.log_level, config.turns.max_iterations) == ("debug", 3)
+    assert (config.log_level, config.plugins.set) == ("debug", "minimal")
 
 
 def test_the_key_is_trimmed_and_never_shown(tmp_path: Path) -> None:
@@ -172,8 +168,8 @@ def test_an_empty_variable_does_not_take_the_key_away(tmp_path: Path) -> None:
 
 
 def test_a_wrong_variable_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="AGENTHOST_TURNS__MAX_SECONDS"):
-        load(tmp_path, "", AGENTHOST_TURNS__MAX_SECONDS="many")
+    with pytest.raises(ConfigError, match="AGENTHOST_PLUGINS__SET"):
+        load(tmp_path, "", AGENTHOST_PLUGINS__SET="many")
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:0", "localhost:1", "[::1]:2"])

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .settings import Settings
     from .store import Store
     from .tools import Toolbox
+    from .turns import Engine
     from .vault import Vault
     from .workers import Workers
 
@@ -105,6 +106,14 @@ class ToolsBackend(Backend):
 
     port: ClassVar[str] = "tools"
     open: Callable[[Host, Observers], Toolbox]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnsBackend(Backend):
+    """What runs turns: ``open(host, observers)``."""
+
+    port: ClassVar[str] = "turns"
+    open: Callable[[Host, Observers], Engine]
 
 
 @dataclass(frozen=True, slots=True)

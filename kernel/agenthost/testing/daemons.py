@@ -119,7 +119,7 @@ class RunningAgent:
     def start(self, text: str) -> RunningTurn:
         """Start a turn without a surface between."""
         from ..context import OPERATOR, Context
-        from ..turns.engine import user_message
+        from ..turns.turn import user_message
 
         daemon = self.host.daemon
         context = Context(OPERATOR)

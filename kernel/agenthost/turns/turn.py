@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 
-from agenthost_chat.chat import Message, Role
+from agenthost_chat.chat import Message, Role, Text
 
 from ..context import Context
-from ..errors import AgentHostError
+from ..errors import AgentHostError, InvalidInput, TooLarge
 from ..ports.records import TurnResult, TurnState
 from .events import (
     NOTHING,
@@ -21,10 +21,24 @@ from .events import (
     TurnEvent,
     told_again,
 )
-from .slots import Slot
 from .work import Work
 
 WATCHER_EVENTS = 1_000
+MESSAGE_BYTES = 64 * 1024
+
+
+def user_message(text: str) -> Message:
+    """Make a user's message of plain text.
+
+    Raises:
+        InvalidInput: It is empty.
+        TooLarge: It is over 64 KiB.
+    """
+    if not text.strip():
+        raise InvalidInput("message", "must not be empty")
+    if len(text.encode("utf-8", "surrogatepass")) > MESSAGE_BYTES:
+        raise TooLarge(f"message: over the limit of {MESSAGE_BYTES} bytes")
+    return Message(Role.USER, (Text(text),))
 
 
 class Watcher:
@@ -119,7 +133,6 @@ class Turn(Work):
         super().__init__(turn_id, context)
         self.message = message
         self.options = options
-        self.slot: Slot | None = None
         self.spoken: list[Message] = []
         self.saying = ""
         self.offset = 0

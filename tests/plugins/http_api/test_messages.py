@@ -10,6 +10,7 @@ import pytest
 from agenthost import ProviderFault
 from agenthost.testing import Pause
 from agenthost.testing.daemons import RunningAgent, RunningDaemon
+from agenthost_turns.engine import TurnEngine
 
 
 async def test_a_blocking_message_answers_with_totals(daemon: RunningDaemon) -> None:
@@ -100,7 +101,9 @@ async def test_a_client_that_leaves_a_stream_stops_its_turn(
         async for line in answer.aiter_lines():
             if "one" in line:
                 break
-    running = daemon.daemon.turns._live.values()
+    engine = daemon.daemon.turns
+    assert isinstance(engine, TurnEngine)
+    running = engine._live.values()
     await asyncio.wait([turn.task for turn in running if turn.task], timeout=5)
     assert daemon.daemon.turns.running == 0
     messages = (await agent.session())["messages"]

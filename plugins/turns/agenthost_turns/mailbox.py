@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import takewhile
 
-from ..errors import RateLimited
-from .work import Work
+from agenthost import RateLimited, Work
 
 WAITING_PER_SESSION = 64
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agenthost import Work
+
 from .mailbox import Mailboxes
-from .work import Work
 
 
 def ring(mailboxes: Mailboxes, caller: Work, session_id: str) -> list[str]:

@@ -6,18 +6,30 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from agenthost import (
+    OPERATOR,
+    Agent,
+    AgentView,
+    Cancelled,
+    Conflict,
+    Context,
+    Conversation,
+    NotFound,
+    PastFailure,
+    Session,
+    Turn,
+    TurnOptions,
+    TurnRecord,
+    TurnState,
+    Waiting,
+    Watcher,
+)
 from agenthost_chat.chat import Message, Role, Usage
 from agenthost_chat.history import repaired
 
-from ..context import OPERATOR, AgentView, Context
-from ..errors import Cancelled, Conflict, NotFound, PastFailure, Waiting
-from ..ports.records import TurnRecord, TurnState
-from ..ports.sessions import Conversation, Session
 from .run import Run
-from .turn import Turn, TurnOptions, Watcher
 
 if TYPE_CHECKING:
-    from ..agent import Agent
     from .parts import Parts
 
 GONE = (

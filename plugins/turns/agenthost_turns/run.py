@@ -9,6 +9,27 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from agenthost import (
+    AgentHostError,
+    AgentView,
+    Answered,
+    CallState,
+    Conversation,
+    Outcome,
+    Payer,
+    Spent,
+    Step,
+    Target,
+    Thinking,
+    ToolEnd,
+    ToolStart,
+    Turn,
+    TurnFailed,
+    TurnRecord,
+    TurnResult,
+    TurnState,
+    Waiting,
+)
 from agenthost_chat.chat import (
     ChatRequest,
     Delta,
@@ -24,23 +45,8 @@ from agenthost_chat.chat import (
 )
 from agenthost_chat.history import UNKNOWN
 
-from ..context import AgentView
-from ..errors import AgentHostError, TurnFailed, Waiting
-from ..ports.models import Answered, Payer, Target
-from ..ports.records import (
-    CallState,
-    Outcome,
-    Spent,
-    Step,
-    TurnRecord,
-    TurnResult,
-    TurnState,
-)
-from ..ports.sessions import Conversation
 from .calls import unlike
-from .events import Thinking, ToolEnd, ToolStart
 from .prompt import system_prompt
-from .turn import Turn
 
 if TYPE_CHECKING:
     from .parts import Parts
@@ -155,7 +161,7 @@ class Run:
         temperature = options.temperature
         if temperature is None:
             temperature = choice.temperature
-        limit = self.parts.config.turns.max_iterations
+        limit = self.parts.limits.max_iterations
         if self.turn.watched:
             self.turn.emit(Thinking())
         while self.progress.iterations < limit:

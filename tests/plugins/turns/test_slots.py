@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from agenthost.turns.slots import Slot
+from agenthost_turns.slots import Slot
 
 
 async def test_a_wait_that_begins_while_the_place_is_awaited_takes_no_second() -> None:

@@ -10,67 +10,66 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from agenthost_chat.chat import Message, Role, Text
-
-from ..context import OPERATOR, AgentView, Context, Pool, Principal, PrincipalKind
-from ..errors import (
+from agenthost import (
+    NO_OPTIONS,
+    NOTHING,
+    OPERATOR,
+    Agent,
     AgentHostError,
+    AgentView,
     Conflict,
-    InvalidInput,
+    Context,
+    Conversation,
     Mismatch,
     NotFound,
-    TooLarge,
+    Pool,
+    Principal,
+    PrincipalKind,
+    Turn,
     TurnFailed,
+    TurnOptions,
+    TurnRecord,
+    TurnResult,
+    TurnState,
     Unavailable,
     Waiting,
+    Watcher,
+    Work,
+    user_message,
 )
-from ..ports.records import TurnRecord, TurnResult, TurnState
-from ..ports.sessions import Conversation
-from .events import NOTHING
+from agenthost_chat.chat import Message, Role
+
 from .mailbox import Mailboxes
 from .resume import Past
 from .run import Run
 from .slots import Slot
-from .turn import NO_OPTIONS, Turn, TurnOptions, Watcher
 from .waits import ring
-from .work import Work
 
 if TYPE_CHECKING:
-    from ..agent import Agent
     from .parts import Parts
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-MESSAGE_BYTES = 64 * 1024
 CALL_DEPTH = 5
 WAITING_FOR_EACH_RUNNING = 16
 STOP_PATIENCE = 10.0
 RETRY_IN = 5
 
 
-def user_message(text: str) -> Message:
-    """Make a user's message of plain text.
+class TurnEngine:
+    """Starts turns, knows the running ones, stops them.
 
-    Raises:
-        InvalidInput: It is empty.
-        TooLarge: It is over 64 KiB.
+    Args:
+        parts: What it works with.
     """
-    if not text.strip():
-        raise InvalidInput("message", "must not be empty")
-    if len(text.encode("utf-8", "surrogatepass")) > MESSAGE_BYTES:
-        raise TooLarge(f"message: over the limit of {MESSAGE_BYTES} bytes")
-    return Message(Role.USER, (Text(text),))
-
-
-class Turns:
-    """Starts turns, knows the running ones, stops them."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._mailboxes = Mailboxes()
-        self._places = asyncio.Semaphore(parts.config.turns.max_concurrent)
+        self._places = asyncio.Semaphore(parts.limits.max_concurrent)
         self._live: dict[str, Work] = {}
+        self._slots: dict[str, Slot] = {}
         self._past = Past(parts)
         self._withdraw = parts.approvals.cancel
         self._draining = False
@@ -166,11 +165,12 @@ class Turns:
         caller = self._live.get(context.turn_id or "")
         turn = self.start(context, agent, user_message(message))
         async with AsyncExitStack() as waiting:
-            if isinstance(caller, Turn) and caller.slot is not None:
+            slot = self._slots.get(context.turn_id or "")
+            if isinstance(caller, Turn) and slot is not None:
                 caller.asked.append(turn)
                 waiting.callback(caller.asked.remove, turn)
                 # While it waits, its slot is for others and its clock stands.
-                await waiting.enter_async_context(caller.slot.aside())
+                await waiting.enter_async_context(slot.aside())
             try:
                 return await turn.result()
             except asyncio.CancelledError:
@@ -301,6 +301,7 @@ class Turns:
         """Close what a task that was cancelled before its first step left open."""
         if self._live.get(work.id) is work:
             del self._live[work.id]
+            self._slots.pop(work.id, None)
         if isinstance(work, Turn):
             work.fail(work.stopped())
 
@@ -312,7 +313,7 @@ class Turns:
         return len(stopped)
 
     def _check_room(self, context: Context, agent: Agent, session_id: str) -> None:
-        limit = self._parts.config.turns.max_concurrent
+        limit = self._parts.limits.max_concurrent
         if len(self._live) >= limit * (1 + WAITING_FOR_EACH_RUNNING):
             full = Unavailable(f"{len(self._live)} turns run or wait; try again soon")
             full.retry_in = RETRY_IN
@@ -377,8 +378,9 @@ class Turns:
         async with self._mailboxes.hold(session_id, turn):
             if self._moved(turn):
                 return False
-            limit = self._parts.config.turns.max_seconds
-            async with Slot(self._places, limit, turn.expire) as turn.slot:
+            limit = self._parts.limits.max_seconds
+            slot = Slot(self._places, limit, turn.expire)
+            async with slot as self._slots[turn.id]:
                 turn.runs = True
                 for tell in self._listeners:
                     tell(turn)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from agenthost import AgentView
 from agenthost_chat.chat import ToolDefinition
-
-from ..context import AgentView
 
 DEFAULT_SYSTEM = "You are a helpful assistant."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ from agenthost import (
     Cancelled,
     Conflict,
     Context,
-    Journal,
     ProviderError,
     ProviderFault,
     Role,
@@ -195,18 +195,15 @@ async def test_a_turn_that_goes_on_does_not_read_its_own_broken_answer(
 
 
 class FullOnce:
-    """A journal whose first write finds the disk full."""
+    """What a journal writes with, whose first write finds the disk full."""
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+    def __init__(self, keep: Callable[..., asyncio.Future[None]]) -> None:
+        self._keep = keep
         self.refused = asyncio.Event()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._journal, name)
 
     def keep(self, *steps: Step) -> asyncio.Future[None]:
         if self.refused.is_set():
-            return self._journal.keep(*steps)
+            return self._keep(*steps)
         self.refused.set()
         failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         failed.set_exception(StorageFull("the disk is full"))
@@ -214,13 +211,13 @@ class FullOnce:
 
 
 async def test_no_answer_is_kept_behind_a_message_that_was_lost(
-    daemon: RunningDaemon,
+    daemon: RunningDaemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pause = Pause()
     daemon.model.says("half", pause, "whole")
     agent = await daemon.agent()
-    journal = FullOnce(daemon.daemon.journal)
-    daemon.daemon.journal = journal
+    journal = FullOnce(daemon.daemon.journal.keep)
+    monkeypatch.setattr(daemon.daemon.journal, "keep", journal.keep)
     known = daemon.daemon.agents.get(agent.id)
     context = Context(OPERATOR)
     turn = daemon.daemon.turns.start(context, known, user_message("lost"))
@@ -338,7 +335,7 @@ async def test_neighbouring_reads_run_together(daemon: RunningDaemon) -> None:
 
 
 async def test_a_full_mailbox_refuses_politely(daemon: RunningDaemon) -> None:
-    from agenthost.turns.mailbox import WAITING_PER_SESSION
+    from agenthost_turns.mailbox import WAITING_PER_SESSION
 
     pause = Pause()
     daemon.model.says(pause, "done")

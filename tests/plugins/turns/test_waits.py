@@ -10,6 +10,7 @@ from agenthost.context import OPERATOR
 from agenthost.errors import TurnFailed
 from agenthost.testing import Pause
 from agenthost.testing.daemons import Daemons, RunningAgent, RunningDaemon, RunningTurn
+from agenthost_turns.engine import TurnEngine
 
 
 def results(daemon: RunningDaemon) -> list[str]:
@@ -135,9 +136,9 @@ async def test_waiting_for_the_session_or_another_agent_does_not_count(
     daemon.model.calls("agent_call", agent_id="bob", message="hi")
     turn = ada.start("call bob")
     await asks(turn)
-    slot = turn.turn.slot
-    assert slot is not None
-    assert slot._timer is None
+    engine = daemon.daemon.turns
+    assert isinstance(engine, TurnEngine)
+    assert engine._slots[turn.turn.id]._timer is None
     pause.go_on()
     await asyncio.gather(busy.result(), turn.result())
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from agenthost import ProviderFault, Role, ToolOutput
 from agenthost.testing.daemons import RunningDaemon
-from agenthost.turns.run import BROKEN_OFF
 from agenthost_toolbox.pace import MINUTE, Pace
 from agenthost_toolbox.results import STEP_BYTES
 from agenthost_toolbox.toolbox import CALLS_PER_ANSWER
+from agenthost_turns.run import BROKEN_OFF
 
 PLENTY = "[resources]\nmax_tool_calls_per_minute = 1000\n"
 
