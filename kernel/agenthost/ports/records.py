@@ -374,9 +374,9 @@ class Journal(Protocol):
         """Write a turn's next steps in one piece; it starts at once, awaited or not.
 
         Only the first may open the turn, only the last close it. It fails with NotFound
-        when the session has been deleted, with Superseded when the turn belongs to
-        another writer or this one's node has started again; then nothing of it is
-        written. Two writers of one session collide on the number, so that neither
+        when the session has been deleted, with Superseded when the turn has ended or
+        belongs to another writer, or this one's node has started again; then nothing of
+        it is written. Two writers of one session collide on the number, so that neither
         overwrites the other.
         """
 

@@ -32,12 +32,12 @@ from .rows import entry, turn_record
 from .session_rows import SUPERSEDED, append, erase, open_session, supersede
 from .tables import RUNNING, messages, sessions, tool_calls, turns
 from .usage import record
-from .writers import CURRENT, HELD, OWN, Seat, by, check_held, enter, left_by
+from .writers import CURRENT, HELD, OWN, UNENDED, Seat, by, check_held, enter, left_by
 
 _OPEN = insert(turns)
 _REOPEN = (
     update(turns)
-    .where(turns.c.id == bindparam("turn"), CURRENT)
+    .where(turns.c.id == bindparam("turn"), UNENDED, CURRENT)
     .values(state=TurnState.RUNNING.value, error=None, error_code=None)
 )
 _CLOSE = update(turns).where(turns.c.id == bindparam("turn"), OWN)
@@ -165,6 +165,7 @@ def _keep_all(connection: Connection, steps: tuple[Step, ...]) -> None:
     if own is not None and first.opened is not None:
         open_session(connection, own, first.writer)
     if first.reopened:
+        _take_over(connection, first)
         supersede(connection, first)
     append(connection, steps)
     _set_turn(connection, first, steps[-1])
@@ -184,17 +185,19 @@ def _set_turn(connection: Connection, first: Step, last: Step) -> None:
     if first.opened is not None:
         connection.execute(_OPEN, {**_beginning(first, first.opened), **ending})
         return
-    if first.reopened:
-        taken = {"node": first.writer.node, "epoch": first.writer.epoch}
-        here = {"turn": first.turn_id, **by(first.writer)}
-        if not connection.execute(_REOPEN, {**here, **taken}).rowcount:
-            _refuse(connection, first)
     if last.closed is not None:
         if last.closed.state is not TurnState.DONE:
             connection.execute(_ABANDON, {"turn": last.turn_id})
         here = {"turn": last.turn_id, **by(last.writer)}
         if not connection.execute(_CLOSE, {**here, **ending}).rowcount:
             _refuse(connection, last)
+
+
+def _take_over(connection: Connection, step: Step) -> None:
+    taken = {"node": step.writer.node, "epoch": step.writer.epoch}
+    here = {"turn": step.turn_id, **by(step.writer)}
+    if not connection.execute(_REOPEN, {**here, **taken}).rowcount:
+        _refuse(connection, step)
 
 
 def _beginning(step: Step, agent_id: str) -> dict[str, Any]:

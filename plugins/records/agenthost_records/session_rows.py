@@ -154,7 +154,7 @@ def append(connection: Connection, steps: Sequence[Step]) -> None:
     if not rows:
         return
     first, last = steps[0], rows[-1]
-    begins = first.opened is not None or first.reopened
+    begins = first.opened is not None
     statement, turn = (_BEGIN, {}) if begins else (_GO_ON, {"turn": first.turn_id})
     changed = connection.execute(
         statement,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agenthost import NOBODY, Superseded, Writer
+from agenthost import NOBODY, Superseded, TurnState, Writer
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
@@ -17,6 +17,7 @@ from sqlalchemy import (
     bindparam,
     exists,
     insert,
+    literal,
     or_,
     select,
     update,
@@ -28,11 +29,18 @@ _NODE: BindParameter[str] = bindparam("by_node")
 _EPOCH: BindParameter[int] = bindparam("by_epoch")
 
 _STALE = select(nodes.c.node).where(nodes.c.node == _NODE, nodes.c.epoch > _EPOCH)
+_ENDED = (TurnState.DONE.value, TurnState.CANCELLED.value)
+"""How a turn ends for good."""
 
 CURRENT = ~exists(_STALE)
 """The writer's node has not started again since."""
-OWN = or_(turns.c.node == "", and_(turns.c.node == _NODE, turns.c.epoch <= _EPOCH))
-"""The turn belongs to the writer, to what its node was before, or to nobody."""
+UNENDED = and_(*(turns.c.state != literal(state) for state in _ENDED))
+"""The turn may still go on."""
+OWN = and_(
+    UNENDED,
+    or_(turns.c.node == "", and_(turns.c.node == _NODE, turns.c.epoch <= _EPOCH)),
+)
+"""It does, and belongs to the writer, to what its node was before, or to nobody."""
 HELD = exists(select(turns.c.id).where(turns.c.id == bindparam("turn"), OWN))
 """The same, in a write of another table."""
 
@@ -43,7 +51,7 @@ _AGAIN = (
 )
 _FIRST = insert(nodes)
 _EPOCH_OF = select(nodes.c.epoch).where(nodes.c.node == bindparam("name"))
-_HOLDER = select(turns.c.node).where(turns.c.id == bindparam("turn"), ~OWN)
+_TURN = select(turns.c.node, turns.c.state).where(turns.c.id == bindparam("turn"))
 
 
 class Seat:
@@ -76,14 +84,17 @@ def check_held(connection: Connection, writer: Writer, turn_id: str) -> None:
     """Say why a write found nothing of the writer's, unless it has been deleted.
 
     Raises:
-        Superseded: The turn belongs to another, or the node has started again.
+        Superseded: The turn has ended or belongs to another, or the node has started
+            again.
     """
-    holder = connection.execute(_HOLDER, {"turn": turn_id, **by(writer)}).scalar()
-    if holder is not None and holder != writer.node:
+    row = connection.execute(_TURN, {"turn": turn_id}).first()
+    if row is not None and row.state in _ENDED:
+        raise Superseded("the turn has ended; ask by its id what it came to")
+    if row is not None and row.node not in {"", writer.node}:
         raise Superseded(
-            f"the turn goes on at node {holder!r}; ask there how it stands"
+            f"the turn goes on at node {row.node!r}; ask there how it stands"
         )
-    if holder is not None or connection.execute(_STALE, by(writer)).first():
+    if connection.execute(_STALE, by(writer)).first() is not None:
         raise Superseded(
             f"another process has started as node {writer.node!r} since; give each "
             "daemon of a database a node of its own, or stop this one"
