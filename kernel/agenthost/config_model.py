@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from agenthost_toml.types import (
     Address,
     Blankable,
+    Label,
     Lower,
     Names,
     Table,
@@ -19,8 +20,6 @@ from agenthost_toml.types import (
 from pydantic import BeforeValidator, Field
 
 from .secrets import Secret
-
-NODE = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
 MaybeSecret = Annotated[Secret | None, BeforeValidator(blank_to_none)]
 
@@ -62,7 +61,7 @@ class Config(Table):
     """What callers of the API must know; without one only this machine may call."""
     data_dir: Annotated[Path, Field(strict=False)] = Path("data")
     """Where the database and the workspaces are; relative to the home."""
-    node: Annotated[str, Field(pattern=NODE)] = "main"
+    node: Label = "main"
     """What this daemon is called among those that share a database, each with a name of
     its own. Keep it: the turns that a crash leaves running are marked as interrupted by
     the next start of the same name."""

@@ -52,8 +52,10 @@ class LateSteps:
         while self._steps:
             await asyncio.sleep(TRY_AFTER)
             for step in list(self._steps.values()):
-                with suppress(AgentHostError):
-                    await self._write(step)
+                # Meanwhile its session's next turn may have seen to it.
+                if self._steps.get(step.turn_id) is step:
+                    with suppress(AgentHostError):
+                        await self._write(step)
 
     async def _write(self, step: Step) -> None:
         try:
