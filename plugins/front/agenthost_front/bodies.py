@@ -85,7 +85,7 @@ async def discard(receive: Receive) -> None:
         return
 
 
-class Replay:
+class BufferedReceive:
     """A ``receive`` that gives a body already read, then what comes after it."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
