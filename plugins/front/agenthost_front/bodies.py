@@ -104,6 +104,8 @@ class BufferedReceive:
             self._waiting = asyncio.current_task()
             message = await self._receive()
         except asyncio.CancelledError:
+            # Our own cancelling, to wake it, is taken back; one that somebody else
+            # asked for meanwhile still counts, and goes on.
             if not self._left or self._waiting is None or self._waiting.uncancel():
                 raise
             message = {"type": "http.disconnect"}

@@ -38,6 +38,7 @@ class Mounted:
         self._foreign: Foreign | None = None
         self._ours: set[str] = set()
         self._ready: Quart | None = None
+        # Quart is started by the first request that needs it, and only once.
         self._starting = asyncio.Lock()
         self._routes: PathTree[Endpoint] = PathTree()
         self._sockets: PathTree[SocketEndpoint] = PathTree()

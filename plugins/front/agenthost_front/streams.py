@@ -166,6 +166,7 @@ class _Stream:
                     await self._room.wait()
         except asyncio.CancelledError:
             task = asyncio.current_task()
+            # Our own cancelling ends the stream; anybody else's is theirs to hear of.
             if not self._ending or task is None or task.uncancel() > 0:
                 raise
         finally:
