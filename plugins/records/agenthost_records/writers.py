@@ -92,7 +92,7 @@ def check_held(connection: Connection, writer: Writer, turn_id: str) -> None:
         raise Superseded("the turn has ended; ask by its id what it came to")
     if row is not None and row.node not in {"", writer.node}:
         raise Superseded(
-            f"the turn goes on at node {row.node!r}; ask there how it stands"
+            f"the turn belongs to node {row.node!r}; ask there how it stands"
         )
     if connection.execute(_STALE, by(writer)).first() is not None:
         raise Superseded(

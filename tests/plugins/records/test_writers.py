@@ -255,7 +255,7 @@ async def test_a_turn_that_another_node_took_over_refuses_the_first(
     other = await boot(store, "b")
     await other.keep(reopened=True)
     before = await everything(store)
-    with pytest.raises(Superseded, match="goes on at node 'b'"):
+    with pytest.raises(Superseded, match="belongs to node 'b'"):
         await act(first)
     assert await everything(store) == before
     await other.keep(2, RESULTS)
@@ -344,7 +344,7 @@ async def test_what_is_late_is_dropped_once_another_has_the_turn(
     before = await everything(store)
     await first.records.journal.close_late("s")
     assert await everything(store) == before
-    assert "turn t is not closed here: the turn goes on at node 'b'" in caplog.text
+    assert "turn t is not closed here: the turn belongs to node 'b'" in caplog.text
     caplog.clear()
     await first.records.journal.close_late("s")
     assert caplog.text == ""
