@@ -17,12 +17,12 @@ from agenthost import (
 from agenthost.context import OPERATOR
 from agenthost.testing import Pause
 from agenthost.testing.daemons import Daemons, RunningAgent, RunningDaemon
-from sqlalchemy import column, select, table
+from sqlalchemy import Select, column, select, table
 
 KEY = "3f0c2f6e-9f0e-4f0e-8a58-0d9c3a1f7b11"
-TURNS = select(column("state"), column("node"), column("epoch")).select_from(
-    table("turns")
-)
+TURNS: Select[Any] = select(
+    column("state"), column("node"), column("epoch")
+).select_from(table("turns"))
 
 
 class Shared:
@@ -124,7 +124,7 @@ async def test_a_turn_that_another_node_took_over_ends_without_a_trace(
 
 
 async def test_an_effect_does_not_begin_once_another_node_has_the_turn(
-    shared: Shared,
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = await shared.start("a")
     agent = await first.agent("ada")
@@ -139,7 +139,7 @@ async def test_an_effect_does_not_begin_once_another_node_has_the_turn(
 
         return later()
 
-    daemon.journal.start_call = taken_first  # type: ignore[method-assign]
+    monkeypatch.setattr(daemon.journal, "start_call", taken_first)
     first.model.calls("kv_set", key="colour", value="blue")
     watcher = watch(first, "ada", "keep it")
     await pause.reached.wait()
