@@ -9,7 +9,6 @@ from agenthost_chat.chat import JsonObject, ToolUse
 
 from ..context import Context
 from ..errors import Blocked, Waiting
-from .records import TurnState
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class Approvals:
         Raises:
             Blocked: Something was not approved, or nobody can tell.
         """
-        if context.found == TurnState.WAITING:
+        if context.found == "waiting":
             raise Blocked("its turn waited for a person; enable the plugin approvals")
         return {}
 
