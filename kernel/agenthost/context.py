@@ -88,8 +88,8 @@ class Context:
     spending limits of all of them. ``caller`` is who started the turn and ``cause`` the
     observed activity it came from. ``log_fields`` go into log lines only; none of these
     three decides anything. ``labels`` tell where what it knows came from, such as
-    ``untrusted``; they only grow. ``found`` is the ``TurnState`` in which a turn was found that
-    brings its open calls again: people may have been asked about them before.
+    ``untrusted``; they only grow. ``found`` is the ``TurnState`` in which a turn was
+    found that brings its open calls again: people may have been asked about them.
     """
 
     principal: Principal
