@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
@@ -14,7 +14,6 @@ from agenthost import (
     Cancelled,
     Conflict,
     Context,
-    DaemonStarted,
     Grants,
     Host,
     Principal,
@@ -57,14 +56,9 @@ class Keeper:
         self._turns: dict[str, asyncio.Task[None]] = {}
         self._not_before: dict[str, float] = {}
         self._forget_at = 0.0
-        self._unsubscribe: Callable[[], None] = lambda: None
 
     def start(self) -> None:
-        """Begin with what the last process left, once all that turns need is up."""
-        # Services start one by one: a turn that went on now might find no tools.
-        self._unsubscribe = self._host.events.subscribe(self._begun, DaemonStarted)
-
-    def _begun(self, _: DaemonStarted) -> None:
+        """Begin with what the last process left."""
         self._task = asyncio.create_task(self._run(), name="approvals")
 
     def wake(self) -> None:
@@ -73,7 +67,6 @@ class Keeper:
 
     async def stop(self) -> None:
         """End; answered turns that have not ended go on after the next start."""
-        self._unsubscribe()
         tasks = [*self._turns.values(), *([self._task] if self._task else [])]
         for task in tasks:
             task.cancel()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,21 +10,17 @@ from agenthost import (
     OPERATOR,
     AgentView,
     Context,
-    Host,
     Manifest,
-    ServiceSpec,
     TurnState,
-    hookimpl,
 )
 from agenthost.testing import Daemons
 from agenthost.testing.daemons import RunningDaemon
 from agenthost_records.codec import digest_of
 from agenthost_records.tables import messages, turns
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, update
 
 from .stage import TOOLS, Shop, answer, ask, ends, listed, results, wait_until, waits
 
-TURNS = select(turns.c.id)
 BOTH_OFF = '[plugins]\ndisable = ["plugin:approvals"]\n'
 
 
@@ -169,29 +163,3 @@ def test_an_agent_called_by_a_call_brought_again_is_a_new_turn() -> None:
     view = AgentView("a", "a", Manifest(name="a"), "s")
     inside = Context(OPERATOR, found="waiting").for_agent(view, OPERATOR, "t")
     assert inside.found == ""
-
-
-async def test_an_answer_is_acted_on_once_all_services_are_up(
-    daemons: Daemons, shop: Shop, tmp_path: Path
-) -> None:
-    first, told = await asked(daemons, shop, tmp_path)
-    await answer(first, told["approval_id"])
-    await first.daemon.stop()
-    running: list[int] = []
-
-    async def take_long(host: Host) -> None:
-        for _ in range(50):
-            await host.store.read(TURNS)
-        running.append(host.turns.running + len(shop.runs))
-
-    async def stop(_: Host) -> None:
-        pass
-
-    @hookimpl
-    def register_service() -> Iterable[ServiceSpec]:
-        yield ServiceSpec("slow", take_long, stop)
-
-    slow = SimpleNamespace(__name__="slow", register_service=register_service)
-    second = await daemons.start(home=tmp_path, plugins=[*shop.plugins, slow])
-    await ends(second, told["turn_id"], TurnState.DONE)
-    assert (running, shop.runs) == ([0], [("pay", 7)])
