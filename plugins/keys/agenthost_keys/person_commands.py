@@ -56,7 +56,7 @@ def show(here: Here, person: str, *, as_json: bool) -> None:
 @click.option("--role", help="A word of your own; it grants nothing.")
 @as_json_option
 @click.pass_obj
-def change(here: Here, person: str, *, as_json: bool, **changes: Any) -> None:
+def change(here: Here, /, person: str, *, as_json: bool, **changes: Any) -> None:
     """Rename PERSON (a name or an id), or give them another role."""
     given = {field: value for field, value in changes.items() if value is not None}
     if not given:
