@@ -137,7 +137,13 @@ async def test_links_are_made_moved_listed_and_undone(locked: RunningDaemon) -> 
 
 @pytest.mark.parametrize(
     "link",
-    ["Telegram/1", "a b/1", f"{'k' * 65}/1", "telegram/a%E2%80%AEb", "telegram/" + "x" * 257],
+    [
+        "Telegram/1",
+        "a b/1",
+        f"{'k' * 65}/1",
+        "telegram/a%E2%80%AEb",
+        "telegram/" + "x" * 257,
+    ],
 )
 async def test_a_link_that_cannot_be_is_refused(
     locked: RunningDaemon, link: str
