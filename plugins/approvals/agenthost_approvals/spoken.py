@@ -32,7 +32,8 @@ def lines_of(detail: Mapping[str, Any]) -> Iterator[str]:
     """Tell all that a person reads before they answer."""
     yield f"approval {detail['id']} is {detail['state']}"
     yield f"question: {plain(detail['question'])}"
-    yield f"agent: {plain(detail['agent_name'])}, on behalf of {detail['asked_by']}"
+    who = plain(detail["asked_by"])
+    yield f"agent: {plain(detail['agent_name'])}, on behalf of {who}"
     arguments = json.dumps(detail["arguments"], indent=2, ensure_ascii=False)
     yield f"call: {plain(detail['tool'])} {plain(arguments)}"
     if detail["url"]:
@@ -44,7 +45,8 @@ def lines_of(detail: Mapping[str, Any]) -> Iterator[str]:
         yield f"no answer until {detail['deadline']} is a no"
     elif detail["answered_by"]:
         why = f": {plain(detail['reason'])}" if detail["reason"] else ""
-        yield f"answered by {detail['answered_by']} at {detail['answered_at']}{why}"
+        by = plain(detail["answered_by"])
+        yield f"answered by {by} at {detail['answered_at']}{why}"
 
 
 def _fields(schema: JsonObject) -> Iterator[str]:

@@ -254,3 +254,28 @@ def test_the_same_is_asked_again(ada: Watched, daemon: LiveDaemon) -> None:
     daemon.running.model.says("A third.")
     page.get_by_role("button", name="Ask again").click()
     expect(page.get_by_text("A third.")).to_be_visible()
+
+
+def test_a_double_click_asks_again_once(ada: Watched, daemon: LiveDaemon) -> None:
+    page = ada.page
+    ada.say("one")
+    expect(page.get_by_text("You said: one")).to_be_visible()
+    daemon.running.model.says("Another answer.")
+    again = page.get_by_role("button", name="Ask again")
+    again.evaluate("button => { button.click(); setTimeout(() => button.click(), 0); }")
+    expect(page.get_by_text("Another answer.")).to_be_visible()
+    sessions = daemon.do(daemon.running.http.get("/api/sessions")).json()["sessions"]
+    assert len(sessions) == 2
+
+
+def test_a_message_that_is_gone_cannot_be_asked_again(
+    ada: Watched, daemon: LiveDaemon
+) -> None:
+    page = ada.page
+    ada.say("one")
+    expect(page.get_by_text("You said: one")).to_be_visible()
+    agent = daemon.running.known_agent("ada")
+    daemon.do(daemon.running.http.post(f"/api/agents/{agent.id}/session/reset"))
+    page.get_by_role("button", name="Ask again").click()
+    expect(page.get_by_text("no longer part of the conversation")).to_be_visible()
+    expect(page.get_by_role("button", name="Ask again")).to_be_enabled()

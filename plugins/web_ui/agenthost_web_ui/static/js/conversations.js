@@ -32,10 +32,12 @@ export function createConversations({ store, api, session }) {
   /** Begin a conversation with what stands before a turn, and say something else there. */
   async function sayAnew(turn, text) {
     const agent = store.get().selected;
+    // Nothing else is begun here meanwhile, the same least of all.
+    store.set({ loading: true });
     try {
       await api.post(`/api/sessions/${await forkedBefore(agent, turn)}/activate`);
     } catch (error) {
-      store.set(complaint(error));
+      store.set({ loading: false, ...complaint(error) });
       return;
     }
     if (store.get().selected === agent) session.select(agent, text);
