@@ -100,6 +100,7 @@ from .events import ToolEvent as ToolEvent
 from .events import TurnEnded as TurnEnded
 from .events import TurnStarted as TurnStarted
 from .events import as_json as as_json
+from .home_lock import lock_home as lock_home
 from .host import Authenticator as Authenticator
 from .host import Host as Host
 from .host import Installed as Installed

@@ -44,5 +44,11 @@ class Persons(Protocol):
     async def link(self, kind: str, external: str, person_id: str) -> None:
         """Say who is behind it from now on; NotFound when there is no such person."""
 
+    async def unlink(self, kind: str, external: str, person_id: str) -> None:
+        """Say that this person is behind it no more; NotFound when they were not."""
+
+    async def links(self, person_id: str) -> Sequence[tuple[str, str]]:
+        """What a person comes with: kind and external, in order; none of an unknown."""
+
     async def find(self, kind: str, external: str) -> Person | None:
         """Tell who is behind it, None when nobody said."""

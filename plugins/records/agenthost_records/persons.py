@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from uuid import uuid4
 
@@ -48,6 +49,12 @@ _LINKED = (
     select(persons)
     .join(links, links.c.person_id == persons.c.id)
     .where(links.c.kind == bindparam("kind"), links.c.external == bindparam("external"))
+)
+
+_LINKS = (
+    select(links.c.kind, links.c.external)
+    .where(links.c.person_id == bindparam("person"))
+    .order_by(links.c.kind, links.c.external)
 )
 
 
@@ -111,6 +118,20 @@ class PersonTable:
         row = {"kind": kind, "external": external, "person_id": person_id}
         await self._store.write(partial(_link, row=row))
 
+    async def unlink(self, kind: str, external: str, person_id: str) -> None:
+        """Say that this person is behind it no more.
+
+        Raises:
+            NotFound: They were not.
+        """
+        row = {"kind": kind, "external": external, "person_id": person_id}
+        await self._store.write(partial(_unlink, row=row))
+
+    async def links(self, person_id: str) -> Sequence[tuple[str, str]]:
+        """What a person comes with: kind and external, in order; none of an unknown."""
+        rows = await self._store.read(_LINKS, {"person": person_id})
+        return [(row["kind"], row["external"]) for row in rows]
+
     async def find(self, kind: str, external: str) -> Person | None:
         """Tell who is behind it, None when nobody said."""
         row = await self._store.first(_LINKED, {"kind": kind, "external": external})
@@ -162,3 +183,9 @@ def _link(connection: Connection, row: dict[str, str]) -> None:
     earlier = links.c.kind == row["kind"], links.c.external == row["external"]
     connection.execute(delete(links).where(*earlier))
     connection.execute(insert(links).values(**row))
+
+
+def _unlink(connection: Connection, row: dict[str, str]) -> None:
+    own = [links.c[name] == value for name, value in row.items()]
+    if not connection.execute(delete(links).where(*own)).rowcount:
+        raise NotFound("link", f"{row['kind']}/{row['external']}")
