@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from .daemons import Daemons, RunningAgent, RunningDaemon, RunningTurn
     from .exchanges import installed_exchange
     from .ports.events import EventsContract
+    from .ports.files import FilesContract, OpenFiles
     from .ports.jobs import JobsContract, OpenJobs
     from .ports.memory import MemoryEvents, MemoryVault
+    from .ports.memory_files import MemoryFiles
     from .ports.memory_jobs import MemoryJobs
     from .ports.memory_store import MemoryStore
+    from .ports.plain_workers import PlainWorkers
     from .ports.store import OpenStore, StoreContract
     from .ports.vault import OpenVault, VaultContract
+    from .ports.workers import OpenWorkers, WorkersContract
     from .processes import DaemonProcess
     from .providers import ProviderContract
     from .scripted import Pause, ScriptedModel
@@ -30,15 +34,20 @@ _LATER = {
     "DaemonProcess": "processes",
     "Daemons": "daemons",
     "EventsContract": "ports.events",
+    "FilesContract": "ports.files",
     "JobsContract": "ports.jobs",
     "MemoryEvents": "ports.memory",
+    "MemoryFiles": "ports.memory_files",
     "MemoryJobs": "ports.memory_jobs",
     "MemoryStore": "ports.memory_store",
     "MemoryVault": "ports.memory",
+    "OpenFiles": "ports.files",
     "OpenJobs": "ports.jobs",
     "OpenStore": "ports.store",
     "OpenVault": "ports.vault",
+    "OpenWorkers": "ports.workers",
     "Pause": "scripted",
+    "PlainWorkers": "ports.plain_workers",
     "ProviderContract": "providers",
     "RunningAgent": "daemons",
     "RunningDaemon": "daemons",
@@ -49,6 +58,7 @@ _LATER = {
     "ToolContract": "tools",
     "ToolSourceContract": "tool_sources",
     "VaultContract": "ports.vault",
+    "WorkersContract": "ports.workers",
     "installed_exchange": "exchanges",
 }
 
@@ -64,16 +74,21 @@ __all__ = [
     "DaemonProcess",
     "Daemons",
     "EventsContract",
+    "FilesContract",
     "JobsContract",
     "ManualClock",
     "MemoryEvents",
+    "MemoryFiles",
     "MemoryJobs",
     "MemoryStore",
     "MemoryVault",
+    "OpenFiles",
     "OpenJobs",
     "OpenStore",
     "OpenVault",
+    "OpenWorkers",
     "Pause",
+    "PlainWorkers",
     "ProviderContract",
     "RunningAgent",
     "RunningDaemon",
@@ -84,5 +99,6 @@ __all__ = [
     "ToolContract",
     "ToolSourceContract",
     "VaultContract",
+    "WorkersContract",
     "installed_exchange",
 ]

@@ -14,10 +14,10 @@ FOUND = (
     pytest.fail.Exception,
     AgentHostError,
     LookupError,
+    OSError,
     RuntimeError,
     SQLAlchemyError,
     SystemExit,
-    TimeoutError,
 )
 
 
