@@ -12,6 +12,7 @@ from .clock import ManualClock
 if TYPE_CHECKING:
     from .daemons import Daemons, RunningAgent, RunningDaemon, RunningTurn
     from .exchanges import installed_exchange
+    from .ports.egress import EgressContract, OpenEgress
     from .ports.events import EventsContract
     from .ports.files import FilesContract, OpenFiles
     from .ports.jobs import JobsContract, OpenJobs
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from .ports.memory_files import MemoryFiles
     from .ports.memory_jobs import MemoryJobs
     from .ports.memory_store import MemoryStore
+    from .ports.peer import Peer
     from .ports.plain_workers import PlainWorkers
+    from .ports.scripted_egress import ScriptedEgress
     from .ports.store import OpenStore, StoreContract
     from .ports.vault import OpenVault, VaultContract
     from .ports.workers import OpenWorkers, WorkersContract
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 _LATER = {
     "DaemonProcess": "processes",
     "Daemons": "daemons",
+    "EgressContract": "ports.egress",
     "EventsContract": "ports.events",
     "FilesContract": "ports.files",
     "JobsContract": "ports.jobs",
@@ -41,17 +45,20 @@ _LATER = {
     "MemoryJobs": "ports.memory_jobs",
     "MemoryStore": "ports.memory_store",
     "MemoryVault": "ports.memory",
+    "OpenEgress": "ports.egress",
     "OpenFiles": "ports.files",
     "OpenJobs": "ports.jobs",
     "OpenStore": "ports.store",
     "OpenVault": "ports.vault",
     "OpenWorkers": "ports.workers",
     "Pause": "scripted",
+    "Peer": "ports.peer",
     "PlainWorkers": "ports.plain_workers",
     "ProviderContract": "providers",
     "RunningAgent": "daemons",
     "RunningDaemon": "daemons",
     "RunningTurn": "daemons",
+    "ScriptedEgress": "ports.scripted_egress",
     "ScriptedModel": "scripted",
     "SecurityContract": "security",
     "StoreContract": "ports.store",
@@ -73,6 +80,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "DaemonProcess",
     "Daemons",
+    "EgressContract",
     "EventsContract",
     "FilesContract",
     "JobsContract",
@@ -82,17 +90,20 @@ __all__ = [
     "MemoryJobs",
     "MemoryStore",
     "MemoryVault",
+    "OpenEgress",
     "OpenFiles",
     "OpenJobs",
     "OpenStore",
     "OpenVault",
     "OpenWorkers",
     "Pause",
+    "Peer",
     "PlainWorkers",
     "ProviderContract",
     "RunningAgent",
     "RunningDaemon",
     "RunningTurn",
+    "ScriptedEgress",
     "ScriptedModel",
     "SecurityContract",
     "StoreContract",
