@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .ports.egress import EgressContract, OpenEgress
     from .ports.events import EventsContract
     from .ports.files import FilesContract, OpenFiles
+    from .ports.front import FrontContract
     from .ports.jobs import JobsContract, OpenJobs
     from .ports.memory import MemoryEvents, MemoryVault
     from .ports.memory_files import MemoryFiles
@@ -39,6 +40,7 @@ _LATER = {
     "EgressContract": "ports.egress",
     "EventsContract": "ports.events",
     "FilesContract": "ports.files",
+    "FrontContract": "ports.front",
     "JobsContract": "ports.jobs",
     "MemoryEvents": "ports.memory",
     "MemoryFiles": "ports.memory_files",
@@ -83,6 +85,7 @@ __all__ = [
     "EgressContract",
     "EventsContract",
     "FilesContract",
+    "FrontContract",
     "JobsContract",
     "ManualClock",
     "MemoryEvents",
