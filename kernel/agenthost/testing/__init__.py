@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .ports.workers import OpenWorkers, WorkersContract
     from .processes import DaemonProcess
     from .providers import ProviderContract
+    from .routes import RoutesContract, Sample
     from .scripted import Pause, ScriptedModel
     from .security import SecurityContract
     from .tool_sources import ToolSourceContract
@@ -57,9 +58,11 @@ _LATER = {
     "Peer": "ports.peer",
     "PlainWorkers": "ports.plain_workers",
     "ProviderContract": "providers",
+    "RoutesContract": "routes",
     "RunningAgent": "daemons",
     "RunningDaemon": "daemons",
     "RunningTurn": "daemons",
+    "Sample": "routes",
     "ScriptedEgress": "ports.scripted_egress",
     "ScriptedModel": "scripted",
     "SecurityContract": "security",
@@ -103,9 +106,11 @@ __all__ = [
     "Peer",
     "PlainWorkers",
     "ProviderContract",
+    "RoutesContract",
     "RunningAgent",
     "RunningDaemon",
     "RunningTurn",
+    "Sample",
     "ScriptedEgress",
     "ScriptedModel",
     "SecurityContract",
