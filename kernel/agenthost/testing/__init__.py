@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .ports.peer import Peer
     from .ports.plain_workers import PlainWorkers
     from .ports.scripted_egress import ScriptedEgress
+    from .ports.settings import OpenSettings, SettingsContract
     from .ports.store import OpenStore, StoreContract
     from .ports.vault import OpenVault, VaultContract
     from .ports.workers import OpenWorkers, WorkersContract
@@ -51,6 +52,7 @@ _LATER = {
     "OpenEgress": "ports.egress",
     "OpenFiles": "ports.files",
     "OpenJobs": "ports.jobs",
+    "OpenSettings": "ports.settings",
     "OpenStore": "ports.store",
     "OpenVault": "ports.vault",
     "OpenWorkers": "ports.workers",
@@ -66,6 +68,7 @@ _LATER = {
     "ScriptedEgress": "ports.scripted_egress",
     "ScriptedModel": "scripted",
     "SecurityContract": "security",
+    "SettingsContract": "ports.settings",
     "StoreContract": "ports.store",
     "ToolContract": "tools",
     "ToolSourceContract": "tool_sources",
@@ -99,6 +102,7 @@ __all__ = [
     "OpenEgress",
     "OpenFiles",
     "OpenJobs",
+    "OpenSettings",
     "OpenStore",
     "OpenVault",
     "OpenWorkers",
@@ -114,6 +118,7 @@ __all__ = [
     "ScriptedEgress",
     "ScriptedModel",
     "SecurityContract",
+    "SettingsContract",
     "StoreContract",
     "ToolContract",
     "ToolSourceContract",

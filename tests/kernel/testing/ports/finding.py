@@ -18,6 +18,7 @@ FOUND = (
     RuntimeError,
     SQLAlchemyError,
     SystemExit,
+    ValueError,
 )
 
 

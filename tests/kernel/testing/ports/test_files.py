@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import PurePosixPath
+from threading import Event
 from typing import Any
 
 import pytest
@@ -167,9 +168,22 @@ class LosesOthers(MemoryWorkspace):
 
 
 class WritesInPieces(MemoryWorkspace):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._looked = Event()
+
+    def read(self, path: str, limit: int) -> bytes:
+        data = super().read(path, limit)
+        self._looked.set()
+        return data
+
     def write(self, path: str, data: bytes) -> None:
+        there = PurePosixPath(path) in self._kept
         super().write(path, data[: len(data) // 2])
-        time.sleep(0.005)
+        # The second look began after the first had ended: it finds the half.
+        for _ in range(2 * there):
+            self._looked.clear()
+            self._looked.wait(5)
         super().write(path, data)
 
 
