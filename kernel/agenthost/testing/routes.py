@@ -219,9 +219,7 @@ class RoutesContract:
             class TestNotes(RoutesContract):
                 plugin = agenthost_notes
                 group = "notes"
-
-                async def samples(self, daemon: RunningDaemon) -> Sequence[Sample]:
-                    return [Sample("POST /api/notes", {"text": "milk"})]
+                requests = (Sample("POST /api/notes", {"text": "milk"}),)
     """
 
     plugin: ClassVar[ModuleType | str]
@@ -230,17 +228,18 @@ class RoutesContract:
     """Tables of ``config.toml`` that the plugin needs."""
     public: ClassVar[Collection[str]] = ()
     """The routes that anybody may use, as ``GET /api/notes``."""
+    requests: ClassVar[Sequence[Sample]] = ()
+    """Requests that are answered with success, at least one a route, in their order."""
     untried: ClassVar[Mapping[str, str]] = {}
     """Routes that must not be called in a test, each with its reason."""
 
     async def samples(self, daemon: RunningDaemon) -> Sequence[Sample]:
-        """Give requests that are answered with success, at least one a route.
+        """Give the requests, where they need what is made in the daemon first.
 
-        They are sent in their order. What they need may be made in the daemon here;
-        its client shows the key.
+        Its client shows the key.
         """
         del daemon
-        return ()
+        return self.requests
 
     def besides(self) -> Sequence[object]:
         """Give modules that the samples need, besides the installed plugins."""

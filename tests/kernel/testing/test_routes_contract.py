@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
 from agenthost import Answer, Call, NotFound, Reply, RouteGroup, hookimpl
-from agenthost.testing import Daemons, RoutesContract, RunningDaemon, Sample
+from agenthost.testing import Daemons, RoutesContract, Sample
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
@@ -55,12 +55,10 @@ def offering(group: RouteGroup) -> ModuleType:
 
 class Contract(RoutesContract):
     group = "made"
-
-    async def samples(self, daemon: RunningDaemon) -> Sequence[Sample]:
-        return (
-            Sample("POST /api/made", {"text": "milk"}),
-            Sample("GET /api/made/<name>", path={"name": "milk"}),
-        )
+    requests = (
+        Sample("POST /api/made", {"text": "milk"}),
+        Sample("GET /api/made/<name>", path={"name": "milk"}),
+    )
 
 
 class TestASoundGroup(Contract):
@@ -194,13 +192,8 @@ async def test_a_broken_group_is_found(
 ) -> None:
     group = sound()
     change(group)
-    samples = [*await HERE.samples(RunningDaemon.__new__(RunningDaemon))]
-    samples += [sample] if sample else []
-
-    async def all_samples(self: object, daemon: RunningDaemon) -> list[Sample]:
-        return samples
-
-    monkeypatch.setattr(TestASoundGroup, "samples", all_samples)
+    requests = (*HERE.requests, sample) if sample else HERE.requests
+    monkeypatch.setattr(TestASoundGroup, "requests", requests)
     monkeypatch.setattr(TestASoundGroup, "plugin", offering(group))
     await finds(test, await HERE.mount(daemons))
 
