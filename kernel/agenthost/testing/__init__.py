@@ -12,15 +12,25 @@ from .clock import ManualClock
 if TYPE_CHECKING:
     from .daemons import Daemons, RunningAgent, RunningDaemon, RunningTurn
     from .exchanges import installed_exchange
+    from .ports.egress import EgressContract, OpenEgress
     from .ports.events import EventsContract
+    from .ports.files import FilesContract, OpenFiles
+    from .ports.front import FrontContract
     from .ports.jobs import JobsContract, OpenJobs
     from .ports.memory import MemoryEvents, MemoryVault
+    from .ports.memory_files import MemoryFiles
     from .ports.memory_jobs import MemoryJobs
     from .ports.memory_store import MemoryStore
+    from .ports.peer import Peer
+    from .ports.plain_workers import PlainWorkers
+    from .ports.scripted_egress import ScriptedEgress
+    from .ports.settings import OpenSettings, SettingsContract
     from .ports.store import OpenStore, StoreContract
     from .ports.vault import OpenVault, VaultContract
+    from .ports.workers import OpenWorkers, WorkersContract
     from .processes import DaemonProcess
     from .providers import ProviderContract
+    from .routes import RoutesContract, Sample
     from .scripted import Pause, ScriptedModel
     from .security import SecurityContract
     from .tool_sources import ToolSourceContract
@@ -29,26 +39,41 @@ if TYPE_CHECKING:
 _LATER = {
     "DaemonProcess": "processes",
     "Daemons": "daemons",
+    "EgressContract": "ports.egress",
     "EventsContract": "ports.events",
+    "FilesContract": "ports.files",
+    "FrontContract": "ports.front",
     "JobsContract": "ports.jobs",
     "MemoryEvents": "ports.memory",
+    "MemoryFiles": "ports.memory_files",
     "MemoryJobs": "ports.memory_jobs",
     "MemoryStore": "ports.memory_store",
     "MemoryVault": "ports.memory",
+    "OpenEgress": "ports.egress",
+    "OpenFiles": "ports.files",
     "OpenJobs": "ports.jobs",
+    "OpenSettings": "ports.settings",
     "OpenStore": "ports.store",
     "OpenVault": "ports.vault",
+    "OpenWorkers": "ports.workers",
     "Pause": "scripted",
+    "Peer": "ports.peer",
+    "PlainWorkers": "ports.plain_workers",
     "ProviderContract": "providers",
+    "RoutesContract": "routes",
     "RunningAgent": "daemons",
     "RunningDaemon": "daemons",
     "RunningTurn": "daemons",
+    "Sample": "routes",
+    "ScriptedEgress": "ports.scripted_egress",
     "ScriptedModel": "scripted",
     "SecurityContract": "security",
+    "SettingsContract": "ports.settings",
     "StoreContract": "ports.store",
     "ToolContract": "tools",
     "ToolSourceContract": "tool_sources",
     "VaultContract": "ports.vault",
+    "WorkersContract": "ports.workers",
     "installed_exchange": "exchanges",
 }
 
@@ -63,26 +88,41 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "DaemonProcess",
     "Daemons",
+    "EgressContract",
     "EventsContract",
+    "FilesContract",
+    "FrontContract",
     "JobsContract",
     "ManualClock",
     "MemoryEvents",
+    "MemoryFiles",
     "MemoryJobs",
     "MemoryStore",
     "MemoryVault",
+    "OpenEgress",
+    "OpenFiles",
     "OpenJobs",
+    "OpenSettings",
     "OpenStore",
     "OpenVault",
+    "OpenWorkers",
     "Pause",
+    "Peer",
+    "PlainWorkers",
     "ProviderContract",
+    "RoutesContract",
     "RunningAgent",
     "RunningDaemon",
     "RunningTurn",
+    "Sample",
+    "ScriptedEgress",
     "ScriptedModel",
     "SecurityContract",
+    "SettingsContract",
     "StoreContract",
     "ToolContract",
     "ToolSourceContract",
     "VaultContract",
+    "WorkersContract",
     "installed_exchange",
 ]
