@@ -12,12 +12,18 @@ from .clock import ManualClock
 if TYPE_CHECKING:
     from .daemons import Daemons, RunningAgent, RunningDaemon, RunningTurn
     from .exchanges import installed_exchange
+    from .ports.agents import AgentsContract
+    from .ports.approvals import ApprovalsContract
+    from .ports.compaction import CompactionContract
     from .ports.events import EventsContract
     from .ports.jobs import JobsContract, OpenJobs
     from .ports.memory import MemoryEvents, MemoryVault
     from .ports.memory_jobs import MemoryJobs
     from .ports.memory_store import MemoryStore
+    from .ports.models import ModelsContract
     from .ports.store import OpenStore, StoreContract
+    from .ports.tools import ToolsContract
+    from .ports.turns import TurnsContract
     from .ports.vault import OpenVault, VaultContract
     from .processes import DaemonProcess
     from .providers import ProviderContract
@@ -27,6 +33,9 @@ if TYPE_CHECKING:
     from .tools import ToolContract
 
 _LATER = {
+    "AgentsContract": "ports.agents",
+    "ApprovalsContract": "ports.approvals",
+    "CompactionContract": "ports.compaction",
     "DaemonProcess": "processes",
     "Daemons": "daemons",
     "EventsContract": "ports.events",
@@ -35,6 +44,7 @@ _LATER = {
     "MemoryJobs": "ports.memory_jobs",
     "MemoryStore": "ports.memory_store",
     "MemoryVault": "ports.memory",
+    "ModelsContract": "ports.models",
     "OpenJobs": "ports.jobs",
     "OpenStore": "ports.store",
     "OpenVault": "ports.vault",
@@ -48,6 +58,8 @@ _LATER = {
     "StoreContract": "ports.store",
     "ToolContract": "tools",
     "ToolSourceContract": "tool_sources",
+    "ToolsContract": "ports.tools",
+    "TurnsContract": "ports.turns",
     "VaultContract": "ports.vault",
     "installed_exchange": "exchanges",
 }
@@ -61,6 +73,9 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "AgentsContract",
+    "ApprovalsContract",
+    "CompactionContract",
     "DaemonProcess",
     "Daemons",
     "EventsContract",
@@ -70,6 +85,7 @@ __all__ = [
     "MemoryJobs",
     "MemoryStore",
     "MemoryVault",
+    "ModelsContract",
     "OpenJobs",
     "OpenStore",
     "OpenVault",
@@ -83,6 +99,8 @@ __all__ = [
     "StoreContract",
     "ToolContract",
     "ToolSourceContract",
+    "ToolsContract",
+    "TurnsContract",
     "VaultContract",
     "installed_exchange",
 ]
