@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .ports.agents import AgentsContract
     from .ports.approvals import ApprovalsContract
     from .ports.compaction import CompactionContract
+    from .ports.counting import CountingCompaction
     from .ports.events import EventsContract
     from .ports.jobs import JobsContract, OpenJobs
     from .ports.memory import MemoryEvents, MemoryVault
@@ -37,6 +38,7 @@ _LATER = {
     "ApprovalsContract": "ports.approvals",
     "CompactionContract": "ports.compaction",
     "DaemonProcess": "processes",
+    "CountingCompaction": "ports.counting",
     "Daemons": "daemons",
     "EventsContract": "ports.events",
     "JobsContract": "ports.jobs",
@@ -76,6 +78,7 @@ __all__ = [
     "AgentsContract",
     "ApprovalsContract",
     "CompactionContract",
+    "CountingCompaction",
     "DaemonProcess",
     "Daemons",
     "EventsContract",
