@@ -212,8 +212,8 @@ class ModelsContract(StagedContract):
         """By every way that leads to it."""
         vendors = await Vendors.open(stage)
         models = vendors.models
-        targets = models.default(), models.resolve(None, None)
-        targets += models.resolve(None, "default"), models.resolve("default", "")
+        asked = (None, None), (None, "default"), ("default", "")
+        targets = [models.default(), *(models.resolve(*names) for names in asked)]
         assert {target.names for target in targets} == {("ada", "ada-model")}
         assert models.names_of_default() == ("ada", "ada-model")
         assert models.check_default() == []

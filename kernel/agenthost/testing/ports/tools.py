@@ -10,7 +10,7 @@ import pytest
 from agenthost_chat.chat import ToolUse
 
 from ...context import Context
-from ...errors import InvalidInput, OutcomeUnknown, Unavailable
+from ...errors import InvalidInput, OutcomeUnknown
 from ...plugins.guards import ALLOW, Deny, Replace, Verdict
 from ...plugins.points import ToolCallCase, ToolResultCase
 from ...plugins.specs import ToolResult
@@ -174,10 +174,7 @@ class ToolsContract(StagedContract):
         """It has an outcome all the same: that is known, and an error."""
         shop, daemon, context = await opened(stage)
 
-        async def full(_: ToolUse) -> None:
-            raise Unavailable("the store takes nothing now")
-
-        shop.before = full  # type: ignore[method-assign]
+        shop.full = True
         (outcome,) = await soon(shop.run(daemon, context, use("put")))
         assert outcome.output.is_error
         assert outcome.known
@@ -232,7 +229,8 @@ class ToolsContract(StagedContract):
         async def vanish(called: Called) -> ToolResult:
             if called.amount:
                 raise OutcomeUnknown("the line was cut")
-            return await asyncio.Event().wait() and ToolResult("never")
+            await asyncio.Event().wait()
+            return ToolResult("never")
 
         shop.does = vanish
         calls = [use("put"), use("pay", 2, amount=1), use("look", 3)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from types import SimpleNamespace
 
 from agenthost_chat.chat import ChatRequest, Delta, Message, Role, Text, Usage
@@ -28,20 +29,22 @@ MARK = Spent(0.0, "", "", "", "contract", "mark", Usage(), 0)
 
 
 def facts_of(slug: str) -> ProviderFacts:
-    """A provider with two models; ``shared`` is an alias of each one's second."""
-    costs = {"input_cost_per_1m": 1.0, "output_cost_per_1m": 2.0}
+    """A provider with two models; the second has an alias and takes no tools."""
     first, second = f"{slug}-model", f"{slug}-other"
-    models = (
-        ModelFacts(first, slug, f"{slug}-wire", first, **costs),
-        ModelFacts(
-            second,
-            slug,
-            f"{slug}-second",
-            second,
-            supports_tools=False,
-            **costs,
-            aliases=(f"{slug}-short",),
-        ),
+    plain = ModelFacts(
+        first,
+        slug,
+        f"{slug}-wire",
+        first,
+        input_cost_per_1m=1.0,
+        output_cost_per_1m=2.0,
+    )
+    other = replace(
+        plain,
+        id=second,
+        upstream_id=f"{slug}-second",
+        supports_tools=False,
+        aliases=(f"{slug}-short",),
     )
     keyed = slug == KEYED
     return ProviderFacts(
@@ -50,7 +53,7 @@ def facts_of(slug: str) -> ProviderFacts:
         "",
         env_var=KEY if keyed else None,
         key_required=keyed,
-        models=models,
+        models=(plain, other),
     )
 
 

@@ -10,6 +10,7 @@ from agenthost_chat.chat import Json, ToolUse
 from pydantic import BaseModel
 
 from ...context import Context
+from ...errors import StorageFull
 from ...host import ToolContext
 from ...plugins.guards import ALLOW, Verdict
 from ...plugins.hooks import hookimpl
@@ -46,6 +47,7 @@ class Workshop:
     """Five tools: two read, two change something, one is the same when called twice.
 
     Attributes:
+        full: Whether the journal takes nothing.
         log: What was done, in order.
         told: The progress that was told.
         contexts: What the calls were handed.
@@ -55,6 +57,7 @@ class Workshop:
     """
 
     def __init__(self) -> None:
+        self.full = False
         self.log: list[str] = []
         self.told: list[ToolProgress] = []
         self.contexts: list[ToolContext] = []
@@ -115,7 +118,9 @@ class Workshop:
         return self.results(case)
 
     async def before(self, call: ToolUse) -> None:
-        """Write down that an effect is about to begin."""
+        """Write down that an effect is about to begin, unless the store is full."""
+        if self.full:
+            raise StorageFull("the store takes nothing now")
         self.log.append(f"before {call.name}")
 
     async def run(
