@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .daemons import Daemons, RunningAgent, RunningDaemon, RunningTurn
     from .exchanges import installed_exchange
     from .ports.agents import AgentsContract
-    from .ports.approvals import ApprovalsContract
+    from .ports.approvals import AnswerApproval, ApprovalsContract, PersonSaid
     from .ports.compaction import CompactionContract
     from .ports.counting import CountingCompaction
     from .ports.events import EventsContract
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _LATER = {
     "AgentsContract": "ports.agents",
+    "AnswerApproval": "ports.approvals",
     "ApprovalsContract": "ports.approvals",
     "CompactionContract": "ports.compaction",
     "DaemonProcess": "processes",
@@ -51,6 +52,7 @@ _LATER = {
     "OpenStore": "ports.store",
     "OpenVault": "ports.vault",
     "Pause": "scripted",
+    "PersonSaid": "ports.approvals",
     "ProviderContract": "providers",
     "RunningAgent": "daemons",
     "RunningDaemon": "daemons",
@@ -76,6 +78,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "AgentsContract",
+    "AnswerApproval",
     "ApprovalsContract",
     "CompactionContract",
     "CountingCompaction",
@@ -93,6 +96,7 @@ __all__ = [
     "OpenStore",
     "OpenVault",
     "Pause",
+    "PersonSaid",
     "ProviderContract",
     "RunningAgent",
     "RunningDaemon",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 from agenthost import ApprovalsBackend, Host
-from agenthost.testing import ApprovalsContract
-from agenthost.testing.ports.approvals import Answer, Said
+from agenthost.testing import AnswerApproval, ApprovalsContract, PersonSaid
 from agenthost_approvals import open_approvals
 from agenthost_approvals.desk import Desk, Reply
 
 
-async def answer_at_the_desk(host: Host, approval_id: str, said: Said) -> None:
+async def answer_at_the_desk(host: Host, approval_id: str, said: PersonSaid) -> None:
     """Answer as the routes do."""
     assert isinstance(host.approvals, Desk)
     reply = Reply(said.yes, said.reason, said.values)
@@ -25,5 +24,5 @@ class TestDesk(ApprovalsContract):
         return ApprovalsBackend("embedded", open_approvals)
 
     @pytest.fixture
-    def answer(self) -> Answer:
+    def answer(self) -> AnswerApproval:
         return answer_at_the_desk

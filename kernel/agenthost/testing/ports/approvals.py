@@ -36,7 +36,7 @@ AT_ONCE = 6
 
 
 @dataclass(frozen=True)
-class Said:
+class PersonSaid:
     """What somebody answers."""
 
     who: Principal = ADA
@@ -45,9 +45,9 @@ class Said:
     reason: str = ""
 
 
-Answer = Callable[[Host, str, Said], Awaitable[object]]
+AnswerApproval = Callable[[Host, str, PersonSaid], Awaitable[object]]
 """``await answer(host, approval_id, said)`` answers as people do with this backend."""
-YES, NO = Said(), Said(yes=False, reason="too dear")
+YES, NO = PersonSaid(), PersonSaid(yes=False, reason="too dear")
 
 
 class Till:
@@ -142,17 +142,17 @@ class ApprovalsContract(StagedContract):
                     return ApprovalsBackend("embedded", open_approvals)
 
                 @pytest.fixture
-                def answer(self) -> Answer:
+                def answer(self) -> AnswerApproval:
                     return answer_at_the_desk
     """
 
     @pytest.fixture
-    def answer(self) -> Answer:
+    def answer(self) -> AnswerApproval:
         """How somebody answers."""
         pytest.fail("override the fixture `answer` with how people answer")
 
     async def test_a_turn_goes_on_after_a_yes(
-        self, stage: Stage, answer: Answer
+        self, stage: Stage, answer: AnswerApproval
     ) -> None:
         """What it waited for runs once; until then its row says that it waits."""
         till = Till(stage)
@@ -165,7 +165,7 @@ class ApprovalsContract(StagedContract):
         assert till.told().text == "pay 5 done"
 
     async def test_a_no_is_told_to_the_model_with_its_reason(
-        self, stage: Stage, answer: Answer
+        self, stage: Stage, answer: AnswerApproval
     ) -> None:
         """The turn goes on without the call."""
         till = Till(stage)
@@ -177,7 +177,7 @@ class ApprovalsContract(StagedContract):
         assert "too dear" in till.told().text
 
     async def test_no_answer_in_time_is_a_no(
-        self, stage: Stage, answer: Answer
+        self, stage: Stage, answer: AnswerApproval
     ) -> None:
         """An answer that comes later changes nothing, and the turn goes on."""
         clock = ManualClock()
@@ -196,7 +196,7 @@ class ApprovalsContract(StagedContract):
         assert till.log == []
 
     async def test_the_same_question_is_put_once(
-        self, stage: Stage, answer: Answer
+        self, stage: Stage, answer: AnswerApproval
     ) -> None:
         """However often it is asked, and by how many at once."""
         del answer
@@ -207,7 +207,7 @@ class ApprovalsContract(StagedContract):
         assert {*asked, await till.ask(call)} == {approval}
 
     async def test_a_yes_is_to_what_was_shown(
-        self, stage: Stage, answer: Answer
+        self, stage: Stage, answer: AnswerApproval
     ) -> None:
         """Other arguments, and another question, are asked about for themselves."""
         till = Till(stage)
@@ -222,7 +222,7 @@ class ApprovalsContract(StagedContract):
         assert await till.ask(use("pay", 8, amount=8_000)) == more
 
     async def test_of_many_answers_one_counts(
-        self, stage: Stage, answer: Answer
+        self, stage: Stage, answer: AnswerApproval
     ) -> None:
         """The others are told that they change nothing: Conflict."""
         till = Till(stage)
@@ -235,21 +235,23 @@ class ApprovalsContract(StagedContract):
         await till.ends()
         assert till.log == (["pay 5"] if first[0] % 2 == 0 else [])
 
-    async def test_only_who_may_answer_does(self, stage: Stage, answer: Answer) -> None:
+    async def test_only_who_may_answer_does(
+        self, stage: Stage, answer: AnswerApproval
+    ) -> None:
         """Who was named; never an agent, nor somebody whom nobody knows."""
         till = Till(stage, Ask(PAY.question, may_answer="*:ada"))
         approval = await till.wait()
         kinds = PrincipalKind.AGENT, PrincipalKind.ANONYMOUS
         for who in (BOB, *(Principal(kind, "ada") for kind in kinds)):
             with pytest.raises(Denied):
-                await soon(answer(till.host.daemon, approval, Said(who)))
+                await soon(answer(till.host.daemon, approval, PersonSaid(who)))
         assert till.log == []
-        await soon(answer(till.host.daemon, approval, Said(ADA)))
+        await soon(answer(till.host.daemon, approval, PersonSaid(ADA)))
         await till.ends()
         assert till.log == ["pay 5"]
 
     async def test_values_are_those_that_were_asked_for(
-        self, stage: Stage, answer: Answer
+        self, stage: Stage, answer: AnswerApproval
     ) -> None:
         """Others are refused, and the question stays open; the tool finds them."""
         till = Till(stage, Ask(Question("Where to?", schema=ADDRESS)))
@@ -257,14 +259,16 @@ class ApprovalsContract(StagedContract):
         wrong: tuple[JsonObject, ...] = {}, {"street": ""}, {"street": "x", "to": "y"}
         for values in wrong:
             with pytest.raises(InvalidInput):
-                await soon(answer(till.host.daemon, approval, Said(values=values)))
+                await soon(
+                    answer(till.host.daemon, approval, PersonSaid(values=values))
+                )
         good = {"street": "Main"}
-        await soon(answer(till.host.daemon, approval, Said(values=good)))
+        await soon(answer(till.host.daemon, approval, PersonSaid(values=good)))
         await till.ends()
         assert till.answers == [good]
 
     async def test_what_cannot_be_asked_is_refused(
-        self, stage: Stage, answer: Answer
+        self, stage: Stage, answer: AnswerApproval
     ) -> None:
         """Outside of a turn, and with no time to answer in."""
         del answer
@@ -277,7 +281,7 @@ class ApprovalsContract(StagedContract):
                 await soon(till.approvals.ask(context, use("pay", 9), ask))
 
     async def test_what_a_turn_waits_for_is_told_until_it_is_answered(
-        self, stage: Stage, answer: Answer
+        self, stage: Stage, answer: AnswerApproval
     ) -> None:
         """None for a turn that waits for nothing."""
         till = Till(stage)
@@ -290,7 +294,7 @@ class ApprovalsContract(StagedContract):
         assert await soon(till.approvals.pending(till.turn.id)) is None
 
     async def test_a_cancelled_turn_waits_no_more(
-        self, stage: Stage, answer: Answer
+        self, stage: Stage, answer: AnswerApproval
     ) -> None:
         """In the session that was named alone; its row says cancelled."""
         till = Till(stage)
@@ -310,7 +314,7 @@ class ApprovalsContract(StagedContract):
         assert till.log == []
 
     async def test_a_question_is_answered_in_the_next_daemon(
-        self, stage: Stage, answer: Answer
+        self, stage: Stage, answer: AnswerApproval
     ) -> None:
         """The turn goes on in its own place, once."""
         till = Till(stage)
@@ -325,7 +329,7 @@ class ApprovalsContract(StagedContract):
         assert till.log == ["pay 5"]
 
     async def test_an_answer_to_nothing_is_refused(
-        self, stage: Stage, answer: Answer
+        self, stage: Stage, answer: AnswerApproval
     ) -> None:
         """NotFound, and what waits goes on waiting."""
         till = Till(stage)

@@ -23,8 +23,7 @@ from agenthost import (
     ToolUse,
     Waiting,
 )
-from agenthost.testing import ApprovalsContract, Daemons
-from agenthost.testing.ports.approvals import Said
+from agenthost.testing import ApprovalsContract, Daemons, PersonSaid
 from agenthost.testing.ports.stage import Stage
 from agenthost_approvals.desk import Desk, Reply
 
@@ -32,7 +31,7 @@ from .finding import names_in, names_of
 from .staged import name_of, stage_finds
 
 
-async def answer(host: Host, approval_id: str, said: Said) -> None:
+async def answer(host: Host, approval_id: str, said: PersonSaid) -> None:
     """Answer as the routes do."""
     assert isinstance(host.approvals, Desk)
     reply = Reply(said.yes, said.reason, said.values)
