@@ -227,7 +227,8 @@ class ApprovalsContract(StagedContract):
         """The others are told that they change nothing: Conflict."""
         till = Till(stage)
         approval = await till.wait()
-        given = [answer(till.host.daemon, approval, (YES, NO)[n % 2]) for n in range(6)]
+        daemon = till.host.daemon
+        given = [answer(daemon, approval, (YES, NO)[n % 2]) for n in range(AT_ONCE)]
         told = await soon(asyncio.gather(*given, return_exceptions=True))
         first = [number for number, each in enumerate(told) if each is None]
         assert len(first) == 1
