@@ -12,6 +12,10 @@ from .clock import ManualClock
 if TYPE_CHECKING:
     from .daemons import Daemons, RunningAgent, RunningDaemon, RunningTurn
     from .exchanges import installed_exchange
+    from .ports.agents import AgentsContract
+    from .ports.approvals import AnswerApproval, ApprovalsContract, PersonSaid
+    from .ports.compaction import CompactionContract
+    from .ports.counting import CountingCompaction
     from .ports.egress import EgressContract, OpenEgress
     from .ports.events import EventsContract
     from .ports.files import FilesContract, OpenFiles
@@ -21,11 +25,14 @@ if TYPE_CHECKING:
     from .ports.memory_files import MemoryFiles
     from .ports.memory_jobs import MemoryJobs
     from .ports.memory_store import MemoryStore
+    from .ports.models import ModelsContract
     from .ports.peer import Peer
     from .ports.plain_workers import PlainWorkers
     from .ports.scripted_egress import ScriptedEgress
     from .ports.settings import OpenSettings, SettingsContract
     from .ports.store import OpenStore, StoreContract
+    from .ports.tools import ToolsContract
+    from .ports.turns import TurnsContract
     from .ports.vault import OpenVault, VaultContract
     from .ports.workers import OpenWorkers, WorkersContract
     from .processes import DaemonProcess
@@ -37,6 +44,11 @@ if TYPE_CHECKING:
     from .tools import ToolContract
 
 _LATER = {
+    "AgentsContract": "ports.agents",
+    "AnswerApproval": "ports.approvals",
+    "ApprovalsContract": "ports.approvals",
+    "CompactionContract": "ports.compaction",
+    "CountingCompaction": "ports.counting",
     "DaemonProcess": "processes",
     "Daemons": "daemons",
     "EgressContract": "ports.egress",
@@ -49,6 +61,7 @@ _LATER = {
     "MemoryJobs": "ports.memory_jobs",
     "MemoryStore": "ports.memory_store",
     "MemoryVault": "ports.memory",
+    "ModelsContract": "ports.models",
     "OpenEgress": "ports.egress",
     "OpenFiles": "ports.files",
     "OpenJobs": "ports.jobs",
@@ -58,6 +71,7 @@ _LATER = {
     "OpenWorkers": "ports.workers",
     "Pause": "scripted",
     "Peer": "ports.peer",
+    "PersonSaid": "ports.approvals",
     "PlainWorkers": "ports.plain_workers",
     "ProviderContract": "providers",
     "RoutesContract": "routes",
@@ -72,6 +86,8 @@ _LATER = {
     "StoreContract": "ports.store",
     "ToolContract": "tools",
     "ToolSourceContract": "tool_sources",
+    "ToolsContract": "ports.tools",
+    "TurnsContract": "ports.turns",
     "VaultContract": "ports.vault",
     "WorkersContract": "ports.workers",
     "installed_exchange": "exchanges",
@@ -86,6 +102,11 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "AgentsContract",
+    "AnswerApproval",
+    "ApprovalsContract",
+    "CompactionContract",
+    "CountingCompaction",
     "DaemonProcess",
     "Daemons",
     "EgressContract",
@@ -99,6 +120,7 @@ __all__ = [
     "MemoryJobs",
     "MemoryStore",
     "MemoryVault",
+    "ModelsContract",
     "OpenEgress",
     "OpenFiles",
     "OpenJobs",
@@ -108,6 +130,7 @@ __all__ = [
     "OpenWorkers",
     "Pause",
     "Peer",
+    "PersonSaid",
     "PlainWorkers",
     "ProviderContract",
     "RoutesContract",
@@ -122,6 +145,8 @@ __all__ = [
     "StoreContract",
     "ToolContract",
     "ToolSourceContract",
+    "ToolsContract",
+    "TurnsContract",
     "VaultContract",
     "WorkersContract",
     "installed_exchange",

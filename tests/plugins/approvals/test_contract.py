@@ -1,38 +1,28 @@
-"""The routes of approvals keep every promise of route groups."""
+"""The desk over the store keeps every promise of its port."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import pytest
+from agenthost import ApprovalsBackend, Host
+from agenthost.testing import AnswerApproval, ApprovalsContract, PersonSaid
+from agenthost_approvals import open_approvals
+from agenthost_approvals.desk import Desk, Reply
 
-from agenthost.testing import RoutesContract, RunningDaemon, Sample
 
-from .stage import TOOLS, Shop, ask, waits
+async def answer_at_the_desk(host: Host, approval_id: str, said: PersonSaid) -> None:
+    """Answer as the routes do."""
+    assert isinstance(host.approvals, Desk)
+    reply = Reply(said.yes, said.reason, said.values)
+    await host.approvals.answer(said.who, approval_id, reply)
 
 
-class TestTheRoutesOfApprovals(RoutesContract):
-    """``/api/approvals``."""
+class TestDesk(ApprovalsContract):
+    """Its rows are in the store, its keeper goes on with the turns."""
 
-    plugin = "plugin:approvals"
-    group = "approvals"
+    @pytest.fixture
+    def backend(self) -> ApprovalsBackend:
+        return ApprovalsBackend("embedded", open_approvals)
 
-    def besides(self) -> Sequence[object]:
-        """A tool that asks before it does anything."""
-        return Shop(asks={"pay": ask()}).plugins
-
-    async def samples(self, daemon: RunningDaemon) -> Sequence[Sample]:
-        """Two turns wait; one hears yes, the other no."""
-        waiting = []
-        for name in ("ada", "grace"):
-            agent = await daemon.agent(name, tools=TOOLS)
-            daemon.model.calls("pay", amount=1)
-            told = await waits(agent, "pay")
-            waiting.append({"approval_id": told["approval_id"]})
-        daemon.model.says("Done.")
-        daemon.model.says("Done.")
-        yes, no = waiting
-        return (
-            Sample("GET /api/approvals", query={"state": "pending"}),
-            Sample("GET /api/approvals/<approval_id>", path=yes),
-            Sample("POST /api/approvals/<approval_id>/approve", {}, yes),
-            Sample("POST /api/approvals/<approval_id>/deny", {"reason": "dear"}, no),
-        )
+    @pytest.fixture
+    def answer(self) -> AnswerApproval:
+        return answer_at_the_desk

@@ -12,7 +12,7 @@ import pytest
 from agenthost import FrontBackend, Host, Mountable, PluginError, hookimpl
 from agenthost.testing import Daemons, FrontContract
 from agenthost.testing.ports import front as contract
-from agenthost.testing.ports.stage import Stage
+from agenthost.testing.ports.front_stage import Stage
 from agenthost_front.asgi import Event, Receive, Scope, Send
 from agenthost_front.front import QuartFront
 from agenthost_front.serve import Server

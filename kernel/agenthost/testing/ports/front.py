@@ -14,7 +14,7 @@ from ...errors import Conflict
 from ...plugins.discovery import Status
 from ...routes import Answer, Call, RouteGroup
 from ..daemons import Daemons
-from .stage import (
+from .front_stage import (
     AT,
     CANARY,
     KEY,

@@ -1,262 +1,218 @@
-"""What the contract of FRONT has served: a plugin's routes that do a bit of all."""
+"""Where backends that open with a host are tried: in daemons that they serve."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
-from types import ModuleType
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
-import httpx
-from pydantic import BaseModel
+import pytest
+import pytest_asyncio
 
-from ...context import PrincipalKind
-from ...errors import Conflict
-from ...plugins.guards import ALLOW, Deny, SecuritySystem, Verdict
+from ...agent import Agent
+from ...clock import Clock
+from ...context import OPERATOR, Context
+from ...plugins.guards import SecuritySystem
 from ...plugins.hooks import hookimpl
-from ...plugins.points import Guard, RequestCase
-from ...routes import Answer, Call, EventStream, Reply, RouteGroup, Socket
-from ..daemons import Daemons, RunningDaemon
+from ...ports.backend import Backend
+from ...ports.records import Entry, TurnRecord, TurnResult
+from ...turns.events import TextDelta
+from ...turns.turn import Turn, TurnOptions, Watcher, user_message
+from ..daemons import Daemons, RunningAgent, RunningDaemon
+from ..scripted import Pause
 
-AT = "/contract"
-KEY = "contract-key-0123456789"
-CANARY = "sk-canary in /etc/passwd"
-LIMIT = 2 << 20
-PINGS = (9, 10)
-MINIMAL = '[plugins]\nset = "minimal"\n[backends]\nfront = "{}"\n'
+T = TypeVar("T")
 
-
-class Number(BaseModel):
-    """A body."""
-
-    number: int
-
-
-class Played:
-    """The routes, and what became of their calls."""
-
-    def __init__(self) -> None:
-        self.begun = asyncio.Event()
-        self.ended = asyncio.Event()
-        self.release = asyncio.Event()
-        self.callers: list[str] = []
-        self.group = RouteGroup("contract")
-        self._add_plain()
-        self._add_bodies()
-        self._add_lasting()
-
-    def _add_plain(self) -> None:
-        group = self.group
-
-        @group.get(f"{AT}/hello", scope="contract:read")
-        async def hello(call: Call) -> Answer:
-            """Greet."""
-            self.callers.append(call.principal.kind)
-            return {"hello": call.principal.kind, "query": dict(call.query)}
-
-        @group.get(f"{AT}/open", scope="contract:read", public=True)
-        async def anybody(_call: Call) -> Answer:
-            """Greet anybody."""
-            return {"hello": PrincipalKind.ANONYMOUS}
-
-        @group.get(f"{AT}/things/<thing>", scope="contract:read")
-        async def thing(_call: Call, thing: int) -> Answer:
-            """Show a thing."""
-            return {"thing": thing}
-
-        @group.get(f"{AT}/fails/<kind>", scope="contract:read")
-        async def fails(_call: Call, kind: str) -> Answer:
-            """Fail."""
-            if kind == "ours":
-                raise Conflict("it is there already")
-            raise RuntimeError(CANARY)
-
-        @group.delete(f"{AT}/hello", scope="contract:write")
-        async def silent(_call: Call) -> Answer:
-            """Answer without a body."""
-            return Reply(None, status=204)
-
-    def _add_bodies(self) -> None:
-        group = self.group
-
-        @group.post(f"{AT}/twice", scope="contract:write", body=Number, status=201)
-        async def twice(_call: Call, body: Number) -> Answer:
-            """Double a number."""
-            return {"twice": 2 * body.number}
-
-        @group.post(f"{AT}/plain", scope="contract:write", body=bytes)
-        async def plain(_call: Call, body: bytes) -> Answer:
-            """Measure a body."""
-            return {"size": len(body)}
-
-        @group.post(f"{AT}/large", scope="contract:write", body=bytes, body_limit=LIMIT)
-        async def large(_call: Call, body: bytes) -> Answer:
-            """Measure a large body."""
-            return {"size": len(body)}
-
-    def _add_lasting(self) -> None:
-        group = self.group
-
-        @group.get(f"{AT}/waits", scope="contract:read")
-        async def waits(_call: Call) -> Answer:
-            """Wait."""
-            self.begun.set()
-            try:
-                await self.release.wait()
-            finally:
-                self.ended.set()
-            return {"waited": True}
-
-        @group.get(f"{AT}/streams", scope="contract:read")
-        async def streams(_call: Call) -> Answer:
-            """Say something, and then nothing."""
-            return EventStream(self._frames())
-
-        @group.socket(f"{AT}/socket", scope="contract:read")
-        async def socket(socket: Socket) -> None:
-            """Say back what is said."""
-            await socket.accept()
-            while (text := await socket.receive()) is not None:
-                await socket.send(text.upper())
-            self.ended.set()
-
-    async def _frames(self) -> AsyncIterator[bytes]:
-        self.begun.set()
-        try:
-            yield b"data: first\n\n"
-            await self.release.wait()
-            yield b"data: last\n\n"
-        finally:
-            self.ended.set()
+PATIENCE = 20.0
+CHOSEN = "tried"
 
 
 class Stage:
-    """Starts daemons whose front is the one that is tested.
+    """Daemons in one home, one after another, that a backend serves.
 
     Args:
-        daemons: Starts them, and ends them with the test.
-        front: The front's name, as ``[backends]`` chooses it.
-        plugins: The modules that offer it, besides the installed ones.
+        daemons: What starts them.
+        backend: What is tried; ``[backends]`` chooses it.
+        home: Where they live: a second daemon finds what the first has left.
+        plugins: What the backend needs besides, such as a service that starts it.
+        config: What else ``config.toml`` says.
     """
 
     def __init__(
-        self, daemons: Daemons, front: str, plugins: Sequence[object] = ()
+        self,
+        daemons: Daemons,
+        backend: Backend,
+        home: Path,
+        plugins: Sequence[object] = (),
+        config: str = "",
     ) -> None:
-        self.played = Played()
         self._daemons = daemons
-        self._front = front
-        self._plugins = plugins
+        self._port = type(backend).port
+        self._plugins = (offering(replace(backend, name=CHOSEN)), *plugins)
+        self._config = config
+        self._home = home
+        self._running: RunningDaemon | None = None
+        self._pauses: list[Pause] = []
 
-    async def start(
-        self, *more: object, config: str = "", port: int = 0
+    async def open(
+        self,
+        *plugins: object,
+        config: str = "",
+        clock: Clock | None = None,
+        environ: dict[str, str] | None = None,
     ) -> RunningDaemon:
-        """Start a daemon that serves the routes, with more plugins and configuration.
-
-        Args:
-            more: Modules besides.
-            config: What stands above the first table of its ``config.toml``.
-            port: Where it listens; 0 takes a free one.
-        """
-        return await self._daemons.start(
-            config=config + MINIMAL.format(self._front),
-            environ={"AGENTHOST_LISTEN_ADDR": f"127.0.0.1:{port}"},
-            plugins=[offering("contract", self.played.group), *self._plugins, *more],
+        """Start a daemon; one that runs is stopped before."""
+        if self._running is not None:
+            await self._running.daemon.stop()
+        chosen = f'[backends]\n{self._port} = "{CHOSEN}"\n'
+        self._running = await self._daemons.start(
+            home=self._home,
+            config=f"{config}\n{self._config}\n{chosen}",
+            plugins=[*self._plugins, *plugins],
+            clock=clock,
+            environ=environ,
         )
+        return self._running
+
+    @property
+    def running(self) -> RunningDaemon:
+        """The daemon that was opened last."""
+        assert self._running is not None, "open one first"
+        return self._running
+
+    def pause(self) -> Pause:
+        """Make a place to wait at; what waits there goes on when the test ends."""
+        self._pauses.append(Pause())
+        return self._pauses[-1]
+
+    def close(self) -> None:
+        """Let everything go on, lest the daemon waits for it when it stops."""
+        for pause in self._pauses:
+            pause.go_on()
 
 
-def offering(name: str, *groups: RouteGroup) -> ModuleType:
-    """A plugin that offers routes."""
-    plugin = ModuleType(name)
+def offering(*backends: Backend) -> SimpleNamespace:
+    """Make a plugin that offers backends."""
 
-    def register_routes() -> Sequence[RouteGroup]:
-        return groups
+    @hookimpl
+    def register_backend() -> Iterable[Backend]:
+        """Offer them."""
+        return backends
 
-    plugin.register_routes = hookimpl(register_routes)  # type: ignore[attr-defined]  # reason: it is made here
-    return plugin
+    return SimpleNamespace(__name__="offering", register_backend=register_backend)
 
 
-def refusing(path: str) -> ModuleType:
-    """A plugin that refuses requests of a path."""
-    plugin = ModuleType("refusing")
+def guarding(name: str, point: object, guard: Callable[[Any], Any]) -> SimpleNamespace:
+    """Make a plugin whose security system fills one guard point."""
 
-    def guard(case: RequestCase) -> Verdict:
-        return Deny("refused by a test") if case.path == path else ALLOW
-
+    @hookimpl
     def security_system() -> SecuritySystem:
-        return SecuritySystem("refusing", {Guard.REQUEST: guard}, lambda: None)
+        """Offer it."""
+        return SecuritySystem(name, {point: guard}, lambda: None)  # type: ignore[dict-item]  # reason: a point of any kind
 
-    plugin.security_system = hookimpl(security_system)  # type: ignore[attr-defined]  # reason: it is made here
-    return plugin
-
-
-def told(answer: httpx.Response, status: int) -> str:
-    """Demand an error of this status, as every error is told, and give its text."""
-    assert answer.status_code == status, answer.text
-    assert answer.headers["content-type"].partition(";")[0] == "application/json"
-    error = answer.json()["error"]
-    assert isinstance(error, str)
-    assert error
-    return error
+    return SimpleNamespace(__name__=name, security_system=security_system)
 
 
-@asynccontextmanager
-async def connection(
-    running: RunningDaemon,
-) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Connect to the daemon, for the length of a block."""
-    host, _, port = running.daemon.address.rpartition(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    try:
-        yield reader, writer
-    finally:
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
+class StagedContract:
+    """What the contracts of ports that open with a host have in common.
+
+    A subclass overrides the fixture ``backend``, and the others where it needs to.
+    """
+
+    @pytest.fixture
+    def backend(self) -> Backend:
+        """The backend under test, as a plugin offers it."""
+        pytest.fail("override the fixture `backend` with the backend under test")
+
+    @pytest.fixture
+    def plugins(self) -> Sequence[object]:
+        """Plugins that the backend needs, such as one whose service starts it."""
+        return ()
+
+    @pytest.fixture
+    def config(self) -> str:
+        """What else the daemon's ``config.toml`` is to say."""
+        return ""
+
+    @pytest_asyncio.fixture
+    async def stage(
+        self,
+        daemons: Daemons,
+        backend: Backend,
+        plugins: Sequence[object],
+        config: str,
+        tmp_path: Path,
+    ) -> AsyncIterator[Stage]:
+        """Where it is tried."""
+        stage = Stage(daemons, backend, tmp_path / "stage", plugins, config)
+        yield stage
+        stage.close()
 
 
-async def say(running: RunningDaemon, said: bytes) -> bytes:
-    """Send bytes as they are and return all that comes until the end."""
-    async with connection(running) as (reader, writer):
-        writer.write(said)
-        return await reader.read()
+async def soon(awaited: Awaitable[T]) -> T:
+    """Wait for something that must come, not for ever."""
+    async with asyncio.timeout(PATIENCE):
+        return await awaited
 
 
-class RawSocket:
-    """A WebSocket as bytes, for small texts alone."""
-
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        self._reader = reader
-        self._writer = writer
-
-    async def say(self, text: str) -> None:
-        """Send a text."""
-        data = text.encode()
-        self._writer.write(bytes([0x81, 0x80 | len(data)]) + bytes(4) + data)
-        await self._writer.drain()
-
-    async def hear(self) -> tuple[int, bytes]:
-        """Give the next message: its kind (1 text, 8 close) and what is in it."""
-        while True:
-            kind, length = await self._reader.readexactly(2)
-            data = await self._reader.readexactly(length)
-            if kind & 0x0F not in PINGS:
-                return kind & 0x0F, data
+async def a_while() -> None:
+    """Let what can go on now do so."""
+    for _ in range(50):
+        await asyncio.sleep(0)
 
 
-@asynccontextmanager
-async def raw_socket(running: RunningDaemon) -> AsyncIterator[RawSocket]:
-    """Open the socket of the routes; at the end it goes without a word."""
-    async with connection(running) as (reader, writer):
-        writer.write(UPGRADE)
-        head = await reader.readuntil(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 101 "), head
-        yield RawSocket(reader, writer)
+async def until(holds: Callable[[], Awaitable[bool]], what: str) -> None:
+    """Wait until something is so; what never comes is a failure, told by its name."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + PATIENCE
+    while not await holds():
+        assert loop.time() < deadline, f"it never came to this: {what}"
+        await asyncio.sleep(0.005)
 
 
-UPGRADE = (
-    f"GET {AT}/socket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-    "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-).encode()
+def known(agent: RunningAgent) -> Agent:
+    """Give the agent as the daemon knows it now."""
+    return agent.host.daemon.agents.get(agent.id)
+
+
+def begin(agent: RunningAgent, text: str, **options: Any) -> Turn:
+    """Start a turn of an agent for the operator."""
+    message, chosen = user_message(text), TurnOptions(**options)
+    turns = agent.host.daemon.turns
+    return turns.start(Context(OPERATOR), known(agent), message, chosen)
+
+
+async def record_of(agent: RunningAgent, turn: Turn) -> TurnRecord:
+    """Read how a turn stands on disk."""
+    record = await agent.host.daemon.journal.find(turn.id)
+    assert record is not None, f"there is no row of turn {turn.id}"
+    return record
+
+
+async def entries_of(agent: RunningAgent) -> list[Entry]:
+    """Read what stands in an agent's own session, without what is summarised."""
+    sessions = agent.host.daemon.sessions
+    return await sessions.entries(await sessions.of_agent(agent.id))
+
+
+async def texts_of(agent: RunningAgent) -> list[str]:
+    """Read the words of an agent's own session."""
+    return [entry.message.text for entry in await entries_of(agent)]
+
+
+async def heard(watcher: Watcher) -> str:
+    """Join the words that a watcher hears, until the turn ends."""
+    said = ""
+    async with asyncio.timeout(PATIENCE):
+        async for event in watcher.events():
+            said += event.text if isinstance(event, TextDelta) else ""
+    return said
+
+
+async def ending(turn: Turn) -> TurnResult | BaseException:
+    """Wait for how a turn ends, well or not."""
+    (end,) = await soon(asyncio.gather(turn.result(), return_exceptions=True))
+    return end
