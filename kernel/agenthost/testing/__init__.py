@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from .ports.jobs import JobsContract, OpenJobs
     from .ports.memory import MemoryEvents, MemoryVault
     from .ports.memory_jobs import MemoryJobs
+    from .ports.memory_records import MemoryRecords
     from .ports.memory_store import MemoryStore
+    from .ports.records.agents import AgentRowsContract
+    from .ports.records.journal import JournalContract
+    from .ports.records.ledger import LedgerContract
+    from .ports.records.memory import MemoryContract
+    from .ports.records.persons import PersonsContract
+    from .ports.records.scenes import OpenRecords
+    from .ports.records.sessions import SessionsContract
     from .ports.store import OpenStore, StoreContract
     from .ports.vault import OpenVault, VaultContract
     from .processes import DaemonProcess
@@ -27,24 +35,32 @@ if TYPE_CHECKING:
     from .tools import ToolContract
 
 _LATER = {
+    "AgentRowsContract": "ports.records.agents",
     "DaemonProcess": "processes",
     "Daemons": "daemons",
     "EventsContract": "ports.events",
     "JobsContract": "ports.jobs",
+    "JournalContract": "ports.records.journal",
+    "LedgerContract": "ports.records.ledger",
+    "MemoryContract": "ports.records.memory",
     "MemoryEvents": "ports.memory",
     "MemoryJobs": "ports.memory_jobs",
+    "MemoryRecords": "ports.memory_records",
     "MemoryStore": "ports.memory_store",
     "MemoryVault": "ports.memory",
     "OpenJobs": "ports.jobs",
+    "OpenRecords": "ports.records.scenes",
     "OpenStore": "ports.store",
     "OpenVault": "ports.vault",
     "Pause": "scripted",
+    "PersonsContract": "ports.records.persons",
     "ProviderContract": "providers",
     "RunningAgent": "daemons",
     "RunningDaemon": "daemons",
     "RunningTurn": "daemons",
     "ScriptedModel": "scripted",
     "SecurityContract": "security",
+    "SessionsContract": "ports.records.sessions",
     "StoreContract": "ports.store",
     "ToolContract": "tools",
     "ToolSourceContract": "tool_sources",
@@ -61,25 +77,33 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "AgentRowsContract",
     "DaemonProcess",
     "Daemons",
     "EventsContract",
     "JobsContract",
+    "JournalContract",
+    "LedgerContract",
     "ManualClock",
+    "MemoryContract",
     "MemoryEvents",
     "MemoryJobs",
+    "MemoryRecords",
     "MemoryStore",
     "MemoryVault",
     "OpenJobs",
+    "OpenRecords",
     "OpenStore",
     "OpenVault",
     "Pause",
+    "PersonsContract",
     "ProviderContract",
     "RunningAgent",
     "RunningDaemon",
     "RunningTurn",
     "ScriptedModel",
     "SecurityContract",
+    "SessionsContract",
     "StoreContract",
     "ToolContract",
     "ToolSourceContract",

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from .labels import inherit, labels_behind
-from .session_rows import SUPERSEDED, erase, open_session
+from .session_rows import BY_ID, SUPERSEDED, erase, open_session
 from .tables import messages, sessions, turns
 
 BATCH = 250
@@ -71,7 +71,7 @@ async def fork(
 
     Raises:
         NotFound: There is no such message.
-        Conflict: The session was changed meanwhile.
+        Conflict: The session was changed or deleted meanwhile.
     """
     rows = await store.read(_PLACES, {"session": source.id})
     said = sorted(rows, key=lambda row: (row["place"], row["seq"]))
@@ -150,6 +150,8 @@ def _write(
     connection: Connection, made: Session, part: _Copies, *, first: bool, last: bool
 ) -> None:
     if first:
+        if connection.execute(BY_ID, {"id": made.parent_id}).first() is None:
+            raise Conflict("the session was deleted while it was forked")
         open_session(connection, replace(made, ephemeral=True))
     shown = update(sessions).where(sessions.c.id == made.id)
     if not connection.execute(shown.values(ephemeral=int(not last))).rowcount:

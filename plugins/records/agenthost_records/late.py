@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from agenthost import AgentHostError, Step
+from agenthost import NotFound, Step
 
 TRY_AFTER = 1.0
 
@@ -49,9 +49,12 @@ class LateSteps:
         while self._steps:
             await asyncio.sleep(TRY_AFTER)
             for step in list(self._steps.values()):
-                with suppress(AgentHostError):
+                # Whatever the store raised for one, the others are written.
+                with suppress(Exception):
                     await self._write(step)
 
     async def _write(self, step: Step) -> None:
-        await self._write_step(step)
+        # Of a session that was deleted meanwhile nothing is left to close.
+        with suppress(NotFound):
+            await self._write_step(step)
         self._steps.pop(step.turn_id, None)

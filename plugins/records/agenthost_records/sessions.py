@@ -100,7 +100,9 @@ class SessionTable:
         found = None if key is None else await self._by_key(agent_id, key)
         if found is None:
             now, id_ = self._clock.time(), str(uuid4())
-            fresh = Session(id_, agent_id, now, key=key, ephemeral=ephemeral)
+            fresh = Session(
+                id_, agent_id, now, key=key, ephemeral=ephemeral, updated_at=now
+            )
             found = await self._store.write(partial(find_or_open, session=fresh))
         if found.ephemeral is not ephemeral:
             raise Conflict("the key has a session that ends otherwise; use another key")
@@ -212,7 +214,7 @@ class SessionTable:
 
         Raises:
             NotFound: There is no such message.
-            Conflict: The session was changed meanwhile.
+            Conflict: The session was changed or deleted meanwhile.
         """
         return await fork(self._store, session, before, self._clock.time())
 
