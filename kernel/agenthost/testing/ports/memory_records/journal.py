@@ -143,7 +143,7 @@ class MemoryJournal:
             step.turn_id,
             state=closed.state,
             result=replace(result, usage=tokens),
-            error=error and PastFailure(error.message, error.code),
+            error=None if error is None else PastFailure(error.message, error.code),
         )
 
     def _set(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ....context import UNTRUSTED
@@ -18,7 +20,6 @@ from .scenes import (
     answer,
     ask_for,
     ended,
-    is_gone,
     listed,
     results,
     said,
@@ -147,10 +148,12 @@ class ForkedSessions(RecordsFixtures):
         beside = await records.sessions.fork(await records.sessions.get(HERE))
         last = await records.sessions.fork(await records.sessions.get(beside.id))
         await records.sessions.erase(beside.id)
+        fresh = replace(ADA, session_id="fresh")
+        await records.agents.switch_session(fresh, HERE, keep=False)
         assert (await records.sessions.turns(last.id))["t"] == KNOWN
-        await records.agents.delete(ADA.id)
+        await records.sessions.erase(last.id)
         assert await records.journal.find("t") is None
-        assert await is_gone(records, last.id)
+        assert await states(records) == {}
 
     async def test_a_fork_has_each_turn_in_its_place(self, records: Records) -> None:
         """Also what was written late, and with numbers that have no gaps."""

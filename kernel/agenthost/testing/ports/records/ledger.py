@@ -12,7 +12,7 @@ from ....ports.records import ModelTotal, PeriodTotal, Records, Slot, Spent, Tot
 from ...clock import START
 from .scenes import ADA, BOB, SPENT, OpenRecords, RecordsFixtures
 
-HUGE = 2**52
+HUGE = 2**60
 
 
 def spent(seconds: float = 0.0, cost: int = 7, **facts: Any) -> Spent:

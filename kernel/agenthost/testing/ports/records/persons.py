@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -37,20 +38,20 @@ class PersonsContract(RecordsFixtures):
     async def test_nobody_is_found_where_nobody_is(self, records: Records) -> None:
         """NotFound, to whoever asks for somebody or would change or delete them."""
         asks = (
-            records.persons.get("nobody"),
-            records.persons.change("nobody", "name", ""),
-            records.persons.delete("nobody"),
-            records.persons.link("telegram", "42", "nobody"),
+            partial(records.persons.get, "nobody"),
+            partial(records.persons.change, "nobody", "name", ""),
+            partial(records.persons.delete, "nobody"),
+            partial(records.persons.link, "telegram", "42", "nobody"),
         )
         for ask in asks:
             with pytest.raises(NotFound):
-                await ask
+                await ask()
         assert await records.persons.find("telegram", "42") is None
         assert [*await records.persons.list()] == []
 
     async def test_people_are_listed_by_name(self, records: Records) -> None:
         """In any case."""
-        for name in ("grace", "Ada", "barbara", "Émilie", "zoe"):
+        for name in ("Grace", "Ada", "barbara", "Émilie", "zoe"):
             await records.persons.add(name, "")
         names = [person.name for person in await records.persons.list()]
         assert names == sorted(names, key=str.casefold)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from agenthost_chat.chat import (
@@ -169,7 +170,7 @@ class SessionsContract(ListedSessions, ForkedSessions):
         assert await again.journal.find(f"{keyless.id}:0") is None
         assert await said(again, keyed.id) == ["one", "re one"]
         assert await said(again) == []
-        assert await again.sessions.of_agent(ADA.id)
+        assert (await again.sessions.of_agent(ADA.id)).id == HERE
 
     async def test_a_session_is_read_by_its_own_agent(self, records: Records) -> None:
         """NotFound when it is another's, or nobody's."""
@@ -226,13 +227,13 @@ class SessionsContract(ListedSessions, ForkedSessions):
     ) -> None:
         """NotFound, whatever was wanted of it."""
         for change in (
-            records.sessions.rename("nothing", "x"),
-            records.sessions.archive("nothing"),
-            records.sessions.archive("nothing", on=False),
-            records.sessions.set_thinking("nothing", on=True),
+            partial(records.sessions.rename, "nothing", "x"),
+            partial(records.sessions.archive, "nothing"),
+            partial(records.sessions.archive, "nothing", on=False),
+            partial(records.sessions.set_thinking, "nothing", on=True),
         ):
             with pytest.raises(NotFound):
-                await change
+                await change()
         assert await is_gone(records, "nothing")
 
     async def test_thinking_is_switched_on_and_off(
@@ -293,10 +294,10 @@ class SessionsContract(ListedSessions, ForkedSessions):
         sessions = records.sessions
         beside = await sessions.open(ADA.id, "key")
         for change in (
-            lambda: sessions.rename(beside.id, "new"),
-            lambda: sessions.set_thinking(beside.id, on=True),
-            lambda: sessions.archive(beside.id),
-            lambda: sessions.archive(beside.id, on=False),
+            partial(sessions.rename, beside.id, "new"),
+            partial(sessions.set_thinking, beside.id, on=True),
+            partial(sessions.archive, beside.id),
+            partial(sessions.archive, beside.id, on=False),
         ):
             known = await sessions.history(await sessions.get(beside.id))
             sessions.take(beside.id)
