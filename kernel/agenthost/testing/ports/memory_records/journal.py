@@ -130,7 +130,7 @@ class MemoryJournal:
     def _reopen(self, step: Step) -> None:
         for at, entry in [*self._rows.messages.items()]:
             if entry.turn_id == step.turn_id and entry.partial:
-                self._rows.superseded[at] = self._rows.messages.pop(at)
+                self._rows.supersede(at)
         self._set(step.turn_id, state=TurnState.RUNNING, error=None)
 
     def _close(self, step: Step, closed: TurnRecord) -> None:

@@ -115,6 +115,13 @@ class Rows:
             title=session.title or ("" if step.seq else title),
         )
 
+    def supersede(self, at: tuple[str, int]) -> None:
+        """Take a message out of its session; its number is not given again."""
+        entry = self.superseded[at] = self.messages.pop(at)
+        count = self.session(at[0]).message_count
+        shown = entry.message.role is not Role.TOOL
+        self.change_session(at[0], message_count=count - shown)
+
     def erase_sessions(self, ids: Iterable[str]) -> None:
         """Delete sessions; turns that a fork still shows stay."""
         for session_id in ids:

@@ -72,7 +72,7 @@ class AgentRowsContract(RecordsFixtures):
         """In any case, asked for at once; nothing is left of the others."""
         wanted = [
             replace(ADA, id=name, name=name, session_id=f"{name}'s")
-            for name in ("eve", "Eve", "EVE")
+            for name in ("Eve", "eve", "EVE")
         ]
         async with asyncio.timeout(self.patience):
             added = await asyncio.gather(

@@ -162,6 +162,7 @@ class ForkedSessions(RecordsFixtures):
         await records.journal.keep(late)
         fork = await records.sessions.fork(await records.sessions.get(HERE), 2)
         assert await said(records, fork.id) == ["one", "re one", "late"]
+        assert (fork.next_seq, fork.message_count) == (3, 3)
         entries = await records.sessions.entries(fork)
         assert [each.seq for each in entries] == [0, 1, 2]
         assert [each.place for each in entries] == [0, 1, 2]

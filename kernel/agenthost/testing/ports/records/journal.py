@@ -258,7 +258,8 @@ class JournalContract(RecordsFixtures):
         assert (known.state, known.error) == (TurnState.RUNNING, None)
         assert await said(found) == ["go"]
         assert len(await found.journal.said(HERE, "t")) == 1
-        assert (await found.sessions.get(HERE)).next_seq == 2
+        session = await found.sessions.get(HERE)
+        assert (session.next_seq, session.message_count) == (2, 1)
         await found.journal.keep(step(2, answer("whole"), closed=DONE))
         assert await said(found) == ["go", "whole"]
         assert await found.journal.find("t") == KNOWN

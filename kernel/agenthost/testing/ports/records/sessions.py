@@ -347,18 +347,22 @@ class SessionsContract(ListedSessions, ForkedSessions):
     async def test_a_summary_stands_for_what_is_before_it(
         self, records: Records, opened: OpenRecords
     ) -> None:
-        """The call is booked with it, and what was said is not lost."""
+        """By place; the call is booked with it, and what was said is not lost."""
         await say(records, HERE, "one", "two")
+        late = step(4, user("late"), opened=ADA.id, behind=1, closed=DONE)
+        await records.journal.keep(late)
         await summarise(records, 2)
         found = opened()
         session = await found.sessions.get(HERE)
-        assert (session.first_seq, session.next_seq) == (2, 4)
+        numbers = session.first_seq, session.next_seq, session.message_count
+        assert numbers == (2, 5, 3)
         assert session.summary == user("so far")
         assert await said(found) == ["so far", "two", "re two"]
         entries = await found.sessions.entries(session)
         assert [each.seq for each in entries] == [2, 3]
         whole = await found.journal.said(HERE, f"{HERE}:0")
         assert [each.message.text for each in whole] == ["one", "re one"]
+        assert len(await found.journal.said(HERE, "t")) == 1
         assert (await found.usage.of_agent(ADA.id)).requests == 1
 
     async def test_a_summary_has_the_labels_of_what_it_stands_for(

@@ -164,6 +164,11 @@ class KeepsTheError(MemoryJournal):
         self._rows.turns[step.turn_id] = replace(now, error=before.error)
 
 
+class CountsWhatIsGone(Rows):
+    def supersede(self, at: tuple[str, int]) -> None:
+        self.superseded[at] = self.messages.pop(at)
+
+
 class GivesNumbersAgain(MemoryJournal):
     def _reopen(self, step: Step) -> None:
         super()._reopen(step)
@@ -319,6 +324,7 @@ BREACHES: tuple[tuple[type[MemoryJournal | Rows], Any], ...] = (
     ),
     (LeavesWhatBrokeOff, HERE.test_a_turn_that_goes_on_takes_back_what_it_was_saying),
     (KeepsTheError, HERE.test_a_turn_that_goes_on_takes_back_what_it_was_saying),
+    (CountsWhatIsGone, HERE.test_a_turn_that_goes_on_takes_back_what_it_was_saying),
     (GivesNumbersAgain, HERE.test_a_turn_that_goes_on_takes_back_what_it_was_saying),
     (AtTheEnd, HERE.test_a_turn_that_goes_on_stands_in_its_own_place),
     (LeavesItsOwn, HERE.test_a_turns_own_session_is_gone_when_the_turn_is_closed),
