@@ -20,9 +20,7 @@ from agenthost.testing.daemons import Daemons, RunningAgent, RunningDaemon
 from sqlalchemy import select
 
 KEY = "3f0c2f6e-9f0e-4f0e-8a58-0d9c3a1f7b11"
-TURNS: Select[Any] = select(
-    column("state"), column("node"), column("epoch")
-).select_from(table("turns"))
+TURNS = select(turns.c.state, turns.c.node, turns.c.epoch)
 
 
 class Shared:
