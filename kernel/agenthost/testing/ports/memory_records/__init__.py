@@ -8,7 +8,7 @@ from .agents import MemoryAgents
 from .journal import MemoryJournal
 from .ledger import MemoryLedger
 from .persons import MemoryPersons
-from .rows import Rows
+from .rows import Rows, Seat
 from .sessions import MemorySessions
 from .values import MemoryValues
 
@@ -25,10 +25,11 @@ class MemoryRecords(Records):
 
     def __init__(self, clock: Clock, rows: Rows | None = None) -> None:
         rows = Rows() if rows is None else rows
+        seat = Seat()
         super().__init__(
             agents=MemoryAgents(rows),
-            sessions=MemorySessions(rows, clock),
-            journal=MemoryJournal(rows),
+            sessions=MemorySessions(rows, clock, seat),
+            journal=MemoryJournal(rows, seat),
             usage=MemoryLedger(rows),
             memory=MemoryValues(rows),
             persons=MemoryPersons(rows),

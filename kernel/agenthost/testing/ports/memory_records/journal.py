@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from agenthost_chat.chat import Message, Role, ToolOutput
 
-from ....errors import PastFailure
+from ....errors import NotFound, PastFailure, Superseded
 from ....ports.records import (
+    NOBODY,
     CallState,
     Entry,
     Outcome,
@@ -17,16 +19,32 @@ from ....ports.records import (
     TurnRecord,
     TurnResult,
     TurnState,
+    Writer,
 )
 from ....turns.events import NOTHING
-from .rows import Rows
+from .rows import Rows, Seat
+
+GONE = (Superseded, NotFound)
+"""What says that nothing is left for this process to close."""
+
+
+def _left_by(
+    writer: Writer, ids: Iterable[str], held: Mapping[str, Writer]
+) -> list[str]:
+    """Choose what the earlier epochs of a writer's node left, or nobody's."""
+
+    def left(by: Writer) -> bool:
+        return not by.node or (by.node == writer.node and by.epoch < writer.epoch)
+
+    return [id_ for id_ in ids if left(held.get(id_, NOBODY))]
 
 
 class MemoryJournal:
     """What turns write, and what the next process learns of them."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, seat: Seat | None = None) -> None:
         self._rows = rows
+        self._seat = seat or Seat()
         self._late: dict[str, Step] = {}
 
     def keep(self, *steps: Step) -> asyncio.Future[None]:
@@ -35,21 +53,33 @@ class MemoryJournal:
 
     def keep_late(self, step: Step) -> None:
         """Write what closes a turn, now or before its session's next turn."""
-        if self.keep(step).exception() is not None:
+        error = self.keep(step).exception()
+        if error is not None and not isinstance(error, GONE):
             self._late[step.turn_id] = step
 
     async def close_late(self, session_id: str) -> None:
         """Write now what :meth:`keep_late` has left of a session, or raise."""
         for step in [*self._late.values()]:
             if step.session_id == session_id:
-                await self.keep(step)
+                with suppress(*GONE):
+                    await self.keep(step)
                 del self._late[step.turn_id]
 
     def start_call(
-        self, turn_id: str, call_id: str, ended: Sequence[Outcome] = ()
+        self,
+        turn_id: str,
+        call_id: str,
+        ended: Sequence[Outcome] = (),
+        writer: Writer = NOBODY,
     ) -> asyncio.Future[None]:
         """Write that an effect is about to begin, and what came of those before it."""
-        return self._rows.write(self._start_call, turn_id, call_id, ended)
+        return self._rows.write(self._start, turn_id, call_id, ended, writer)
+
+    def _start(
+        self, turn_id: str, call_id: str, ended: Sequence[Outcome], writer: Writer
+    ) -> None:
+        self._check_held(turn_id, writer)
+        self._start_call(turn_id, call_id, ended)
 
     def _start_call(self, turn_id: str, call_id: str, ended: Sequence[Outcome]) -> None:
         for outcome in ended:
@@ -73,20 +103,45 @@ class MemoryJournal:
         found = [each for each in spoken if each.turn_id == turn_id]
         return sorted(found, key=lambda each: each.seq)
 
-    async def interrupt_all(self) -> int:
-        """At boot: mark what the last process left running; count the turns."""
-        return await self._rows.write(self._interrupt_all)
+    async def enter(self, node: str) -> Writer:
+        """Begin the next epoch of a node, as which this process writes from now on."""
+        self._rows.epochs[node] = self._rows.epochs.get(node, 0) + 1
+        self._seat.writer = Writer(node, self._rows.epochs[node])
+        return self._seat.writer
 
-    def _interrupt_all(self) -> int:
+    async def interrupt(self, writer: Writer) -> int:
+        """At boot: mark what earlier epochs of the node left running; count it."""
+        return await self._rows.write(self._interrupt, writer)
+
+    def _interrupt(self, writer: Writer) -> int:
         rows = self._rows
-        sessions = rows.sessions.values()
-        rows.erase_sessions([s.id for s in sessions if s.ephemeral and s.key is None])
-        for turn_id, _ in [*rows.calls]:
+        fleeting = [s.id for s in rows.sessions.values() if s.ephemeral and not s.key]
+        rows.erase_sessions(_left_by(writer, fleeting, rows.openers))
+        left = _left_by(writer, rows.turns, rows.holders)
+        running = [id_ for id_ in left if rows.turns[id_].state is TurnState.RUNNING]
+        for turn_id in left:
             self._abandon_calls(turn_id)
-        running = [id_ for id_, t in rows.turns.items() if t.state is TurnState.RUNNING]
         for turn_id in running:
             self._set(turn_id, state=TurnState.INTERRUPTED)
+            rows.holders[turn_id] = writer
         return len(running)
+
+    def _check_current(self, writer: Writer) -> None:
+        if self._rows.epochs.get(writer.node, 0) > writer.epoch:
+            raise Superseded("another process has started as this node since")
+
+    def _check_held(self, turn_id: str, writer: Writer) -> None:
+        if turn_id not in self._rows.turns:
+            raise NotFound("turn", turn_id)
+        self._check_unended(turn_id)
+        holder = self._rows.holders[turn_id]
+        mine = holder.node == writer.node and holder.epoch <= writer.epoch
+        if holder.node and not mine:
+            raise Superseded("the turn belongs to another daemon by now")
+
+    def _check_unended(self, turn_id: str) -> None:
+        if self._rows.turns[turn_id].state in {TurnState.DONE, TurnState.CANCELLED}:
+            raise Superseded("the turn has ended")
 
     async def stop(self) -> None:
         """Try no more to write what is late."""
@@ -99,8 +154,9 @@ class MemoryJournal:
         own, closed = steps[0].own, steps[-1].closed
         if own is not None and own.key is None and closed is not None:
             # What began before goes; what begins here is not written at all.
-            self._rows.erase_sessions([own.id])
-            self._rows.turns.pop(steps[0].turn_id, None)
+            if steps[0].opened is None:
+                self._check_held(steps[0].turn_id, steps[0].writer)
+                self._rows.erase_sessions([own.id])
             return
         self._begin(steps[0])
         for step in steps:
@@ -114,11 +170,18 @@ class MemoryJournal:
 
     def _begin(self, step: Step) -> None:
         if step.opened is not None:
+            self._check_current(step.writer)
             if step.own is not None:
-                self._rows.open_session(step.own)
+                self._rows.open_session(step.own, step.writer)
             self._open(step, step.opened)
-        if step.reopened:
+            self._rows.holders[step.turn_id] = step.writer
+        elif step.reopened:
+            self._check_unended(step.turn_id)
+            self._check_current(step.writer)
             self._reopen(step)
+            self._rows.holders[step.turn_id] = step.writer
+        else:
+            self._check_held(step.turn_id, step.writer)
 
     def _open(self, step: Step, agent_id: str) -> None:
         facts = agent_id, step.session_id, step.digest
@@ -139,6 +202,8 @@ class MemoryJournal:
         tokens = type(usage)(usage.input_tokens, usage.output_tokens)
         if closed.state is not TurnState.DONE:
             self._abandon_calls(step.turn_id)
+        waits = closed.state is TurnState.WAITING
+        self._rows.holders[step.turn_id] = NOBODY if waits else step.writer
         self._set(
             step.turn_id,
             state=closed.state,

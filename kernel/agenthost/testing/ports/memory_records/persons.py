@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import uuid4
 
 from ....errors import Conflict, NotFound
-from ....ports.records import Person
+from ....ports.persons import Person
 from .rows import Rows
 
 

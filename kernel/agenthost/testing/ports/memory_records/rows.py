@@ -11,20 +11,29 @@ from agenthost_chat.chat import Message, Role
 
 from ....agent import Agent
 from ....errors import Conflict, NotFound
+from ....ports.persons import Person
 from ....ports.records import (
+    NOBODY,
     CallState,
     Entry,
     Outcome,
-    Person,
     Spent,
     Step,
     TurnRecord,
     TurnState,
+    Writer,
 )
 from ....ports.sessions import Session
 
 T = TypeVar("T")
 TITLE = 80
+
+
+class Seat:
+    """What a process writes as, once it has entered."""
+
+    def __init__(self) -> None:
+        self.writer = NOBODY
 
 
 class Rows:
@@ -42,6 +51,9 @@ class Rows:
         self.values: dict[tuple[str, str], tuple[str, frozenset[str]]] = {}
         self.persons: dict[str, Person] = {}
         self.links: dict[tuple[str, str], str] = {}
+        self.epochs: dict[str, int] = {}
+        self.holders: dict[str, Writer] = {}
+        self.openers: dict[str, Writer] = {}
 
     def write(self, fn: Callable[..., T], *given: Any) -> asyncio.Future[T]:
         """Call a function here and now; when it raises, nothing was written."""
@@ -65,10 +77,11 @@ class Rows:
         changed = replace(self.session(session_id), **changes)
         self.sessions[session_id] = changed
 
-    def open_session(self, session: Session) -> Session:
+    def open_session(self, session: Session, writer: Writer = NOBODY) -> Session:
         """Add a session; NotFound when its agent is not there."""
         if session.agent_id not in self.agents:
             raise NotFound("agent", session.agent_id)
+        self.openers[session.id] = writer
         self.sessions[session.id] = replace(session, updated_at=session.created_at)
         return self.sessions[session.id]
 

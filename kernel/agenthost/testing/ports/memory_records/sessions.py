@@ -12,7 +12,7 @@ from ....clock import Clock
 from ....errors import Conflict, InvalidInput, NotFound
 from ....ports.records import Entry, Spent, TurnRecord, TurnState
 from ....ports.sessions import ALL_SESSIONS, Conversation, Session, SessionFilter
-from .rows import Rows
+from .rows import Rows, Seat
 
 KEY_LIMIT = 256
 SETTLED = {TurnState.DONE, TurnState.CANCELLED}
@@ -23,9 +23,10 @@ Entries = list[Entry]
 class MemorySessions:
     """Conversations, apart from what turns add to them."""
 
-    def __init__(self, rows: Rows, clock: Clock) -> None:
+    def __init__(self, rows: Rows, clock: Clock, seat: Seat | None = None) -> None:
         self._rows = rows
         self._clock = clock
+        self._seat = seat or Seat()
         self._known: dict[str, Conversation] = {}
         self._stale: set[str] = set()
 
@@ -41,7 +42,7 @@ class MemorySessions:
         if found is None:
             now, id_ = self._clock.time(), str(uuid4())
             fresh = Session(id_, agent_id, now, key=key, ephemeral=ephemeral)
-            found = self._rows.open_session(fresh)
+            found = self._rows.open_session(fresh, self._seat.writer)
         if found.ephemeral is not ephemeral:
             raise Conflict("the key has a session that ends otherwise; use another key")
         return found

@@ -12,6 +12,7 @@ from ....errors import Cancelled, NotFound, Unavailable
 from ....ports.records import CallState, Outcome, Records, Total, TurnRecord, TurnState
 from ....ports.sessions import Session
 from ...clock import START
+from .nodes import ApartNodes, stands
 from .scenes import (
     ADA,
     BOB,
@@ -21,7 +22,6 @@ from .scenes import (
     RESULT,
     SPENT,
     OpenRecords,
-    RecordsFixtures,
     answer,
     ask_for,
     asking,
@@ -47,7 +47,7 @@ FAILURES = (
 )
 
 
-class JournalContract(RecordsFixtures):
+class JournalContract(ApartNodes):
     """The journal of turns keeps every promise of the port.
 
     Example:
@@ -58,11 +58,6 @@ class JournalContract(RecordsFixtures):
                 def opened(self, store: Store, clock: ManualClock) -> OpenRecords:
                     return partial(open_records, store, clock)
     """
-
-    async def state(self, records: Records, turn: str = "t") -> TurnState | None:
-        """Tell where a turn stands."""
-        known = await records.journal.find(turn)
-        return None if known is None else known.state
 
     async def test_a_turn_is_journalled_step_by_step(
         self, records: Records, opened: OpenRecords
@@ -115,7 +110,7 @@ class JournalContract(RecordsFixtures):
         await records.journal.keep(step(2, results("a", "b"), closed=DONE))
         await asyncio.gather(first, second, third)
         assert await said(records) == ["go", "I will.", ""]
-        assert await self.state(records) is TurnState.DONE
+        assert await stands(records) is TurnState.DONE
 
     async def test_two_writers_of_a_session_collide_on_the_number(
         self, records: Records, opened: OpenRecords
@@ -232,7 +227,7 @@ class JournalContract(RecordsFixtures):
         )
         found = opened()
         assert await start_again(found) == 0
-        assert await self.state(found) is TurnState.WAITING
+        assert await stands(found) is TurnState.WAITING
         assert await found.journal.calls("t") == {
             "a": (CallState.COMMITTED, Outcome(output("a"))),
             "b": (CallState.INTENDED, None),
@@ -306,7 +301,7 @@ class JournalContract(RecordsFixtures):
         await start_again(found)
         assert await said(found, "own") == ["?", "!"]
         assert (await found.sessions.get("own")).ephemeral
-        assert await self.state(found) is TurnState.DONE
+        assert await stands(found) is TurnState.DONE
 
     async def test_a_turns_own_session_is_not_begun_for_a_deleted_agent(
         self, records: Records
@@ -337,15 +332,17 @@ class JournalContract(RecordsFixtures):
         await say(records, HERE, "one")
         begun = step(0, user("go"), BOB.session_id, opened=BOB.id)
         await records.journal.keep(begun)
+        asked = step(2, user("go"), turn="bad", opened=ADA.id)
+        await records.journal.keep(asked)
         records.journal.keep_late(step(0, answer("no"), turn="bad", closed=DONE))
         late = step(1, answer("late"), BOB.session_id, closed=DONE)
         records.journal.keep_late(late)
         async with asyncio.timeout(self.patience):
             # Nobody tells when it is written.
-            while await self.state(records) is TurnState.RUNNING:  # noqa: ASYNC110
+            while await stands(records) is TurnState.RUNNING:  # noqa: ASYNC110
                 await asyncio.sleep(0)
         assert await said(records, BOB.session_id) == ["go", "late"]
-        assert await said(records) == ["one", "re one"]
+        assert await said(records) == ["one", "re one", "go"]
 
     async def test_a_late_step_is_written_before_its_sessions_next_turn(
         self, records: Records
@@ -364,11 +361,12 @@ class JournalContract(RecordsFixtures):
     ) -> None:
         """Each time its session is about to go on; another session does."""
         await say(records, HERE, "one")
+        await records.journal.keep(step(2, user("go"), opened=ADA.id))
         records.journal.keep_late(step(0, answer("no"), closed=DONE))
         for _ in range(2):
             await refused(records.journal.close_late(HERE))
         await records.journal.close_late(BOB.session_id)
-        assert await said(records) == ["one", "re one"]
+        assert await said(records) == ["one", "re one", "go"]
 
     async def test_what_is_late_at_the_end_is_closed_at_the_next_start(
         self, records: Records, opened: OpenRecords
@@ -380,7 +378,7 @@ class JournalContract(RecordsFixtures):
             await records.journal.stop()
         found = opened()
         await start_again(found)
-        assert await self.state(found) in {TurnState.DONE, TurnState.INTERRUPTED}
+        assert await stands(found) in {TurnState.DONE, TurnState.INTERRUPTED}
 
     async def test_a_start_marks_what_was_left_running(
         self, records: Records, opened: OpenRecords
@@ -396,9 +394,9 @@ class JournalContract(RecordsFixtures):
         )
         found = opened()
         assert [await start_again(found) for _ in range(2)] == [1, 0]
-        assert await self.state(found) is TurnState.INTERRUPTED
-        assert await self.state(found, "u") is TurnState.FAILED
-        assert await self.state(found, f"{BOB.session_id}:0") is TurnState.DONE
+        assert await stands(found) is TurnState.INTERRUPTED
+        assert await stands(found, "u") is TurnState.FAILED
+        assert await stands(found, f"{BOB.session_id}:0") is TurnState.DONE
         assert await states(found) == {
             "a": "committed",
             "b": "unknown",

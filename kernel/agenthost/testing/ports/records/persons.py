@@ -8,7 +8,8 @@ from functools import partial
 import pytest
 
 from ....errors import Conflict, NotFound
-from ....ports.records import Person, Records
+from ....ports.persons import Person
+from ....ports.records import Records
 from .scenes import OpenRecords, RecordsFixtures
 
 

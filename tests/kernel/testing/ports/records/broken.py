@@ -60,11 +60,20 @@ def opens(broken: type[Any], clock: ManualClock) -> OpenRecords:
         parts = {field.name: getattr(whole, field.name) for field in fields(Records)}
         for base, name in PARTS.items():
             if issubclass(broken, base):
-                needs = (rows, clock) if base is MemorySessions else (rows,)
-                parts[name] = broken(*needs)
+                parts[name] = remade(broken, whole, clock, rows)
         return Records(**parts)
 
     return opened
+
+
+def remade(broken: type[Any], whole: Records, clock: ManualClock, rows: Rows) -> Any:
+    """Make a broken part that writes as the same process as the others."""
+    if issubclass(broken, MemorySessions):
+        return broken(rows, clock)
+    if issubclass(broken, MemoryJournal):
+        assert isinstance(whole.sessions, MemorySessions)
+        return broken(rows, whole.sessions._seat)
+    return broken(rows)
 
 
 async def finds_broken(broken: type[Any], test: Any, **given: Any) -> None:

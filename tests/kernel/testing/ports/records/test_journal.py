@@ -9,7 +9,17 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
-from agenthost import Entry, Message, Outcome, Session, Step, TurnRecord, TurnState
+from agenthost import (
+    NOBODY,
+    Entry,
+    Message,
+    Outcome,
+    Session,
+    Step,
+    TurnRecord,
+    TurnState,
+    Writer,
+)
 from agenthost.testing import JournalContract
 from agenthost.testing.ports.memory_records.journal import MemoryJournal
 from agenthost.testing.ports.memory_records.rows import Rows
@@ -19,7 +29,7 @@ from ..finding import names_in, names_of
 from .broken import InMemory, Lazy, finds_broken
 
 T = TypeVar("T")
-NOBODY = frozenset[str]()
+NO_LABELS = frozenset[str]()
 
 
 class TestAJournalInMemory(InMemory, JournalContract):
@@ -88,7 +98,7 @@ class LosesErrors(MemoryJournal):
 class LosesLabels(MemoryJournal):
     def _close(self, step: Step, closed: TurnRecord) -> None:
         super()._close(
-            step, replace(closed, result=replace(closed.result, labels=NOBODY))
+            step, replace(closed, result=replace(closed.result, labels=NO_LABELS))
         )
 
 
@@ -117,7 +127,7 @@ class SaysAllWhole(Rows):
 
 class TakesWordsForEnds(MemoryJournal):
     def _follow_calls(self, step: Step, message: Message) -> None:
-        super()._follow_calls(replace(step, unknown=NOBODY), message)
+        super()._follow_calls(replace(step, unknown=NO_LABELS), message)
 
 
 class LosesOutcomes(MemoryJournal):
@@ -133,7 +143,7 @@ class BelievesOutcomes(MemoryJournal):
 
 class WashesOutcomes(MemoryJournal):
     def _start_call(self, turn_id: str, call_id: str, ended: Sequence[Outcome]) -> None:
-        known = [replace(each, labels=NOBODY) for each in ended]
+        known = [replace(each, labels=NO_LABELS) for each in ended]
         super()._start_call(turn_id, call_id, known)
 
 
@@ -144,11 +154,11 @@ class AsksAgain(MemoryJournal):
 
 
 class InterruptsWhoWaits(MemoryJournal):
-    def _interrupt_all(self) -> int:
+    def _interrupt(self, writer: Writer) -> int:
         for id_, turn in self._rows.turns.items():
             if turn.state is TurnState.WAITING:
                 self._rows.turns[id_] = replace(turn, state=TurnState.RUNNING)
-        return super()._interrupt_all()
+        return super()._interrupt(writer)
 
 
 class LeavesWhatBrokeOff(MemoryJournal):
@@ -204,7 +214,7 @@ class EndsWhatHasAKey(MemoryJournal):
 
 
 class OpensForNobody(Rows):
-    def open_session(self, session: Session) -> Session:
+    def open_session(self, session: Session, writer: Writer = NOBODY) -> Session:
         self.sessions[session.id] = session
         return session
 
@@ -234,10 +244,9 @@ class IsHeldUp(MemoryJournal):
             super().keep_late(step)
 
 
-class WritesAgain(MemoryJournal):
+class ForgetsWhatIsLate(MemoryJournal):
     def keep_late(self, step: Step) -> None:
-        super().keep_late(step)
-        self._late[step.turn_id] = step
+        return
 
 
 class GivesUp(MemoryJournal):
@@ -265,12 +274,12 @@ class RunsForEver(MemoryJournal):
     def keep_late(self, step: Step) -> None:
         self._late[step.turn_id] = step
 
-    def _interrupt_all(self) -> int:
+    def _interrupt(self, writer: Writer) -> int:
         return 0
 
 
 class InterruptsAll(MemoryJournal):
-    def _interrupt_all(self) -> int:
+    def _interrupt(self, writer: Writer) -> int:
         for id_, turn in self._rows.turns.items():
             changed = replace(turn, state=TurnState.INTERRUPTED)
             self._rows.turns[id_] = changed
@@ -278,10 +287,65 @@ class InterruptsAll(MemoryJournal):
 
 
 class CountsThemAgain(MemoryJournal):
-    def _interrupt_all(self) -> int:
-        super()._interrupt_all()
+    def _interrupt(self, writer: Writer) -> int:
+        super()._interrupt(writer)
         turns = self._rows.turns.values()
         return sum(each.state is TurnState.INTERRUPTED for each in turns)
+
+
+class OneEpoch(MemoryJournal):
+    async def enter(self, node: str) -> Writer:
+        return replace(await super().enter(node), epoch=1)
+
+
+class MarksWhatOthersRun(MemoryJournal):
+    def _interrupt(self, writer: Writer) -> int:
+        for turn in self._rows.holders:
+            self._rows.holders[turn] = NOBODY
+        return super()._interrupt(writer)
+
+
+class EndsWhatOthersOpened(MemoryJournal):
+    def _interrupt(self, writer: Writer) -> int:
+        self._rows.openers.clear()
+        return super()._interrupt(writer)
+
+
+class MarksWhatItRuns(MemoryJournal):
+    def _interrupt(self, writer: Writer) -> int:
+        return super()._interrupt(replace(writer, epoch=writer.epoch + 1))
+
+
+class LetsAnybodyGoOn(MemoryJournal):
+    def _check_held(self, turn_id: str, writer: Writer) -> None:
+        return
+
+
+class LetsTheFirstGoOn(MemoryJournal):
+    def _reopen(self, step: Step) -> None:
+        super()._reopen(step)
+        self._kept = self._rows.holders[step.turn_id]
+
+    def _begin(self, step: Step) -> None:
+        super()._begin(step)
+        if step.reopened:
+            self._rows.holders[step.turn_id] = self._kept
+
+
+class LetsThePastBegin(MemoryJournal):
+    def _check_current(self, writer: Writer) -> None:
+        return
+
+
+class EndsAgain(MemoryJournal):
+    def _check_unended(self, turn_id: str) -> None:
+        return
+
+
+class HoldsWhatWaits(MemoryJournal):
+    def _close(self, step: Step, closed: TurnRecord) -> None:
+        super()._close(step, closed)
+        self._rows.holders[step.turn_id] = step.writer
 
 
 HERE = TestAJournalInMemory()
@@ -338,12 +402,22 @@ BREACHES: tuple[tuple[type[MemoryJournal | Rows], Any], ...] = (
     (ReadsAll, HERE.test_what_was_said_in_a_turn_is_read_when_it_is_summarised),
     (WaitsToBeAsked, HURRIED.test_a_late_step_is_written_once_the_store_takes_it),
     (IsHeldUp, HURRIED.test_a_late_step_is_written_once_the_store_takes_it),
-    (WritesAgain, HERE.test_a_late_step_is_written_before_its_sessions_next_turn),
+    (ForgetsWhatIsLate, HERE.test_a_late_step_is_written_before_its_sessions_next_turn),
     (GivesUp, HERE.test_a_late_step_that_cannot_be_written_is_told),
     (GivesUpAfterOne, HERE.test_a_late_step_that_cannot_be_written_is_told),
     (HoldsUpOtherSessions, HERE.test_a_late_step_that_cannot_be_written_is_told),
     (RunsForEver, HERE.test_what_is_late_at_the_end_is_closed_at_the_next_start),
     (InterruptsAll, HERE.test_a_start_marks_what_was_left_running),
+    (OneEpoch, HERE.test_each_start_of_a_node_is_an_epoch_of_its_own),
+    (MarksWhatOthersRun, HERE.test_a_start_leaves_the_turns_of_other_nodes_alone),
+    (EndsWhatOthersOpened, HERE.test_a_start_leaves_the_turns_of_other_nodes_alone),
+    (LetsAnybodyGoOn, HERE.test_a_later_start_has_what_an_earlier_one_left),
+    (LetsThePastBegin, HERE.test_a_later_start_has_what_an_earlier_one_left),
+    (MarksWhatItRuns, HERE.test_a_start_marks_nothing_that_it_began_itself),
+    (LetsAnybodyGoOn, HERE.test_a_turn_that_was_taken_over_refuses_the_first),
+    (LetsTheFirstGoOn, HERE.test_a_turn_that_was_taken_over_refuses_the_first),
+    (EndsAgain, HERE.test_a_turn_ends_once),
+    (HoldsWhatWaits, HERE.test_a_turn_that_waits_is_anybodys),
     (CountsThemAgain, HERE.test_a_start_marks_what_was_left_running),
     (KnowsAllEnds, HERE.test_a_start_marks_what_was_left_running),
 )

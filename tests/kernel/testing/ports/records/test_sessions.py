@@ -24,6 +24,7 @@ from agenthost import (
     Step,
     Text,
     TurnRecord,
+    Writer,
 )
 from agenthost.testing import SessionsContract
 from agenthost.testing.ports.memory_records.journal import MemoryJournal
@@ -135,19 +136,19 @@ class TakesOutRegardless(Rows):
 
 
 class LeavesWhatIsFleeting(MemoryJournal):
-    def _interrupt_all(self) -> int:
+    def _interrupt(self, writer: Writer) -> int:
         return 0
 
 
 class EndsEveryRun(MemoryJournal):
-    def _interrupt_all(self) -> int:
+    def _interrupt(self, writer: Writer) -> int:
         found = self._rows.sessions.values()
         self._rows.erase_sessions([each.id for each in found if each.ephemeral])
         return 0
 
 
 class EndsEveryKeylessSession(MemoryJournal):
-    def _interrupt_all(self) -> int:
+    def _interrupt(self, writer: Writer) -> int:
         found = self._rows.sessions.values()
         self._rows.erase_sessions([each.id for each in found if each.key is None])
         return 0
