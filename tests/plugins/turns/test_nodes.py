@@ -17,6 +17,7 @@ from agenthost import (
 from agenthost.context import OPERATOR
 from agenthost.testing import Pause
 from agenthost.testing.daemons import Daemons, RunningAgent, RunningDaemon
+from agenthost_records.tables import turns
 from sqlalchemy import select
 
 KEY = "3f0c2f6e-9f0e-4f0e-8a58-0d9c3a1f7b11"
