@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from agenthost_chat.chat import Message, Role, ToolOutput
+from agenthost_chat.chat import Message, Role, ToolOutput, Usage
 
 from ....errors import NotFound, PastFailure, Superseded
 from ....ports.records import (
@@ -198,8 +198,7 @@ class MemoryJournal:
 
     def _close(self, step: Step, closed: TurnRecord) -> None:
         error, result = closed.error, closed.result
-        usage = result.usage
-        tokens = type(usage)(usage.input_tokens, usage.output_tokens)
+        tokens = Usage(result.usage.input_tokens, result.usage.output_tokens)
         if closed.state is not TurnState.DONE:
             self._abandon_calls(step.turn_id)
         waits = closed.state is TurnState.WAITING
