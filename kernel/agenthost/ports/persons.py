@@ -27,7 +27,7 @@ class Persons(Protocol):
     """
 
     async def add(self, name: str, role: str) -> Person:
-        """Add a person; Conflict when the name is taken."""
+        """Add a person; Conflict when the name is taken in any case."""
 
     async def get(self, person_id: str) -> Person:
         """Read a person, or raise NotFound."""

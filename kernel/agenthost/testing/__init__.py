@@ -24,10 +24,18 @@ if TYPE_CHECKING:
     from .ports.memory import MemoryEvents, MemoryVault
     from .ports.memory_files import MemoryFiles
     from .ports.memory_jobs import MemoryJobs
+    from .ports.memory_records import MemoryRecords
     from .ports.memory_store import MemoryStore
     from .ports.models import ModelsContract
     from .ports.peer import Peer
     from .ports.plain_workers import PlainWorkers
+    from .ports.records.agents import AgentRowsContract
+    from .ports.records.journal import JournalContract
+    from .ports.records.ledger import LedgerContract
+    from .ports.records.memory import MemoryContract
+    from .ports.records.persons import PersonsContract
+    from .ports.records.scenes import OpenRecords
+    from .ports.records.sessions import SessionsContract
     from .ports.scripted_egress import ScriptedEgress
     from .ports.settings import OpenSettings, SettingsContract
     from .ports.store import OpenStore, StoreContract
@@ -44,6 +52,7 @@ if TYPE_CHECKING:
     from .tools import ToolContract
 
 _LATER = {
+    "AgentRowsContract": "ports.records.agents",
     "AgentsContract": "ports.agents",
     "AnswerApproval": "ports.approvals",
     "ApprovalsContract": "ports.approvals",
@@ -56,15 +65,20 @@ _LATER = {
     "FilesContract": "ports.files",
     "FrontContract": "ports.front",
     "JobsContract": "ports.jobs",
+    "JournalContract": "ports.records.journal",
+    "LedgerContract": "ports.records.ledger",
+    "MemoryContract": "ports.records.memory",
     "MemoryEvents": "ports.memory",
     "MemoryFiles": "ports.memory_files",
     "MemoryJobs": "ports.memory_jobs",
+    "MemoryRecords": "ports.memory_records",
     "MemoryStore": "ports.memory_store",
     "MemoryVault": "ports.memory",
     "ModelsContract": "ports.models",
     "OpenEgress": "ports.egress",
     "OpenFiles": "ports.files",
     "OpenJobs": "ports.jobs",
+    "OpenRecords": "ports.records.scenes",
     "OpenSettings": "ports.settings",
     "OpenStore": "ports.store",
     "OpenVault": "ports.vault",
@@ -72,6 +86,7 @@ _LATER = {
     "Pause": "scripted",
     "Peer": "ports.peer",
     "PersonSaid": "ports.approvals",
+    "PersonsContract": "ports.records.persons",
     "PlainWorkers": "ports.plain_workers",
     "ProviderContract": "providers",
     "RoutesContract": "routes",
@@ -82,6 +97,7 @@ _LATER = {
     "ScriptedEgress": "ports.scripted_egress",
     "ScriptedModel": "scripted",
     "SecurityContract": "security",
+    "SessionsContract": "ports.records.sessions",
     "SettingsContract": "ports.settings",
     "StoreContract": "ports.store",
     "ToolContract": "tools",
@@ -102,6 +118,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "AgentRowsContract",
     "AgentsContract",
     "AnswerApproval",
     "ApprovalsContract",
@@ -114,16 +131,21 @@ __all__ = [
     "FilesContract",
     "FrontContract",
     "JobsContract",
+    "JournalContract",
+    "LedgerContract",
     "ManualClock",
+    "MemoryContract",
     "MemoryEvents",
     "MemoryFiles",
     "MemoryJobs",
+    "MemoryRecords",
     "MemoryStore",
     "MemoryVault",
     "ModelsContract",
     "OpenEgress",
     "OpenFiles",
     "OpenJobs",
+    "OpenRecords",
     "OpenSettings",
     "OpenStore",
     "OpenVault",
@@ -131,6 +153,7 @@ __all__ = [
     "Pause",
     "Peer",
     "PersonSaid",
+    "PersonsContract",
     "PlainWorkers",
     "ProviderContract",
     "RoutesContract",
@@ -141,6 +164,7 @@ __all__ = [
     "ScriptedEgress",
     "ScriptedModel",
     "SecurityContract",
+    "SessionsContract",
     "SettingsContract",
     "StoreContract",
     "ToolContract",

@@ -16,7 +16,6 @@ from sqlalchemy import (
     Text,
     bindparam,
     delete,
-    func,
     insert,
     select,
     update,
@@ -43,7 +42,7 @@ links = Table(
 
 PERSONS = SchemaSpec("persons", metadata)
 
-_ALL = select(persons).order_by(func.lower(persons.c.name))
+_ALL = select(persons)
 _ONE = select(persons).where(persons.c.id == bindparam("id"))
 _LINKED = (
     select(persons)
@@ -88,7 +87,8 @@ class PersonTable:
 
     async def list(self) -> list[Person]:
         """All of them, by name."""
-        return [_person(row) for row in await self._store.read(_ALL)]
+        people = map(_person, await self._store.read(_ALL))
+        return sorted(people, key=lambda each: each.name.casefold())
 
     async def change(self, person_id: str, name: str, role: str) -> Person:
         """Rename a person.
@@ -160,12 +160,11 @@ def _change(connection: Connection, person: Person) -> None:
 
 
 def _check_name(connection: Connection, person: Person) -> None:
-    # People take two names that differ in case alone for one.
-    same = select(persons.c.id).where(
-        func.lower(persons.c.name) == func.lower(person.name),
-        persons.c.id != person.id,
-    )
-    if connection.execute(same).first():
+    # People take two names that differ in case alone for one; SQLite's own lower()
+    # knows ASCII alone.
+    others = select(persons.c.name).where(persons.c.id != person.id)
+    taken = {name.casefold() for name in connection.execute(others).scalars()}
+    if person.name.casefold() in taken:
         raise Conflict(f"a person named {person.name!r} exists already")
 
 
