@@ -198,6 +198,7 @@ def _ending(step: Step, closed: TurnRecord) -> dict[str, Any]:
         "ended_at": step.at,
         "model": result.model,
         "labels": dump_labels(result.labels),
+        "finish": result.finish and result.finish.value,
     }
 
 

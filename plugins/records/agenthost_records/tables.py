@@ -21,6 +21,7 @@ from .steps import (
     name_sessions,
     owners_and_labels,
     tell_who_remembers,
+    tell_why_it_stopped,
     write_less,
 )
 
@@ -134,6 +135,7 @@ turns = Table(
     Column("digest", Text),
     Column("model", Text),
     *_cause(),
+    Column("finish", Text),
 )
 
 RUNNING = turns.c.state == literal_column("'running'")
@@ -181,7 +183,13 @@ Index("usage_by_agent", usage.c.agent_id, usage.c.at)
 KERNEL = SchemaSpec(
     "kernel",
     metadata,
-    (write_less, go_on_in_place, name_sessions, owners_and_labels),
+    (
+        write_less,
+        go_on_in_place,
+        name_sessions,
+        owners_and_labels,
+        tell_why_it_stopped,
+    ),
 )
 
 memory = MetaData()
