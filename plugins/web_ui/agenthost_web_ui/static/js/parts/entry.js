@@ -4,11 +4,17 @@ import { isLive } from "../conversation.js";
 import { formatTime, formatUsage } from "../format.js";
 import { html, useMemo } from "../html.js";
 import { Markdown } from "./markdown.js";
+import { Thought } from "./thought.js";
 import { ToolCard } from "./tool-card.js";
 
 const ENDINGS = {
   stopped: "Stopped.",
   interrupted: "This answer was interrupted.",
+};
+
+const MARKS = {
+  length: "Cut off at the length limit.",
+  content_filter: "Ended by the provider's content rules.",
 };
 
 /**
@@ -37,17 +43,24 @@ function draw(entry, online, onAgain) {
 function Answer({ entry, online, onAgain }) {
   const running = isLive(entry);
   const last = entry.parts.length - 1;
-  const idle = running && (last < 0 || (entry.parts[last].kind === "tool" && entry.parts[last].done));
+  const idle = running && isIdle(entry.parts[last]);
   return html`<article class="entry answer" aria-label="Agent">
-    ${entry.parts.map((part, index) =>
-      part.kind === "text"
-        ? html`<${Markdown} key=${index} text=${part.text} settled=${!running || index < last} />`
-        : html`<${ToolCard} key=${index} part=${part} ended=${!running} />`,
-    )}
+    ${entry.parts.map((part, index) => drawPart(part, index, running, index < last))}
     ${idle && html`<${Waiting} words=${entry.status === "waiting" ? "Waiting…" : "Thinking…"} />`}
+    ${MARKS[entry.finish] && html`<p class="mark">${MARKS[entry.finish]}</p>`}
     <${Ending} entry=${entry} online=${online} onAgain=${onAgain} />
     ${entry.usage && html`<p class="usage" title=${origin(entry)}>${formatUsage(entry.usage)}</p>`}
   </article>`;
+}
+
+function isIdle(last) {
+  return last === undefined || last.kind === "thought" || (last.kind === "tool" && last.done);
+}
+
+function drawPart(part, index, running, followed) {
+  if (part.kind === "thought") return html`<${Thought} key=${index} text=${part.text} />`;
+  if (part.kind === "tool") return html`<${ToolCard} key=${index} part=${part} ended=${!running} />`;
+  return html`<${Markdown} key=${index} text=${part.text} settled=${!running || followed} />`;
 }
 
 /** How an answer broke off, and the way to go on. */
