@@ -121,7 +121,6 @@ class Run:
         self._latest: asyncio.TimerHandle | None = None
         self._lost = False
         self._room = Room(target, turn.agent, turn.options)
-        self._condensed = False
         self._call_ids: set[str] = set()
         self._effects: set[str] = set()
         self._ended: list[Outcome] = []
@@ -252,18 +251,17 @@ class Run:
     async def _make_room(self, error: ProviderError) -> None:
         """Have all before the turn's question summarised; it goes on behind that.
 
-        Once a turn, and not where its place or its history is its own, nor behind
-        words of an answer, which would be said anew.
+        A second time there is nothing left to summarise, and with a history of its own
+        there never is. Not in a turn that others stand behind, nor behind words of an
+        answer, which would be said anew.
 
         Raises:
             ProviderError: There is no way, or it has another fault.
         """
         if error.fault is not ProviderFault.CONTEXT_OVERFLOW:
             raise error
-        own = self._own is not None or self._behind is not None
-        if self._condensed or own or self.turn.saying:
+        if self._behind is not None or self.turn.saying:
             raise too_long(error)
-        self._condensed = True
         # The summary is made of what is on disk.
         await self._settled()
         make_room = self.parts.compaction.make_room

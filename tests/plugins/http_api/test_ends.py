@@ -83,6 +83,7 @@ async def test_a_key_repeats_how_its_answer_ended(daemon: RunningDaemon) -> None
 
 
 async def test_a_turn_that_failed_ends_with_no_reason(daemon: RunningDaemon) -> None:
+    daemon.model.calls("calculate", expression="1+1")
     daemon.model.fails(ProviderFault.BAD_REQUEST, "half")
     events = await stream(await daemon.agent())
     assert [name for name, _ in events[-2:]] == ["error", "done"]

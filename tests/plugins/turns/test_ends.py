@@ -376,3 +376,28 @@ async def test_a_summary_that_fails_leaves_the_fault_of_the_answer(
         await agent.start("two").result()
     assert caught.value.fault is ProviderFault.CONTEXT_OVERFLOW
     assert await agent.ask("three") == "You said: three"
+
+
+async def test_a_turn_that_others_stand_behind_is_not_summarised(
+    daemon: RunningDaemon,
+) -> None:
+    agent = await daemon.agent()
+    await agent.ask("one")
+    daemon.model.fails(ProviderFault.BAD_REQUEST)
+    with pytest.raises(ProviderError):
+        await watched(agent, "two", turn_id=TURN).turn.result()
+    await agent.ask("three")
+    before = len(daemon.model.requests)
+    overflow(daemon, 1)
+    with pytest.raises(ProviderError, match="begin anew"):
+        await watched(agent, "two", turn_id=TURN).turn.result()
+    assert len(daemon.model.requests) == before
+
+
+async def test_words_that_were_heard_are_not_said_anew(daemon: RunningDaemon) -> None:
+    agent = await daemon.agent()
+    await agent.ask("one")
+    daemon.model.fails(ProviderFault.CONTEXT_OVERFLOW, "half")
+    with pytest.raises(ProviderError, match="begin anew"):
+        await agent.start("two").result()
+    assert (await stored(agent))[-1][:2] == ("Assistant", "half")
