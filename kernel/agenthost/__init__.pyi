@@ -54,6 +54,7 @@ from .errors import Blocked as Blocked
 from .errors import Cancelled as Cancelled
 from .errors import ConfigError as ConfigError
 from .errors import Conflict as Conflict
+from .errors import CutShort as CutShort
 from .errors import Denied as Denied
 from .errors import Interrupted as Interrupted
 from .errors import InvalidInput as InvalidInput
@@ -267,6 +268,7 @@ from .turns.events import Failed as Failed
 from .turns.events import Missed as Missed
 from .turns.events import TextDelta as TextDelta
 from .turns.events import Thinking as Thinking
+from .turns.events import Thought as Thought
 from .turns.events import ToolEnd as ToolEnd
 from .turns.events import ToolProgress as ToolProgress
 from .turns.events import ToolStart as ToolStart

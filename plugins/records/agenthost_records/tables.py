@@ -22,6 +22,7 @@ from .steps import (
     owners_and_labels,
     tell_who_remembers,
     tell_who_writes,
+    tell_why_it_stopped,
     write_less,
 )
 
@@ -152,6 +153,7 @@ turns = Table(
     Column("model", Text),
     *_cause(),
     *_writer(),
+    Column("finish", Text),
 )
 
 RUNNING = turns.c.state == literal_column("'running'")
@@ -199,7 +201,14 @@ Index("usage_by_agent", usage.c.agent_id, usage.c.at)
 KERNEL = SchemaSpec(
     "kernel",
     metadata,
-    (write_less, go_on_in_place, name_sessions, owners_and_labels, tell_who_writes),
+    (
+        write_less,
+        go_on_in_place,
+        name_sessions,
+        owners_and_labels,
+        tell_who_writes,
+        tell_why_it_stopped,
+    ),
 )
 
 memory = MetaData()

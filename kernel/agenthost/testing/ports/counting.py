@@ -49,6 +49,15 @@ class CountingCompaction:
             return (await self._condense(conversation.session)).summarised > 0
         return False
 
+    async def make_room(
+        self,
+        session: Session,
+        target: Target,  # noqa: ARG002
+        context: Context,
+    ) -> bool:
+        """Condense all that was said before the turn of the context."""
+        return (await self._condense(session, context.turn_id)).summarised > 0
+
     async def of_agent(self, agent: Agent) -> Condensed:
         """Condense an agent's own session, inside its mailbox."""
         return await self._host.turns.apart(agent, self._inside)
@@ -60,9 +69,13 @@ class CountingCompaction:
             return Condensed(summarised=0, kept=count)
         return await self._condense(session)
 
-    async def _condense(self, session: Session) -> Condensed:
+    async def _condense(self, session: Session, until: str | None = None) -> Condensed:
         entries = await self._host.sessions.entries(session)
-        cut = await self._cut(session, entries)
+        most = max(len(entries) - self._keep, 0)
+        if until is not None:
+            spoke = (i for i, each in enumerate(entries) if each.turn_id == until)
+            most = next(spoke, len(entries))
+        cut = await self._cut(session, entries, most)
         if cut == 0:
             return Condensed(summarised=0, kept=len(entries))
         text = f"{session.first_seq + cut} messages came before"
@@ -80,13 +93,13 @@ class CountingCompaction:
         await self._host.sessions.compact(session, entries[cut].seq, summary, nothing)
         return Condensed(summarised=cut, kept=len(entries) - cut)
 
-    async def _cut(self, session: Session, entries: Sequence[Entry]) -> int:
+    async def _cut(self, session: Session, entries: Sequence[Entry], most: int) -> int:
         """Find the question that what stays begins with."""
         turns = await self._host.sessions.turns(session.id)
         waiting = {
             turn for turn, row in turns.items() if row.state is TurnState.WAITING
         }
-        cut = max(len(entries) - self._keep, 0)
+        cut = min(most, len(entries) - 1)
         for index, entry in enumerate(entries[:cut]):
             if entry.turn_id in waiting:
                 return index

@@ -72,13 +72,13 @@ class StartsAfresh(CountingCompaction):
 
 
 class CutsAnywhere(CountingCompaction):
-    async def _cut(self, session: Session, entries: Sequence[Entry]) -> int:
+    async def _cut(self, session: Session, entries: Sequence[Entry], most: int) -> int:
         return len(entries) - 1
 
 
 class CutsWhatWaits(CountingCompaction):
-    async def _cut(self, session: Session, entries: Sequence[Entry]) -> int:
-        return await super()._cut(replace(session, id="another"), entries)
+    async def _cut(self, session: Session, entries: Sequence[Entry], most: int) -> int:
+        return await super()._cut(replace(session, id="another"), entries, most)
 
 
 class DoesNotWait(CountingCompaction):
@@ -116,12 +116,10 @@ class CondensesOver(CountingCompaction):
 
 
 class CutsBeforeItAsks(SummaryCompaction):
-    async def _condense(
-        self, session: Session, target: Target, context: Context
-    ) -> Condensed:
+    async def _condense(self, session: Session, *given: Any) -> Condensed:
         spent = Spent(0.0, session.agent_id, session.id, "", "x", "x", Usage(), 0)
         await self._host.sessions.compact(session, session.next_seq - 2, SHORT, spent)
-        return await super()._condense(session, target, context)
+        return await super()._condense(session, *given)
 
 
 class AsksForFree(SummaryCompaction):

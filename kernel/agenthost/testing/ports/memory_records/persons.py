@@ -48,6 +48,16 @@ class MemoryPersons:
         await self.get(person_id)
         self._rows.links[kind, external] = person_id
 
+    async def unlink(self, kind: str, external: str, person_id: str) -> None:
+        """Say that this person is behind it no more; NotFound when they were not."""
+        if self._rows.links.get((kind, external)) != person_id:
+            raise NotFound("link", f"{kind}:{external}")
+        del self._rows.links[kind, external]
+
+    async def links(self, person_id: str) -> Sequence[tuple[str, str]]:
+        """What a person comes with: kind and external, in order; none of an unknown."""
+        return sorted(at for at, who in self._rows.links.items() if who == person_id)
+
     async def find(self, kind: str, external: str) -> Person | None:
         """Tell who is behind it, None when nobody said."""
         return self._rows.persons.get(self._rows.links.get((kind, external), ""))

@@ -5,9 +5,10 @@
  * - `{id, role: "user", text, turn, sent, pending}`: `sent` is the id under which this
  *   page sent it, `pending` lasts until the daemon has taken it, or refused it;
  * - `{id, role: "note", tone, text}`: words outside any turn;
- * - `{id, role: "assistant", turn, parts, status, error, usage, model, at, offset}`: the
- *   answer of a turn. A part is `{kind: "text", text}` or `{kind: "tool", id, tool,
- *   input, result, isError, done}`; `offset` counts the code points heard of its text.
+ * - `{id, role: "assistant", turn, parts, status, error, finish, usage, model, at,
+ *   offset}`: the answer of a turn. A part is `{kind: "text", text}`, `{kind: "thought",
+ *   text}` or `{kind: "tool", id, tool, input, result, isError, done}`; `offset` counts
+ *   the code points heard of its text, `finish` is why the model stopped.
  *
  * A `remark` is a command or its answer: shown here, stored nowhere.
  * A status is `running`, `waiting`, `complete`, `stopped`, `interrupted` or `failed`.
@@ -71,6 +72,7 @@ export function answerEntry(turn, known = {}) {
     parts: [],
     status: "running",
     error: null,
+    finish: null,
     usage: null,
     model: null,
     at: null,
@@ -104,7 +106,7 @@ export function applyFrame(entries, frame) {
   const known = bind(entries, frame);
   switch (frame.type) {
     case "thinking":
-      return change(known, frame.turn_id, begin);
+      return change(known, frame.turn_id, (answer) => think(answer, frame));
     case "text_delta":
       return change(known, frame.turn_id, (answer) => addText(answer, frame));
     case "tool_start":
@@ -180,6 +182,17 @@ function change(entries, turn, work) {
   return entries.toSpliced(place, 0, work(answerEntry(turn)));
 }
 
+/** Without words the turn begins to run, or runs again. */
+function think(answer, { content }) {
+  if (!content) return begin(answer);
+  const last = answer.parts.at(-1);
+  const parts =
+    last?.kind === "thought"
+      ? answer.parts.with(-1, { ...last, text: last.text + content })
+      : [...answer.parts, { kind: "thought", text: content }];
+  return { ...answer, parts, status: "running" };
+}
+
 function begin(answer) {
   if (!answer.again) return { ...answer, status: "running" };
   return answerEntry(answer.turn, { reread: true });
@@ -222,7 +235,8 @@ function endTool(answer, frame) {
 
 function finish(answer, frame) {
   const parts = reconcile(answer.parts, frame.content ?? "");
-  return { ...answer, parts, status: "complete", usage: usageOf(frame) };
+  const { finish = null } = frame;
+  return { ...answer, parts, status: "complete", finish, usage: usageOf(frame) };
 }
 
 function breakOff(answer, { code, content }) {

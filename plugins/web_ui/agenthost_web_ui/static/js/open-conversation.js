@@ -102,7 +102,8 @@ export class OpenConversation {
     if (problem) this.#drafts.write(this.#id, text, problem);
     if (problem || this.#store.get().loading) return false;
     const sent = crypto.getRandomValues(new Uint32Array(2)).join("-");
-    if (!this.#socket.send({ type: "message", content: text, id: sent })) return false;
+    const message = { type: "message", content: text, id: sent, thinking: true };
+    if (!this.#socket.send(message)) return false;
     this.#show([...this.#entries, userEntry(text, sent)], { notice: null });
     return true;
   }
@@ -189,7 +190,7 @@ export class OpenConversation {
   }
 
   #ask(type, turn, more = {}) {
-    return this.#socket.send({ type, turn_id: turn, id: turn, ...more });
+    return this.#socket.send({ type, turn_id: turn, id: turn, thinking: true, ...more });
   }
 
   #follow(state, error) {

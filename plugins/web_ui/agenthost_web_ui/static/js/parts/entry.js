@@ -6,11 +6,17 @@ import { html, useMemo } from "../html.js";
 import { Markdown } from "./markdown.js";
 import { Questions } from "./questions.js";
 import { Said } from "./said.js";
+import { Thought } from "./thought.js";
 import { ToolCard } from "./tool-card.js";
 
 const ENDINGS = {
   stopped: "Stopped.",
   interrupted: "This answer was interrupted.",
+};
+
+const MARKS = {
+  length: "Cut off at the length limit.",
+  content_filter: "Ended by the provider's content rules.",
 };
 
 /**
@@ -39,18 +45,27 @@ function Answer({ entry, online, actions }) {
   const running = isLive(entry);
   const waits = entry.status === "waiting";
   const last = entry.parts.length - 1;
-  const idle = running && (last < 0 || (entry.parts[last].kind === "tool" && entry.parts[last].done));
+  const idle = running && isIdle(entry.parts[last]);
   return html`<article class="entry answer" aria-label="Agent">
-    ${entry.parts.map((part, index) =>
-      part.kind === "text"
-        ? html`<${Markdown} key=${index} text=${part.text} settled=${!running || index < last} />`
-        : html`<${ToolCard} key=${index} part=${part} ended=${!running} waits=${waits} />`,
-    )}
+    ${entry.parts.map((part, index) => drawPart(part, index, { running, waits, followed: index < last }))}
     ${idle && !waits && html`<${Waiting} />`}
     ${waits && html`<${Questions} turn=${entry.turn} online=${online} actions=${actions} />`}
+    ${MARKS[entry.finish] && html`<p class="mark">${MARKS[entry.finish]}</p>`}
     <${Ending} entry=${entry} online=${online} onAgain=${() => actions.resume(entry.turn)} />
     ${entry.usage && html`<p class="usage" title=${origin(entry)}>${formatUsage(entry.usage)}</p>`}
   </article>`;
+}
+
+function isIdle(last) {
+  return last === undefined || last.kind === "thought" || (last.kind === "tool" && last.done);
+}
+
+function drawPart(part, index, { running, waits, followed }) {
+  if (part.kind === "thought") return html`<${Thought} key=${index} text=${part.text} />`;
+  if (part.kind === "tool") {
+    return html`<${ToolCard} key=${index} part=${part} ended=${!running} waits=${waits} />`;
+  }
+  return html`<${Markdown} key=${index} text=${part.text} settled=${!running || followed} />`;
 }
 
 /** How an answer broke off, and the way to go on. */
