@@ -28,12 +28,7 @@ export function isLive(entry) {
   return Boolean(entry?.pending) || ["running", "waiting"].includes(entry?.status);
 }
 
-/**
- * Tell whether the agent works on an entry now; a turn that waits for a person leaves the
- * conversation to others.
- * @param {object | undefined} entry
- * @returns {boolean}
- */
+/** Whether the agent works on an entry now; not while its turn waits for a person. */
 export function isBusy(entry) {
   return isLive(entry) && entry.status !== "waiting";
 }

@@ -40,7 +40,7 @@ export function createConversations({ store, api, session }) {
       store.set({ loading: false, ...complaint(error) });
       return;
     }
-    if (store.get().selected === agent) session.select(agent, text);
+    if (store.get().selected === agent) session.openWith(agent, text);
   }
 
   async function forkedBefore(agent, turn) {

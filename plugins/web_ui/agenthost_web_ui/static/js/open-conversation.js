@@ -4,14 +4,7 @@ import { complaint } from "./api.js";
 import { takeAside } from "./asides.js";
 import { createBatches } from "./batches.js";
 import {
-  answerOf,
-  applyFrame,
-  isBusy,
-  isLive,
-  readAfterwards,
-  runAgain,
-  stopAll,
-  userEntry,
+  answerOf, applyFrame, isBusy, isLive, readAfterwards, runAgain, stopAll, userEntry,
 } from "./conversation.js";
 import { tooLong } from "./drafts.js";
 import { addCounts } from "./format.js";
@@ -39,7 +32,6 @@ export class OpenConversation {
   #reader;
   #followed = new Set();
   #announced = new Set();
-  #first;
 
   /**
    * @param {object} options
@@ -49,10 +41,8 @@ export class OpenConversation {
    * @param {object} options.api
    * @param {(agents: Array<object>) => void} options.onAgents hears which agents there are
    * @param {() => void} options.onGone hears that the agent does not exist any more
-   * @param {string} options.first what to say once it is open; nothing when it is empty
    */
-  constructor({ id, store, drafts, api, onAgents, onGone, first }) {
-    this.#first = first;
+  constructor({ id, store, drafts, api, onAgents, onGone }) {
     this.#id = id;
     this.#path = `/api/agents/${encodeURIComponent(id)}`;
     this.#store = store;
@@ -160,14 +150,6 @@ export class OpenConversation {
     for (const { text } of lost) this.#drafts.giveBack(this.#id, text, NOT_ARRIVED);
     this.#show(entries, { loading: false });
     this.#attachAll();
-    this.#sayFirst();
-  }
-
-  #sayFirst() {
-    const text = this.#first;
-    this.#first = "";
-    if (!text || this.send(text) || tooLong(text)) return;
-    this.#drafts.giveBack(this.#id, text, NOT_ARRIVED);
   }
 
   #complain(error, more = {}) {
