@@ -18,6 +18,7 @@ from agenthost import (
     Image,
     Part,
     ProviderError,
+    ProviderFault,
     Reasoning,
     Role,
     Text,
@@ -39,6 +40,10 @@ LEAST_THINKING = 1024
 # Parts of the world by the beginning of a region's name.
 PARTS = (("us-gov-", "us-gov"), ("us-", "us"), ("eu-", "eu"), ("ap-", "apac"))
 PROFILES = frozenset({"global", "us-gov", "us", "eu", "apac", "jp", "au", "ca"})
+MISWRITTEN = (
+    "the key is no API key, for it holds a colon, and no access keys: write "
+    "<access key id>:<secret access key>, the id in 16 or more capitals and digits"
+)
 CACHE_POINT = {"cachePoint": {"type": "default"}}
 # A conversation must open with the user; one cut by compaction may not.
 OPENING = "(The conversation goes on.)"
@@ -115,6 +120,8 @@ class Bedrock:
         if endpoint.key is not None:
             key = endpoint.key.reveal()
             keys = read_keys(key)
+            if keys is None and ":" in key:
+                raise ProviderError(ProviderFault.AUTH, endpoint.provider, MISWRITTEN)
             if keys is None:
                 headers["Authorization"] = f"Bearer {key}"
             else:

@@ -14,6 +14,8 @@ from agenthost import LongContext, ModelFacts, Probe, ProviderFacts
 
 # How the catalogue calls the dialects that some rows ask for.
 APIS = {"responses": "openai-responses"}
+# Words beside one another, which a table shows in one line.
+LISTS = {"efforts", "caches"}
 KNOWN = {item.name for item in fields(ModelFacts)} - {"long_context"}
 
 
@@ -48,6 +50,9 @@ def read_model(row: Mapping[str, Any]) -> ModelFacts:
     long = row.get("long_context")
     names, id_ = _names(), row["id"]
     told.setdefault("replaced_by", _tables()["successors"].get(id_))
+    told |= {name: tuple(told[name].split()) for name in LISTS & told.keys()}
+    if not told.get("supports_thinking"):
+        told["thinking"] = "none"
     return ModelFacts(
         **told,
         long_context=LongContext(**long) if long else None,
