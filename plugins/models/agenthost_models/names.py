@@ -107,7 +107,11 @@ def usual(spec: ProviderSpec) -> ModelFacts | None:
 
 
 def _kin(spec: ProviderSpec, name: str) -> ModelFacts | None:
-    kin = [row for row in spec.facts.models if _varies(row.upstream_id, name)]
+    kin = [
+        row
+        for row in spec.facts.models
+        if _varies(row.upstream_id, name) or _varies(name, row.upstream_id)
+    ]
     return max(kin, key=lambda row: len(row.upstream_id), default=None)
 
 

@@ -22,7 +22,7 @@ from agenthost_dialects.aws_signature import read_keys, region_of
 from agenthost_dialects.bedrock import Bedrock
 from agenthost_providers.catalogue import load_facts
 
-from .exchange import HERE, body_of, decode
+from .exchange import HERE, body_of, decode, there
 
 PLAIN = Bedrock()
 
@@ -149,7 +149,11 @@ def test_the_prompt_is_marked_for_the_cache_where_the_model_has_one(
         row.id
         for row in facts.models
         if {"cachePoint": {"type": "default"}}
-        in body_of(dialect, replace(conversation, model=row.upstream_id))["system"]
+        in body_of(
+            dialect,
+            replace(conversation, model=row.upstream_id),
+            there("bedrock", row.upstream_id),
+        )["system"]
     }
     assert marked == {
         "bedrock/anthropic.claude-opus-5-5",
@@ -186,7 +190,8 @@ def test_thinking_is_written_as_the_model_takes_it(
     budget: int,
     expected: dict[str, Any] | None,
 ) -> None:
-    asked = replace(conversation, max_tokens=limit, thinking_budget=budget)
+    one = replace(conversation, messages=conversation.messages[:1])
+    asked = replace(one, max_tokens=limit, thinking_budget=budget)
     body = body_of(Bedrock.from_quirks(quirks), asked)
     extra = body.get("additionalModelRequestFields")
     if expected is None:
