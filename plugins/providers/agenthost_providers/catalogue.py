@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -62,6 +63,24 @@ def read_model(row: Mapping[str, Any]) -> ModelFacts:
     )
 
 
+def cache_write_factor(slug: str) -> float | None:
+    """Give what a provider's cache writes cost, as a share of fresh input."""
+    factor: float | None = tomllib.loads(_read(f"{slug}.toml")).get(
+        "cache_write_factor"
+    )
+    return factor
+
+
+def excepted(row: Mapping[str, Any]) -> frozenset[str]:
+    """Name the fields in which a row knows better than a price file."""
+    return frozenset(
+        name
+        for each in _exceptions()
+        if any(fnmatchcase(row["id"], model) for model in each["models"])
+        for name in each["fields"]
+    )
+
+
 def _with_cache_writes(model: ModelFacts, factor: float) -> ModelFacts:
     """Fill in what a write to the prompt cache costs: a share of fresh input."""
     long = model.long_context
@@ -77,6 +96,12 @@ def _with_cache_writes(model: ModelFacts, factor: float) -> ModelFacts:
 def _share(rate: float, factor: float) -> float:
     # Figures have few decimals; what binary fractions add is rounded away.
     return round(rate * factor, 9)
+
+
+@cache
+def _exceptions() -> list[dict[str, Any]]:
+    told: list[dict[str, Any]] = tomllib.loads(_read("exceptions.toml"))["exceptions"]
+    return told
 
 
 @cache
