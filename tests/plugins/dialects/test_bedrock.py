@@ -267,3 +267,38 @@ def test_keys_are_told_apart(key: str, parts: tuple[str, ...] | None) -> None:
 )
 def test_the_region_stands_in_the_host(host: str, region: str) -> None:
     assert region_of(host) == region
+
+
+@pytest.mark.parametrize("key", ["akia-typo:wJalr", "short:wJalr", "a:b:c:d", ":x"])
+def test_a_key_with_a_colon_that_is_no_pair_is_never_sent(
+    conversation: ChatRequest, key: str
+) -> None:
+    with pytest.raises(ProviderError, match="holds a colon") as caught:
+        PLAIN.encode(conversation, replace(HERE, key=Secret(key)))
+    assert caught.value.fault is ProviderFault.AUTH
+    assert "wJalr" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("model", "budget", "expected"),
+    [
+        (
+            "amazon.nova-2-lite-v1:0",
+            9000,
+            {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": "medium"}},
+        ),
+        ("amazon.nova-2-lite-v1:0", 0, {"reasoningConfig": {"type": "disabled"}}),
+        ("openai.gpt-oss-120b-1:0", 9000, {"reasoning_effort": "medium"}),
+        ("openai.gpt-oss-120b-1:0", 0, {"reasoning_effort": "low"}),
+        ("deepseek.v3.2", 20_000, {"reasoning_effort": "high"}),
+        ("zai.glm-5", 9000, None),
+        ("anthropic.claude-opus-5-5", 0, {"output_config": {"effort": "low"}}),
+        ("anthropic.claude-sonnet-5-5", 0, {"thinking": {"type": "between_tools"}}),
+    ],
+)
+def test_models_of_all_makers_are_told_to_think(
+    conversation: ChatRequest, model: str, budget: int, expected: dict[str, Any] | None
+) -> None:
+    asked = replace(conversation, model=model, thinking_budget=budget)
+    body = body_of(PLAIN, asked, there("bedrock", model))
+    assert body.get("additionalModelRequestFields") == expected
