@@ -22,13 +22,12 @@ FLAGS = {
 class Abilities:
     """What a file tells of one model; what it does not tell is not there.
 
-    ``efforts`` says of a word whether the model takes it; a ``complete`` list has all
-    that it takes. ``responses`` is set where it is served at no other endpoint.
+    ``efforts`` says of a word whether the model takes it, ``responses`` whether it is
+    served at no other endpoint.
     """
 
     flags: Mapping[str, bool] = field(default_factory=dict)
     efforts: Mapping[str, bool] = field(default_factory=dict)
-    complete: bool = False
     responses: bool = False
     caches: bool = False
 
@@ -36,16 +35,15 @@ class Abilities:
 def read_abilities(row: Mapping[str, Any]) -> Abilities:
     """Read litellm's fields of one model; of another type, they tell nothing."""
     told = {ours: row.get(theirs) for theirs, ours in FLAGS.items()}
-    listed = row.get("reasoning_effort_levels")
-    complete = isinstance(listed, list) and bool(listed)
-    words = {word: word in listed for word in EFFORTS} if complete else _marked(row)
+    given = row.get("reasoning_effort_levels")
+    listed = given if isinstance(given, list) else []
+    words = {word: word in listed for word in EFFORTS} if listed else _marked(row)
     words |= dict.fromkeys(
         _beyond(row.get("bedrock_output_config_effort_ceiling")), False
     )
     return Abilities(
         {name: value for name, value in told.items() if isinstance(value, bool)},
         words,
-        complete,
         row.get("mode") == "responses",
         row.get("supports_prompt_caching") is True,
     )

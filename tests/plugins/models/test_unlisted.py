@@ -32,8 +32,8 @@ def test_a_variant_of_a_listed_model_has_its_facts(
 ) -> None:
     spec = provider_of(slug)
     (row,) = [row for row in spec.facts.models if row.id == kin]
-    own = {"id": name, "upstream_id": name, "display_name": name}
-    assert unlisted(spec, name) == replace(row, **own, aliases=(), replaces=())
+    named = replace(row, id=name, upstream_id=name, display_name=name)
+    assert unlisted(spec, name) == replace(named, aliases=(), replaces=())
 
 
 @pytest.mark.parametrize(

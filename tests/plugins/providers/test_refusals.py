@@ -31,7 +31,7 @@ from agenthost import (
 from agenthost.providers import Driver
 from agenthost.testing import installed_exchange
 from agenthost.testing.installed import provider_of
-from agenthost.testing.providers import WIRES
+from agenthost.testing.samples import WIRES
 from agenthost.testing.simulators import Turn
 
 from .refusing import SIGNED, RefusingSimulator, breaks, rules
