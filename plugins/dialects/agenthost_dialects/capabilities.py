@@ -60,9 +60,12 @@ def marks_cache(endpoint: Endpoint, *, usual: bool) -> bool:
 
 
 def answer_limit(endpoint: Endpoint, usual: int) -> int:
-    """Limit an answer where the service demands a limit and nobody names one."""
+    """Limit an answer where the service demands a limit and nobody names one.
+
+    The row of a model that is not listed has no limit that anybody knows.
+    """
     row = endpoint.model
-    if row is None:
+    if row is None or not row.thinking:
         return usual
     return min(row.max_output, ROOM_TO_THINK if row.supports_thinking else ROOM)
 

@@ -10,6 +10,7 @@ from agenthost import (
     ChatRequest,
     Finish,
     Message,
+    ModelFacts,
     ProviderError,
     ProviderFault,
     Reasoning,
@@ -191,7 +192,11 @@ def test_an_answer_that_nobody_limits_has_room_to_think(
     conversation: ChatRequest, model: str, limit: int
 ) -> None:
     asked = replace(conversation, model=model, max_tokens=None)
-    assert body_of(DIALECT, asked, there("anthropic", model))["max_tokens"] == limit
+    where = there("anthropic", model)
+    assert body_of(DIALECT, asked, where)["max_tokens"] == limit
+    unknown = ModelFacts(model, "anthropic", model, model)
+    bare = body_of(DIALECT, asked, replace(where, model=unknown))
+    assert bare["max_tokens"] == 8192
 
 
 def test_thinking_that_leaves_no_room_for_words_is_off(
