@@ -282,8 +282,7 @@ class ProviderSpec:
         """Choose how to speak to the model of this id on the wire, or of this row."""
         rows = (row for row in self.facts.models if row.upstream_id == upstream_id)
         row = known or next(rows, None)
-        wanted = row.dialect if row else None
-        own = self.alternates.get(wanted or "", self.dialect)
+        own = self.alternates.get((row and row.dialect) or "", self.dialect)
         if isinstance(own, str):
             raise PluginError(f"the dialect {own} of {self.facts.slug} is not made yet")
         return own
