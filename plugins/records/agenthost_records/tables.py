@@ -21,6 +21,7 @@ from .steps import (
     name_sessions,
     owners_and_labels,
     tell_who_remembers,
+    tell_who_writes,
     write_less,
 )
 
@@ -34,6 +35,22 @@ def _cause() -> tuple[Column[str], ...]:
         Column("labels", Text, nullable=False, server_default=text("''")),
     )
 
+
+def _writer() -> tuple[Column[str], Column[int]]:
+    """Which daemon a row belongs to, and from which epoch of it on."""
+    return (
+        Column("node", Text, nullable=False, server_default=text("''")),
+        Column("epoch", Integer, nullable=False, server_default=text("0")),
+    )
+
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("node", Text, primary_key=True),
+    Column("epoch", Integer, nullable=False),
+    Column("seen", REAL, nullable=False),
+)
 
 agents = Table(
     "agents",
@@ -69,8 +86,8 @@ sessions = Table(
     Column("parent_id", Text),
     Column("at_message", Integer),
     Column("root_id", Text),
-    Column("owner", Text, nullable=False, server_default=text("''")),
-    Column("labels", Text, nullable=False, server_default=text("''")),
+    *_cause(),
+    *_writer(),
 )
 Index(
     "sessions_by_key",
@@ -134,6 +151,7 @@ turns = Table(
     Column("digest", Text),
     Column("model", Text),
     *_cause(),
+    *_writer(),
 )
 
 RUNNING = turns.c.state == literal_column("'running'")
@@ -181,7 +199,7 @@ Index("usage_by_agent", usage.c.agent_id, usage.c.at)
 KERNEL = SchemaSpec(
     "kernel",
     metadata,
-    (write_less, go_on_in_place, name_sessions, owners_and_labels),
+    (write_less, go_on_in_place, name_sessions, owners_and_labels, tell_who_writes),
 )
 
 memory = MetaData()

@@ -6,6 +6,7 @@ import { createBatches } from "./batches.js";
 import {
   answerOf,
   applyFrame,
+  isBusy,
   isLive,
   readAfterwards,
   runAgain,
@@ -38,6 +39,7 @@ export class OpenConversation {
   #reader;
   #followed = new Set();
   #announced = new Set();
+  #first;
 
   /**
    * @param {object} options
@@ -47,8 +49,10 @@ export class OpenConversation {
    * @param {object} options.api
    * @param {(agents: Array<object>) => void} options.onAgents hears which agents there are
    * @param {() => void} options.onGone hears that the agent does not exist any more
+   * @param {string} options.first what to say once it is open; nothing when it is empty
    */
-  constructor({ id, store, drafts, api, onAgents, onGone }) {
+  constructor({ id, store, drafts, api, onAgents, onGone, first }) {
+    this.#first = first;
     this.#id = id;
     this.#path = `/api/agents/${encodeURIComponent(id)}`;
     this.#store = store;
@@ -75,6 +79,11 @@ export class OpenConversation {
     this.#socket.close();
     this.#batches.drop();
     clearTimeout(this.#patience);
+  }
+
+  /** Read the session again: something of it may have ended that nobody tells of. */
+  reread() {
+    return this.#reader.read();
   }
 
   /** Dial at once instead of waiting. */
@@ -136,7 +145,7 @@ export class OpenConversation {
   }
 
   #show(entries, more = {}) {
-    this.#store.set({ entries, running: entries.some(isLive), ...more });
+    this.#store.set({ entries, running: entries.some(isBusy), ...more });
   }
 
   /** After a lost line, ask over HTTP first: a refused upgrade does not say why. */
@@ -150,6 +159,14 @@ export class OpenConversation {
     for (const { text } of lost) this.#drafts.giveBack(this.#id, text, NOT_ARRIVED);
     this.#show(entries, { loading: false });
     this.#attachAll();
+    this.#sayFirst();
+  }
+
+  #sayFirst() {
+    const text = this.#first;
+    this.#first = "";
+    if (!text || this.send(text) || tooLong(text)) return;
+    this.#drafts.giveBack(this.#id, text, NOT_ARRIVED);
   }
 
   #complain(error, more = {}) {

@@ -17,16 +17,18 @@ export const FRESH = {
 /**
  * Make the controller of the open conversation.
  * @param {{store: object, drafts: object, api: object}} parts
- * @returns {object} `select`, `leave`, `send`, `stop`, `resume`, `retry`
+ * @returns {object} `select`, `leave`, `send`, `stop`, `resume`, `reread`,
+ *   `retry`
  */
 export function createSession({ store, drafts, api }) {
   let open = null;
 
-  function select(id) {
+  function select(id, first = "") {
     leave();
     history.replaceState(null, "", `#${id}`);
     store.set({ ...FRESH, selected: id, loading: true, link: "connecting", drawer: false });
-    open = new OpenConversation({ id, store, drafts, api, onAgents: listed, onGone: gone });
+    const parts = { id, store, drafts, api, first };
+    open = new OpenConversation({ ...parts, onAgents: listed, onGone: gone });
     describe(id);
   }
 
@@ -62,6 +64,7 @@ export function createSession({ store, drafts, api }) {
     send: (text) => open?.send(text) ?? false,
     stop: () => open?.stop(),
     resume: (turn) => open?.resume(turn),
+    reread: () => open?.reread(),
     retry: () => open?.retry(),
   };
 }
