@@ -12,6 +12,7 @@ from agenthost import (
     ManifestTable,
     Models,
     ModelsBackend,
+    RouteGroup,
     hookimpl,
 )
 
@@ -43,6 +44,14 @@ def register_config() -> Iterable[ConfigSection]:
 def register_backend() -> Iterable[Backend]:
     """Offer routing for the port ``models``."""
     yield ModelsBackend("default", open_models)
+
+
+@hookimpl
+def register_routes() -> Iterable[RouteGroup]:
+    """Tell what a message would cost."""
+    from .quote import routes
+
+    yield routes
 
 
 @hookimpl

@@ -45,7 +45,7 @@ from .breaker import Breakers
 from .budget import Budgets, Hold
 from .catalogue import Catalogue
 from .keys import Keys, lack
-from .price import measured, price
+from .price import measured, price, size_of
 from .settings import Budget, FallbackProviders, Providers
 from .unseen import in_words
 
@@ -65,7 +65,7 @@ FINAL = frozenset({ProviderFault.CONTENT_BLOCKED, ProviderFault.TOO_LONG})
 class _Call:
     """One attempt, and what came of it so far.
 
-    ``heard`` counts characters, ``size`` what the decoder counts, which last grew at
+    ``heard`` counts UTF-8 bytes, ``size`` what the decoder counts, which last grew at
     ``grown_at``; ``unknown`` says that the provider may have gone on working after we
     stopped listening.
     """
@@ -84,7 +84,7 @@ class _Call:
 
     def hears(self, delta: TextChunk | ReasoningChunk) -> None:
         """Note what is handed on."""
-        self.heard += len(delta.text)
+        self.heard += size_of(delta.text)
         self.delivered = self.delivered or isinstance(delta, TextChunk)
 
     def progress(self, size: int) -> None:
@@ -135,6 +135,10 @@ class RoutedModels(Catalogue):
         if facts.key_required and not self._keys.has(facts):
             raise ProviderError(ProviderFault.AUTH, facts.slug, lack(facts))
 
+    def quote(self, target: Target, request: ChatRequest) -> tuple[int, int, int]:
+        """Tell a call's tokens in, tokens out and micro-USD, each at most."""
+        return self._budgets.quote(target, request)
+
     async def stream(
         self, target: Target, request: ChatRequest, payer: Payer | None = None
     ) -> AsyncGenerator[Delta | Answered, None]:
@@ -175,7 +179,7 @@ class RoutedModels(Catalogue):
             request = replace(request, model=model.upstream_id, tools=tools)
         if not model.supports_vision:
             request = in_words(request)
-        hold = await self._budgets.reserve(payer, model, request)
+        hold = await self._budgets.reserve(payer, candidate.target, request)
         clock = self._host.clock
         return _Call(candidate, hold, payer, clock, clock.monotonic())
 
@@ -215,7 +219,8 @@ class RoutedModels(Catalogue):
         Raises:
             ProviderError: It was blocked before it said anything.
         """
-        message = completion.message
+        message, target = completion.message, call.candidate.target
+        self._budgets.learn(call.hold, target, completion.usage.input_tokens)
         usage = measured(completion.usage, call.hold.request, _length(message))
         spent = self._spent(call, usage)
         self._settle(call, spent)
@@ -334,14 +339,14 @@ def silence(model: ModelFacts) -> float:
 
 
 def _length(message: Message) -> int:
-    """Count the characters of an answer, its thoughts and tool calls included."""
+    """Count the bytes of an answer, its thoughts and tool calls included."""
     return sum(map(_part_length, message.parts))
 
 
 def _part_length(part: Part) -> int:
     match part:
         case Text(text) | Reasoning(text):
-            return len(text)
+            return size_of(text)
         case ToolUse(_, name, arguments):
-            return len(name) + len(str(arguments))
+            return len(name) + size_of(str(arguments))
     return 0

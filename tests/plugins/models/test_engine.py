@@ -93,7 +93,7 @@ async def test_a_runs_limit_holds_for_the_agents_it_calls(
         Context(OPERATOR),
         host.agents.get(caller.id),
         user_message("go"),
-        TurnOptions(max_cost_micro_usd=2_500, max_tokens=1_000),
+        TurnOptions(max_cost_micro_usd=25_000, max_tokens=1_000),
     )
     await asyncio.wait({turn.task} if turn.task else set())
     (pool,) = turn.context.pools
@@ -223,14 +223,15 @@ async def test_a_resumed_turn_goes_on_with_what_it_had_spent(
 
     daemon.model.fails(ProviderFault.SERVER, "half of it")
     with pytest.raises(ProviderError):
-        await start(10_000).result()
+        await start(50_000).result()
     before = await host.usage.of_turn(agent.id, "once")
     assert before.cost_micro_usd > 0
     lost = Spent(0.0, agent.id, "", "once", "scripted", "m", Usage(7, 8), 5_000)
     await host.usage.book(lost)
-    with pytest.raises(QuotaExceeded, match=r"\$0.005"):
-        await start(5_500).result()
-    result = await start(10_000).result()
+    spent = before.cost_micro_usd + 5_000
+    with pytest.raises(QuotaExceeded, match=rf"\${spent / 1_000_000:.6f} used"):
+        await start(spent + 500).result()
+    result = await start(50_000).result()
     assert result.cost_micro_usd == before.cost_micro_usd + 5_000 + 20
     assert await told(daemon, "once") == await booked(daemon, agent.id, "once")
 
