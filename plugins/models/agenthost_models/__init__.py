@@ -33,8 +33,9 @@ def open_models(host: Host) -> Models:
 @hookimpl
 def register_config() -> Iterable[ConfigSection]:
     """Read which providers there are, who stands in for them, and who may spend."""
-    from .settings import Budget, FallbackProviders, Providers
+    from .settings import Budget, FallbackProviders, Providers, Trying
 
+    yield ConfigSection("attempts", Trying)
     yield ConfigSection("budget", Budget)
     yield ConfigSection("fallback_providers", FallbackProviders)
     yield ConfigSection("providers", Providers)

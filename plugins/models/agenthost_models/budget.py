@@ -28,6 +28,7 @@ from .manifest import SPENDING
 from .meters import Limit, Meter, PoolRoom, Room
 from .price import price
 from .settings import Budget
+from .waiting import until
 
 if TYPE_CHECKING:
     from agenthost import Spent
@@ -42,6 +43,7 @@ LEAST_ANSWER = 256
 LONGEST_WAIT = 30.0
 """Seconds that a call waits for others to give back what they hold."""
 MILLION = 1_000_000
+Rooms = list[Meter | PoolRoom]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class Budgets:
         Raises:
             QuotaExceeded: Naming the limit, what was used and what helps.
         """
-        rooms: list[Room] = [*await self._daemon_meters()]
+        rooms: Rooms = [*await self._daemon_meters()]
         if payer is not None:
             rooms += await self._agent_meters(payer.agent)
             rooms += map(PoolRoom, payer.pools)
@@ -128,25 +130,27 @@ class Budgets:
         answer = _asked(target.model, request)
         return prompt, answer, _dearest(target.model, prompt, answer)
 
-    async def _waited(self, rooms: list[Room], wish: _Wish) -> Hold:
+    async def _waited(self, rooms: Rooms, wish: _Wish) -> Hold:
         """Hold room once others have given back what they hold."""
-        timer = asyncio.ensure_future(self._host.clock.sleep(LONGEST_WAIT))
-        try:
-            while True:
-                hold = self._hold(rooms, wish)
-                if isinstance(hold, Hold):
-                    return hold
-                # Without what others hold: is there any use in waiting?
-                if timer.done() or not isinstance(self._hold(rooms, wish, 0), Hold):
-                    raise self._refused(hold, self._host.clock.time())
-                woken = asyncio.get_running_loop().create_future()
-                self._waiting.append(woken)
-                both = (woken, timer)
-                await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
+        clock = self._host.clock
+        deadline = clock.monotonic() + LONGEST_WAIT
+        while isinstance(hold := self._hold(rooms, wish), Meter | PoolRoom):
+            left = deadline - clock.monotonic()
+            # Without what others hold: is there any use in waiting?
+            if left <= 0 or not isinstance(self._hold(rooms, wish, 0), Hold):
+                raise self._refused(hold, clock.time())
+            woken = asyncio.get_running_loop().create_future()
+            self._waiting.append(woken)
+            try:
+                await until(woken, clock, left)
+            finally:
+                if woken in self._waiting:
+                    self._waiting.remove(woken)
+        return hold
 
-    def _hold(self, rooms: list[Room], wish: _Wish, held: int = 1) -> Hold | Room:
+    def _hold(
+        self, rooms: Rooms, wish: _Wish, held: int = 1
+    ) -> Hold | Meter | PoolRoom:
         """Check and hold in one step: nothing else runs between the two.
 
         Args:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
@@ -40,13 +42,13 @@ from agenthost import (
     Usage,
 )
 
-from .attempts import ROUNDS, Attempts, Candidate
-from .breaker import Breakers
+from .attempts import ROUNDS, Attempts, Candidate, Patience
+from .breaker import MOST, Breakers, Id
 from .budget import Budgets, Hold
 from .catalogue import Catalogue
 from .keys import Keys, lack
 from .price import measured, price, size_of
-from .settings import Budget, FallbackProviders, Providers
+from .settings import Budget, FallbackProviders, Providers, Trying
 from .unseen import in_words
 
 if TYPE_CHECKING:
@@ -119,6 +121,8 @@ class RoutedModels(Catalogue):
         self._random = random
         self._breakers = Breakers()
         self._budgets = Budgets(host)
+        self._turn = count()
+        self._uses: Counter[Id] = Counter()
 
     @property
     def hourly_tokens(self) -> int:
@@ -135,6 +139,10 @@ class RoutedModels(Catalogue):
         if facts.key_required and not self._keys.has(facts):
             raise ProviderError(ProviderFault.AUTH, facts.slug, lack(facts))
 
+    def resting(self, slug: str) -> list[tuple[str, str, float]]:
+        """Tell which of a provider's models rest: name, fault and seconds to go."""
+        return self._breakers.resting(slug, self._host.clock.monotonic())
+
     def quote(self, target: Target, request: ChatRequest) -> tuple[int, int, int]:
         """Tell a call's tokens in, tokens out and micro-USD, each at most."""
         return self._budgets.quote(target, request)
@@ -148,10 +156,7 @@ class RoutedModels(Catalogue):
             ProviderError: What the first target failed with.
             QuotaExceeded: A budget has no room for the call.
         """
-        candidates = self._candidates(target, payer)
-        clock = self._host.clock
-        rounds = ROUNDS if payer else 1
-        attempts = Attempts(candidates, self._breakers, clock, self._random, rounds)
+        attempts = self._attempts(target, payer)
         failures: dict[bool, ProviderError] = {}
         while (candidate := await attempts.next()) is not None:
             call = await self._begin(candidate, request, payer)
@@ -161,14 +166,24 @@ class RoutedModels(Catalogue):
                         yield delta
                 return
             except ProviderError as error:
-                if call.delivered or error.fault in FINAL:
+                if error.fault in FINAL or (call.delivered and not _unsaid(payer)):
                     raise
                 attempts.failed(candidate, error)
                 failures[candidate.target == target] = error
                 log.warning("model call failed (%s): %s", error.fault, error.message)
+        for candidate, told in attempts.refused:
+            failures.setdefault(candidate.target == target, told)
         if True not in failures:
             self.check(target)
         raise failures.get(True) or failures[False]
+
+    def _attempts(self, target: Target, payer: Payer | None) -> Attempts:
+        candidates = self._candidates(target, payer)
+        most = self._host.settings(Trying).most_calls
+        # A call that nobody pays for is a trial.
+        patience = Patience(ROUNDS, most) if payer else Patience(1, len(candidates))
+        clock = self._host.clock
+        return Attempts(candidates, self._breakers, clock, self._random, patience)
 
     async def _begin(
         self, candidate: Candidate, request: ChatRequest, payer: Payer | None
@@ -179,14 +194,17 @@ class RoutedModels(Catalogue):
             request = replace(request, model=model.upstream_id, tools=tools)
         if not model.supports_vision:
             request = in_words(request)
-        hold = await self._budgets.reserve(payer, candidate.target, request)
         clock = self._host.clock
+        try:
+            hold = await self._budgets.reserve(payer, candidate.target, request)
+        except BaseException:
+            self._breakers.abandoned(candidate.id, clock.monotonic())
+            raise
         return _Call(candidate, hold, payer, clock, clock.monotonic())
 
     async def _deltas(self, call: _Call) -> AsyncGenerator[Delta | Answered, None]:
         """Yield one attempt's deltas and settle what it has cost, however it ends."""
         clock, known = self._host.clock, call.candidate.id
-        self._breakers.begin(known, clock.monotonic())
         try:
             async with aclosing(self._open(call)) as deltas:
                 async for delta in deltas:
@@ -259,6 +277,9 @@ class RoutedModels(Catalogue):
 
     def _settle(self, call: _Call, spent: Spent | None) -> None:
         call.settled = True
+        self._uses[call.candidate.id] += 1
+        if len(self._uses) > MOST:
+            self._uses.clear()
         self._budgets.settle(call.hold, spent)
 
     def _spent(self, call: _Call, usage: Usage) -> Spent:
@@ -311,10 +332,20 @@ class RoutedModels(Catalogue):
             facts = each.provider.facts
             keys = self._keys.of(facts)
             if keys:
-                found += [Candidate(each, key) for key in keys]
+                found += self._spread([Candidate(each, key) for key in keys])
             elif not facts.key_required:
                 found.append(Candidate(each, None))
         return found
+
+    def _spread(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Put a target's keys in the order that the configuration asks for."""
+        policy = self._host.settings(Trying).keys
+        if policy == "in_order" or len(candidates) == 1:
+            return candidates
+        if policy == "least_used":
+            return sorted(candidates, key=lambda each: self._uses[each.id])
+        turn = next(self._turn) % len(candidates)
+        return [*candidates[turn:], *candidates[:turn]]
 
     def _spare(self, payer: Payer | None) -> Iterator[Target]:
         """The agent's fallbacks, then the daemon's; one that is unknown is skipped.
@@ -331,6 +362,11 @@ class RoutedModels(Catalogue):
                 yield self.resolve(*names)
             except InvalidInput as error:
                 log.warning("fallback skipped: %s", error.message)
+
+
+def _unsaid(payer: Payer | None) -> bool:
+    """Whether what was handed on is taken back, since nobody has heard it."""
+    return payer is not None and payer.take_back is not None and payer.take_back()
 
 
 def silence(model: ModelFacts) -> float:

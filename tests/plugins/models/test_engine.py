@@ -69,18 +69,46 @@ async def test_the_ledger_names_the_model_that_answered(daemons: Daemons) -> Non
     assert await ledger(host, agent.id) == (1, result.cost_micro_usd)
 
 
-async def test_words_that_broke_off_fail_the_turn_and_are_paid(
+async def test_words_that_broke_off_before_a_watcher_fail_the_turn_and_are_paid(
     daemons: Daemons,
 ) -> None:
     host = await with_spare(daemons)
     host.model.fails(ProviderFault.SERVER, "half ")
     agent = await host.agent(extra=SPARE)
+    turn = agent.start("hello")
+    turn.watch()
     with pytest.raises(ProviderError):
-        await agent.start("hello").result()
+        await turn.result()
     await host.daemon.usage.since(0, 1)
     requests, cost = await ledger(host, agent.id)
     assert requests == 1
     assert cost > 0
+
+
+async def test_words_that_nobody_heard_are_said_anew_by_a_spare(
+    daemons: Daemons,
+) -> None:
+    host = await with_spare(daemons)
+    host.model.fails(ProviderFault.SERVER, "half of ")
+    agent = await host.agent(extra=SPARE)
+    assert await agent.ask("hello") == "from the spare"
+    said = [m["content"] for m in (await agent.session())["messages"]]
+    assert said == ["hello", "from the spare"]
+    requests, _ = await ledger(host, agent.id)
+    assert requests == 2
+
+
+async def test_half_an_answer_that_nobody_heard_is_not_kept(
+    daemon: RunningDaemon,
+) -> None:
+    daemon.model.fails(ProviderFault.SERVER, "half of ")
+    for _ in range(9):
+        daemon.model.fails(ProviderFault.BAD_REQUEST, "and ")
+    agent = await daemon.agent()
+    answer = await agent.send("hello")
+    assert (answer.status_code, answer.json()["code"]) == (500, "bad_request")
+    said = [m["content"] for m in (await agent.session())["messages"]]
+    assert said == ["hello"]
 
 
 async def test_a_runs_limit_holds_for_the_agents_it_calls(
@@ -221,7 +249,7 @@ async def test_a_resumed_turn_goes_on_with_what_it_had_spent(
             TurnOptions(turn_id="once", max_cost_micro_usd=limit),
         )
 
-    daemon.model.fails(ProviderFault.SERVER, "half of it")
+    daemon.model.fails(ProviderFault.BAD_REQUEST, "half of it")
     with pytest.raises(ProviderError):
         await start(50_000).result()
     before = await host.usage.of_turn(agent.id, "once")

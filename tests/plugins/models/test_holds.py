@@ -86,7 +86,7 @@ def test_the_bound_is_no_less_than_the_bytes(script: str) -> None:
 
 def test_the_bound_holds_until_there_are_enough_counts() -> None:
     counts, prompt = Counts(), measure(asked(SCRIPTS["english"] * 10))
-    for _ in range(ENOUGH - 1):
+    for _ in range(19):
         counts.learn(("a", "m"), prompt, prompt.most // 4)
         assert counts.most(("a", "m"), prompt) == prompt.most
     counts.learn(("a", "m"), prompt, prompt.most // 4)

@@ -202,13 +202,15 @@ async def test_an_ended_turn_is_told_again_with_its_tools(
 async def test_a_failed_turn_is_told_again_as_it_failed(daemon: RunningDaemon) -> None:
     daemon.model.fails(ProviderFault.SERVER, "half")
     agent = await daemon.agent()
+    turn = begin(agent, "hello")
+    turn.watch()
     with pytest.raises(ProviderError):
-        await begin(agent, "hello").result()
+        await turn.result()
     known = daemon.daemon.agents.get(agent.id)
     words, end = await seen(await daemon.daemon.turns.attach(known, KEY))
     assert words == TextDelta("half", 4)
     assert isinstance(end, Failed)
-    assert end.error.code == "provider_error"
+    assert end.error.code == "server_error"
 
 
 @pytest.fixture
