@@ -250,7 +250,7 @@ async def test_messages_tell_how_their_turn_stands(daemon: RunningDaemon) -> Non
     agent = await daemon.agent()
     await agent.ask("hello")
     daemon.model.fails(ProviderFault.SERVER, "half")
-    await agent.send("again")
+    await agent.events("again")
     hello, answer, again, half = (await agent.session())["messages"]
     assert [m["status"] for m in (hello, answer)] == ["complete", "complete"]
     assert hello["turn_id"] == answer["turn_id"]

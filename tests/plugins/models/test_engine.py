@@ -76,7 +76,7 @@ async def test_words_that_broke_off_before_a_watcher_fail_the_turn_and_are_paid(
     host.model.fails(ProviderFault.SERVER, "half ")
     agent = await host.agent(extra=SPARE)
     turn = agent.start("hello")
-    turn.watch()
+    turn.turn.watch()
     with pytest.raises(ProviderError):
         await turn.result()
     await host.daemon.usage.since(0, 1)

@@ -105,8 +105,10 @@ async def asked(daemon: RunningDaemon) -> list[str]:
 async def test_a_failed_turn_is_retried_in_its_own_place(daemon: RunningDaemon) -> None:
     agent = await daemon.agent()
     daemon.model.fails(ProviderFault.SERVER, "half")
+    turn = begin(agent, "first?")
+    turn.watch()
     with pytest.raises(ProviderError):
-        await begin(agent, "first?").result()
+        await turn.result()
     assert await agent.ask("second?") == "You said: second?"
     assert (await begin(agent, "first?").result()).text == "You said: first?"
     assert await asked(daemon) == ["first?"]
@@ -156,8 +158,10 @@ async def test_a_turn_whose_question_was_summarised_is_refused_by_name(
     daemon = await daemons.start(config=config)
     agent = await daemon.agent()
     daemon.model.fails(ProviderFault.SERVER, "half")
+    turn = begin(agent, "first?")
+    turn.watch()
     with pytest.raises(ProviderError):
-        await begin(agent, "first?").result()
+        await turn.result()
     for number in range(3):
         await agent.ask(f"message {number}")
     await daemon.http.post(f"/api/agents/{agent.id}/session/compact")
