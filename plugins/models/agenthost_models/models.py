@@ -40,6 +40,8 @@ from agenthost import (
     TextChunk,
     ToolUse,
     Usage,
+    redacted,
+    secrets_of,
 )
 
 from .attempts import ROUNDS, Attempts, Candidate, Patience
@@ -165,17 +167,27 @@ class RoutedModels(Catalogue):
                     async for delta in deltas:
                         yield delta
                 return
-            except ProviderError as error:
+            except ProviderError as failure:
+                error = self._without_secrets(failure)
                 if error.fault in FINAL or (call.delivered and not _unsaid(payer)):
-                    raise
+                    raise error from None
                 attempts.failed(candidate, error)
                 failures[candidate.target == target] = error
                 log.warning("model call failed (%s): %s", error.fault, error.message)
         for candidate, told in attempts.refused:
-            failures.setdefault(candidate.target == target, told)
+            error = self._without_secrets(told)
+            failures.setdefault(candidate.target == target, error)
         if True not in failures:
             self.check(target)
         raise failures.get(True) or failures[False]
+
+    def _without_secrets(self, error: ProviderError) -> ProviderError:
+        """Take every secret of the daemon out of what a vendor said."""
+        detail = redacted(error.detail, secrets_of(self._host))
+        if detail == error.detail:
+            return error
+        waits = error.retry_after
+        return ProviderError(error.fault, error.provider, detail, retry_after=waits)
 
     def _attempts(self, target: Target, payer: Payer | None) -> Attempts:
         candidates = self._candidates(target, payer)

@@ -52,6 +52,9 @@ class MemoryVault(dict[str, Secret]):
 
     revision = 0
 
+    def names(self) -> list[str]:
+        return [*self]
+
 
 class Bench:
     """What a router sees of a daemon."""

@@ -183,3 +183,17 @@ async def test_a_client_is_told_what_failed(daemon: RunningDaemon) -> None:
     answer = await (await daemon.agent()).send("hello")
     assert (answer.status_code, answer.json()["code"]) == (500, "billing")
     assert "retry_after" not in answer.json()
+
+
+async def test_no_half_of_any_key_of_the_vault_is_in_an_error() -> None:
+    key = "AKIA0123456789ABCDEF:wJalrXUtnFEMIK7MDENGbPxRfiCY"
+
+    class Talks(Upstream):
+        async def stream(self, call: Any) -> Any:
+            self.requests.append(call.request)
+            said = f"no such key {key.partition(':')[2]}"
+            raise ProviderError(ProviderFault.AUTH, "a", said)
+            yield
+
+    bench = Bench([Talks("a")], vault={"provider/other": key})
+    assert "wJalrXUt" not in (await failed(bench)).message

@@ -229,13 +229,13 @@ async def test_content_is_recorded_on_demand_without_secrets(daemons: Daemons) -
     (asked,) = json.loads(turn["gen_ai.input.messages"])
     assert asked == {
         "role": "user",
-        "parts": [{"type": "text", "content": "my key is [secret]"}],
+        "parts": [{"type": "text", "content": "my key is ***"}],
     }
     tool = facts(spans.named("execute_tool calculate"))
-    assert json.loads(tool["gen_ai.tool.call.arguments"]) == {"expression": "[secret]+"}
+    assert json.loads(tool["gen_ai.tool.call.arguments"]) == {"expression": "***+"}
     described = spans.named("execute_tool unknown").status.description
     assert described is not None
-    assert "there is no tool 'tool-[secret]'" in described
+    assert "there is no tool 'tool-***'" in described
 
 
 @pytest.mark.parametrize(
