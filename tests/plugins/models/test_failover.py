@@ -249,8 +249,9 @@ class Scene:
             fails = st.builds(Fails, faults, retry_after=waits)
             told = draw(st.lists(fails, min_size=1, max_size=4))
             self.scenes[name] = deque(told)
-        told_waits = (each.retry_after for own in self.scenes.values() for each in own)
-        self.asks = self.past and any(told_waits)
+        every = (each for own in self.scenes.values() for each in own)
+        told = (isinstance(each, Fails) and each.retry_after for each in every)
+        self.asks = bool(self.past and any(told))
         self.recovery: deque[Fails | str] = deque([*stumbles, "saved"])
 
     def vault(self) -> dict[str, str]:
