@@ -130,7 +130,11 @@ async def upstream() -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def agent(tmp_path: Path, upstream: str) -> AsyncIterator[RunningAgent]:
+async def agent(
+    tmp_path: Path, upstream: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[RunningAgent]:
+    # What a daemon does by itself after its start is no part of a message.
+    monkeypatch.setattr("agenthost.daemon.WARM_UP_AFTER", 3600)
     daemons = Daemons(tmp_path)
     config = (
         '[default_model]\nprovider = "bench"\nmodel = "bench-model"\n'

@@ -90,6 +90,25 @@ def cancel(
     return {row.id: row.turn_id for row in connection.execute(ended)}
 
 
+def drop(connection: Connection, call: Mapping[str, Any], now: float) -> None:
+    """Withdraw what is open of a call, whose turn goes on without it."""
+    withdrawn = (
+        update(approvals)
+        .where(
+            approvals.c.turn_id == call["turn"],
+            approvals.c.call_id == call["call"],
+            PENDING,
+        )
+        .values(
+            state=State.CANCELLED.value,
+            reason="who asked is gone",
+            answered_at=now,
+            carried=1,
+        )
+    )
+    connection.execute(withdrawn)
+
+
 def carry(connection: Connection, ids: Sequence[str]) -> None:
     """Remember that their turn needs nothing more of these.
 

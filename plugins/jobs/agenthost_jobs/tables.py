@@ -34,7 +34,7 @@ JOB = Table(
     Column("payload", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("due", Float, nullable=False),
-    Column("owner", Text),
+    Column("holder", Text),
     Column("epoch", Integer, nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("result", Text),
@@ -42,6 +42,8 @@ JOB = Table(
     Column("created_at", Float, nullable=False),
     Column("updated_at", Float, nullable=False),
     Column("until", Float),
+    Column("owner", Text, nullable=False, server_default=""),
+    Column("labels", Text, nullable=False, server_default="[]"),
     Index("job_state_due", "state", "due"),
 )
 
@@ -59,7 +61,14 @@ def lease_runs(op: Operations) -> None:
     op.add_column("job", Column("until", Float))
 
 
-SCHEMA = SchemaSpec("jobs", METADATA, (lease_runs,))
+def own_jobs(op: Operations) -> None:
+    """Let a job say who caused it, and with which labels; who runs it is its holder."""
+    op.alter_column("job", "owner", new_column_name="holder")
+    for name, empty in (("owner", ""), ("labels", "[]")):
+        op.add_column("job", Column(name, Text, nullable=False, server_default=empty))
+
+
+SCHEMA = SchemaSpec("jobs", METADATA, (lease_runs, own_jobs))
 
 ONE = select(JOB).where(JOB.c.id == bindparam("id"))
 LISTED = (
@@ -90,8 +99,10 @@ def job_of(row: Row | Any) -> Job:
         error=row["error"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
-        owner=row["owner"],
+        holder=row["holder"],
         until=row["until"],
+        owner=row["owner"],
+        labels=frozenset(json.loads(row["labels"])),
     )
 
 

@@ -24,11 +24,13 @@ def open_records(store: Store, clock: Clock) -> Records:
     from .persons import PersonTable
     from .sessions import SessionTable
     from .usage import UsageLedger
+    from .writers import Seat
 
+    seat = Seat()
     return Records(
         agents=AgentTable(store),
-        sessions=SessionTable(store, clock),
-        journal=TurnJournal(store),
+        sessions=SessionTable(store, clock, seat),
+        journal=TurnJournal(store, clock, seat),
         usage=UsageLedger(store),
         memory=KeyValues(store, clock),
         persons=PersonTable(store, clock),

@@ -38,6 +38,7 @@ from .tables import agents, messages, sessions, turns
 from .texts import MessageTexts
 from .usage import record
 from .words import TITLE_LIMIT, folded, one_line
+from .writers import Seat
 
 KEY_LIMIT = 256
 TURNS = "turn:"
@@ -78,9 +79,10 @@ class SessionTable:
     ``take``, ``give_back`` and ``forget`` are those of what is kept in memory.
     """
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, seat: Seat) -> None:
         self._store = store
         self._clock = clock
+        self._seat = seat
         self._texts = MessageTexts(store)
         cache = SessionCache()
         self.take = cache.take
@@ -100,8 +102,11 @@ class SessionTable:
         found = None if key is None else await self._by_key(agent_id, key)
         if found is None:
             now, id_ = self._clock.time(), str(uuid4())
-            fresh = Session(id_, agent_id, now, key=key, ephemeral=ephemeral)
-            found = await self._store.write(partial(find_or_open, session=fresh))
+            fresh = Session(
+                id_, agent_id, now, key=key, ephemeral=ephemeral, updated_at=now
+            )
+            opening = partial(find_or_open, session=fresh, writer=self._seat.writer)
+            found = await self._store.write(opening)
         if found.ephemeral is not ephemeral:
             raise Conflict("the key has a session that ends otherwise; use another key")
         return found
@@ -212,9 +217,10 @@ class SessionTable:
 
         Raises:
             NotFound: There is no such message.
-            Conflict: The session was changed meanwhile.
+            Conflict: The session was changed or deleted meanwhile.
         """
-        return await fork(self._store, session, before, self._clock.time())
+        writer = self._seat.writer
+        return await fork(self._store, writer, session, before, self._clock.time())
 
     async def set_thinking(self, session_id: str, *, on: bool) -> None:
         """Switch extended thinking for the session."""

@@ -21,6 +21,7 @@ from .steps import (
     name_sessions,
     owners_and_labels,
     tell_who_remembers,
+    tell_who_writes,
     tell_why_it_stopped,
     write_less,
 )
@@ -35,6 +36,22 @@ def _cause() -> tuple[Column[str], ...]:
         Column("labels", Text, nullable=False, server_default=text("''")),
     )
 
+
+def _writer() -> tuple[Column[str], Column[int]]:
+    """Which daemon a row belongs to, and from which epoch of it on."""
+    return (
+        Column("node", Text, nullable=False, server_default=text("''")),
+        Column("epoch", Integer, nullable=False, server_default=text("0")),
+    )
+
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("node", Text, primary_key=True),
+    Column("epoch", Integer, nullable=False),
+    Column("seen", REAL, nullable=False),
+)
 
 agents = Table(
     "agents",
@@ -70,8 +87,8 @@ sessions = Table(
     Column("parent_id", Text),
     Column("at_message", Integer),
     Column("root_id", Text),
-    Column("owner", Text, nullable=False, server_default=text("''")),
-    Column("labels", Text, nullable=False, server_default=text("''")),
+    *_cause(),
+    *_writer(),
 )
 Index(
     "sessions_by_key",
@@ -135,6 +152,7 @@ turns = Table(
     Column("digest", Text),
     Column("model", Text),
     *_cause(),
+    *_writer(),
     Column("finish", Text),
 )
 
@@ -188,6 +206,7 @@ KERNEL = SchemaSpec(
         go_on_in_place,
         name_sessions,
         owners_and_labels,
+        tell_who_writes,
         tell_why_it_stopped,
     ),
 )

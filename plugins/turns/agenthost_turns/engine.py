@@ -25,6 +25,7 @@ from agenthost import (
     Pool,
     Principal,
     PrincipalKind,
+    Superseded,
     Turn,
     TurnFailed,
     TurnOptions,
@@ -406,7 +407,7 @@ class TurnEngine:
         try:
             run = await self._prepare(turn, warm)
             if run is not None:
-                if run.resumed:
+                if run.found:
                     await run.go_on()
                 turn.finish(await run.converse())
                 return run.left()
@@ -433,7 +434,7 @@ class TurnEngine:
                 _check_digest(turn.options, known.digest)
                 if await self._past.replayed(turn, known):
                     return None
-                return await self._past.resumed(turn)
+                return await self._past.resumed(turn, known)
         said = await self._past.begun(turn, warm)
         given = turn.context.labels
         turn.context = turn.context.labelled(said.labels)
@@ -460,6 +461,9 @@ class TurnEngine:
                 # Of a session that was deleted meanwhile nothing is left to close.
                 with suppress(NotFound):
                     await run.keep_what_was_said(closed)
+            except Superseded as refused:
+                # Whoever has the turn now ends it; what was said here is not kept.
+                log.warning("turn %s ends here: %s", turn.id, refused.message)
             except Exception:
                 # Whatever the store raised, the row must not say running for ever.
                 log.exception("turn %s could not be closed; trying again", turn.id)

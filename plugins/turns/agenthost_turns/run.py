@@ -96,7 +96,12 @@ class Run:
         target: The model that is asked.
         behind: Where a resumed turn goes on in the middle of a session: the number of
             its last message.
+
+    Attributes:
+        found: The state in which a resumed turn was found, "" of a new one.
     """
+
+    found = ""
 
     def __init__(
         self,
@@ -111,7 +116,6 @@ class Run:
         self.target = target
         self.session = said.session
         self.progress = Progress()
-        self.resumed = False
         self._own = said.session if turn.options.history is not None else None
         self._said = said
         self._behind = behind
@@ -223,8 +227,14 @@ class Run:
 
     def closing(self, closed: TurnRecord) -> Step:
         """What closes the turn's row, without words: for a store that took none."""
-        now = self.parts.clock.time()
-        return Step(self.session.id, self.turn.id, now, own=self._own, closed=closed)
+        return Step(
+            session_id=self.session.id,
+            turn_id=self.turn.id,
+            at=self.parts.clock.time(),
+            own=self._own,
+            writer=self.parts.writer,
+            closed=closed,
+        )
 
     async def _asked(self, written: Callable[..., ChatRequest]) -> Answered:
         """Ask the model, with all that has been said by now."""
@@ -313,12 +323,20 @@ class Run:
             elif begun and not self.parts.toolbox.repeatable(call.name):
                 lost = ToolOutput(call.id, call.name, UNKNOWN, is_error=True)
                 known[call.id] = Outcome(lost, known=False)
-        await self._run_tools(calls, known)
+        await self._run_tools(calls, known, self.found)
 
     async def _run_tools(
-        self, calls: Sequence[ToolUse], known: Mapping[str, Outcome] = NOTHING_KNOWN
+        self,
+        calls: Sequence[ToolUse],
+        known: Mapping[str, Outcome] = NOTHING_KNOWN,
+        found: str = "",
     ) -> None:
         """Run the calls that are not known yet, and take up what came of all.
+
+        Args:
+            calls: All of the step.
+            known: What came of those that a turn has found answered.
+            found: The state in which it was found.
 
         Raises:
             Waiting: A person is asked about one; that is on disk.
@@ -332,6 +350,8 @@ class Run:
         outcomes = dict(known)
         toolbox = self.parts.toolbox
         context, before = self.turn.context, self._before_effect
+        if found:
+            context = replace(context, found=found)
         async for outcome in toolbox.run(context, left, before, self.turn.emit):
             out = outcome.output
             outcomes[out.id] = outcome
@@ -365,7 +385,8 @@ class Run:
         # What came of the effects before this one is durable before it begins.
         ended, self._ended = tuple(self._ended), []
         self._effects.add(call.id)
-        await self.parts.journal.start_call(self.turn.id, call.id, ended)
+        start_call, writer = self.parts.journal.start_call, self.parts.writer
+        await start_call(self.turn.id, call.id, ended, writer)
 
     def _spoke(self, message: Message) -> None:
         self._said.add(message)
@@ -391,6 +412,7 @@ class Run:
             message=message,
             behind=self._behind,
             owner=self.turn.context.owner,
+            writer=self.parts.writer,
             own=self._own,
             **facts,
         )

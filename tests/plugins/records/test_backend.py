@@ -37,7 +37,10 @@ def test_register_backend_offers_the_rows_of_a_store() -> None:
 def test_register_schema_offers_the_kernels_rows_and_memory() -> None:
     offered = {s.name: sorted(s.metadata.tables) for s in register_schema()}
     assert offered == {
-        "kernel": ["agents", "messages", "sessions", "tool_calls", "turns", "usage"],
+        "kernel": [
+            *("agents", "messages", "nodes", "sessions", "tool_calls", "turns"),
+            "usage",
+        ],
         "kv": ["kv"],
         "retention": ["retention_marks", "usage_days"],
         "persons": ["person_links", "persons"],

@@ -28,6 +28,11 @@ export function isLive(entry) {
   return Boolean(entry?.pending) || ["running", "waiting"].includes(entry?.status);
 }
 
+/** Whether the agent works on an entry now; not while its turn waits for a person. */
+export function isBusy(entry) {
+  return isLive(entry) && entry.status !== "waiting";
+}
+
 /**
  * A message of the person.
  * @param {string} text what was typed
@@ -103,6 +108,8 @@ export function applyFrame(entries, frame) {
       return change(known, frame.turn_id, (answer) => addTool(answer, frame));
     case "tool_end":
       return change(known, frame.turn_id, (answer) => endTool(answer, frame));
+    case "waiting":
+      return change(known, frame.turn_id, (answer) => ({ ...answer, status: "waiting" }));
     case "response":
       return change(known, frame.turn_id, (answer) => finish(answer, frame));
     case "error":
@@ -113,13 +120,13 @@ export function applyFrame(entries, frame) {
 }
 
 /**
- * End the answers that go on, as after a stop that nobody confirmed.
+ * End the answers that run, as after a stop that nobody confirmed.
  * @param {Array<object>} entries
- * @returns {Array<object>} the entries, none of them live
+ * @returns {Array<object>} the entries, none of them busy
  */
 export function stopAll(entries) {
   return entries.map((entry) => {
-    if (!isLive(entry)) return entry;
+    if (!isBusy(entry)) return entry;
     if (entry.pending) return { ...entry, pending: false };
     return { ...entry, status: "stopped" };
   });
@@ -201,7 +208,9 @@ function addText(answer, { content, offset }) {
 }
 
 function addTool(answer, { id, tool, input }) {
-  if (answer.parts.some((part) => part.kind === "tool" && part.id === id)) return answer;
+  if (answer.parts.some((part) => part.kind === "tool" && part.id === id)) {
+    return { ...answer, status: "running" };
+  }
   const part = { kind: "tool", id, tool, input, result: null, isError: false, done: false };
   return { ...answer, parts: [...answer.parts, part], status: "running" };
 }
@@ -216,7 +225,7 @@ function endTool(answer, frame) {
     isError: Boolean(frame.is_error),
     done: true,
   };
-  return { ...answer, parts: answer.parts.with(index, ended) };
+  return { ...answer, parts: answer.parts.with(index, ended), status: "running" };
 }
 
 function finish(answer, frame) {

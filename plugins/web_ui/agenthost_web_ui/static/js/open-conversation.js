@@ -4,13 +4,7 @@ import { complaint } from "./api.js";
 import { takeAside } from "./asides.js";
 import { createBatches } from "./batches.js";
 import {
-  answerOf,
-  applyFrame,
-  isLive,
-  readAfterwards,
-  runAgain,
-  stopAll,
-  userEntry,
+  answerOf, applyFrame, isBusy, isLive, readAfterwards, runAgain, stopAll, userEntry,
 } from "./conversation.js";
 import { tooLong } from "./drafts.js";
 import { addCounts } from "./format.js";
@@ -77,6 +71,11 @@ export class OpenConversation {
     clearTimeout(this.#patience);
   }
 
+  /** Read the session again: something of it may have ended that nobody tells of. */
+  reread() {
+    return this.#reader.read();
+  }
+
   /** Dial at once instead of waiting. */
   retry() {
     this.#socket.retryNow();
@@ -137,7 +136,7 @@ export class OpenConversation {
   }
 
   #show(entries, more = {}) {
-    this.#store.set({ entries, running: entries.some(isLive), ...more });
+    this.#store.set({ entries, running: entries.some(isBusy), ...more });
   }
 
   /** After a lost line, ask over HTTP first: a refused upgrade does not say why. */
