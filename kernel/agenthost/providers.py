@@ -45,6 +45,14 @@ class ModelFacts:
     lead to it. ``dialect`` names one of the provider's alternates where the model is
     not served in the provider's own. A model that ``always_thinks`` may say nothing for
     many minutes.
+
+    What a dialect may ask of it stands in the rest; what is not known is left to the
+    provider's quirks. ``thinking`` is how its dialect writes a wish to think (``none``
+    where there is no way), ``efforts`` the words it takes for how much, least first,
+    and ``thinking_off`` how it is told not to: an effort, or a word of its dialect;
+    empty for not at all. ``sampling`` says whether it takes a temperature,
+    ``documents`` whether it reads files, ``caches`` which caches of prompts it has:
+    ``automatic``, or ``marks`` where the prompt says what to keep.
     """
 
     id: str
@@ -71,6 +79,12 @@ class ModelFacts:
     aliases: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
     dialect: str | None = None
+    thinking: str = ""
+    efforts: tuple[str, ...] = ()
+    thinking_off: str = ""
+    sampling: bool | None = None
+    documents: bool = False
+    caches: tuple[str, ...] = ()
 
     def notice(self, name: str) -> str | None:
         """What who asked for the model by this name should know."""
@@ -117,7 +131,8 @@ class ProviderFacts:
     that are tried after it: ``A:B:C?`` joins the values of three with colons, the last
     one if there is one. A region in ``region_vars`` replaces ``region`` in the
     addresses. ``local`` providers live on this machine or network, so their configured
-    host may be a private address.
+    host may be a private address. ``default_model`` is the id of the one to take when
+    nobody names one: good and affordable; without it the first.
     """
 
     slug: str
@@ -132,15 +147,20 @@ class ProviderFacts:
     probe: Probe | None = None
     region: str | None = None
     region_vars: tuple[str, ...] = ()
+    default_model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where one call goes: the resolved address and key of a provider."""
+    """Where one call goes: a provider's resolved address and key, and the model's row.
+
+    Without a row, what the model can do is left to the provider's quirks.
+    """
 
     provider: str
     base_url: str
     key: Secret | None = None
+    model: ModelFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,11 +276,13 @@ class ProviderSpec:
         others = {name: _made(name, known, {}) for name in lacking}
         return ProviderSpec(facts, own, {**self.alternates, **others})
 
-    def spoken_to(self, upstream_id: str) -> Dialect | Driver:
-        """Choose how to speak to the model of this id on the wire."""
+    def spoken_to(
+        self, upstream_id: str, known: ModelFacts | None = None
+    ) -> Dialect | Driver:
+        """Choose how to speak to the model of this id on the wire, or of this row."""
         rows = (row for row in self.facts.models if row.upstream_id == upstream_id)
-        wanted = next((row.dialect for row in rows), None)
-        own = self.alternates.get(wanted or "", self.dialect)
+        row = known or next(rows, None)
+        own = self.alternates.get((row and row.dialect) or "", self.dialect)
         if isinstance(own, str):
             raise PluginError(f"the dialect {own} of {self.facts.slug} is not made yet")
         return own

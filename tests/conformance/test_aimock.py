@@ -104,6 +104,7 @@ class Service:
 
 SERVICES = [
     Service("openai"),
+    Service("openai", model="gpt-4o"),
     Service("openai", model="gpt-5.5-pro"),
     Service("anthropic", ""),
     Service("ollama", ""),

@@ -103,6 +103,7 @@ PROVIDERS = (
     Spoken("mistral"),
     Spoken("ollama"),
     Spoken("openai"),
+    Spoken("openai", "gpt-4o"),
     Spoken("openai", "gpt-5.5-pro"),
     Spoken("openrouter"),
     Spoken("perplexity"),

@@ -135,7 +135,9 @@ class ProviderContract:
     ) -> None:
         """Make the call and gather what it yields, also when it fails."""
         spec = self.spec()
-        where = Endpoint(spec.facts.slug, upstream.base_url, Secret(KEY))
+        rows = (r for r in spec.facts.models if r.upstream_id == request.model)
+        row = next(rows, None)
+        where = Endpoint(spec.facts.slug, upstream.base_url, Secret(KEY), row)
         # Loading certificates takes longer than the call, and nothing here is TLS.
         bare = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         async with httpx.AsyncClient(

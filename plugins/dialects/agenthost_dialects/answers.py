@@ -188,7 +188,8 @@ class AnswerDraft:
             if isinstance(draft, TextDraft):
                 parts.append(Text("".join(draft.pieces)))
             elif isinstance(draft, ThoughtDraft):
-                parts.append(Reasoning("".join(draft.pieces), draft.opaque))
+                opaque = self._stamped(draft.opaque)
+                parts.append(Reasoning("".join(draft.pieces), opaque))
             elif keep_calls:
                 parts.append(self._call(draft, ids))
         return tuple(parts)
@@ -206,7 +207,13 @@ class AnswerDraft:
             )
         if not draft.name:
             problem = "the call names no tool; call again and name one"
-        return ToolUse(ids.take(draft.id), name, arguments, draft.opaque, problem)
+        opaque = self._stamped(draft.opaque)
+        return ToolUse(ids.take(draft.id), name, arguments, opaque, problem)
+
+    def _stamped(self, opaque: Mapping[str, Any]) -> dict[str, Any]:
+        """Say who made what only they may have back."""
+        by = {"provider": self._provider, "model": self._request.model}
+        return {dialect: {**own, **by} for dialect, own in opaque.items()}
 
 
 def room_for(max_tokens: int | None) -> int:

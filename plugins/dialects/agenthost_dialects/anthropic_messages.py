@@ -15,7 +15,6 @@ from agenthost import (
     Endpoint,
     HttpRequest,
     Image,
-    Message,
     Part,
     ProviderError,
     Reasoning,
@@ -28,13 +27,22 @@ from agenthost import (
 
 from .answers import body_of
 from .anthropic_decoder import AnthropicDecoder
-from .conversation import effort_of, wire_id
+from .capabilities import (
+    Thinking,
+    answer_limit,
+    marks_cache,
+    samples,
+    thinking_of,
+)
+from .conversation import begun_elsewhere, own_of, wire_id
 from .faults import http_fault
 from .quirks import Quirks, read_quirks
 from .schema import ANTHROPIC, shape_schema
 
 NAME = "anthropic-messages"
-VERSION = "2023-06-01"
+VERSION = "2026-10-21"
+# The newest version has no temperature; older models take one through the last.
+SAMPLING_VERSION = "2023-06-01"
 CACHED = {"type": "ephemeral"}
 LEAST_THINKING = 1024
 # A conversation must open with the user; one cut by compaction may not.
@@ -46,8 +54,8 @@ class AnthropicQuirks:
     """How a provider, or a model of it, bends the dialect.
 
     Args:
-        max_tokens: The limit of an answer when the request names none; the dialect
-            demands one.
+        max_tokens: The limit of an answer when neither the request nor the model's row
+            names one; the dialect demands one.
         temperature: Whether the model takes one.
         thinking: How a thinking budget is written: not at all, as ``budget_tokens``,
             or as adaptive thinking with an effort.
@@ -85,19 +93,23 @@ class AnthropicMessages:
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request: tools and system first, so that they stay cached."""
         quirks = self.quirks.of(request.model)
-        limit = request.max_tokens or quirks.max_tokens
+        limit = request.max_tokens or answer_limit(endpoint, quirks.max_tokens)
+        marked = marks_cache(endpoint, usual=quirks.cache)
         body: dict[str, Any] = {"model": request.model, "max_tokens": limit}
         if request.tools:
-            body["tools"] = _cached([_tool(tool) for tool in request.tools], quirks)
+            tools = [_tool(tool) for tool in request.tools]
+            body["tools"] = _cached(tools) if marked else tools
         if request.system:
-            body["system"] = _cached([_text(request.system)], quirks)
-        body["messages"] = _messages(request.messages)
-        body.update(_sampling(request, quirks, limit))
+            system = [_text(request.system)]
+            body["system"] = _cached(system) if marked else system
+        body["messages"] = _messages(request, endpoint)
+        body.update(_sampling(request, quirks, endpoint, limit))
         if request.stream:
             body["stream"] = True
+        version = SAMPLING_VERSION if "temperature" in body else VERSION
         root = endpoint.base_url.rstrip("/").removesuffix("/v1")
         return HttpRequest(
-            "POST", root + "/v1/messages", _headers(endpoint), body_of(body)
+            "POST", root + "/v1/messages", _headers(endpoint, version), body_of(body)
         )
 
     def decoder(self, request: ChatRequest, endpoint: Endpoint) -> AnthropicDecoder:
@@ -111,45 +123,57 @@ class AnthropicMessages:
         return http_fault(endpoint, status, headers, body)
 
 
-def _headers(endpoint: Endpoint) -> dict[str, str]:
-    headers = {"Content-Type": "application/json", "anthropic-version": VERSION}
+def _headers(endpoint: Endpoint, version: str) -> dict[str, str]:
+    headers = {"Content-Type": "application/json", "anthropic-version": version}
     if endpoint.key is not None:
         headers["x-api-key"] = endpoint.key.reveal()
     return headers
 
 
 def _sampling(
-    request: ChatRequest, quirks: AnthropicQuirks, limit: int
+    request: ChatRequest, quirks: AnthropicQuirks, endpoint: Endpoint, limit: int
 ) -> dict[str, Any]:
-    options = _thinking(request.thinking_budget, quirks, limit)
+    options: dict[str, Any] = {}
+    if request.thinking_budget is not None:
+        off = "disabled" if quirks.can_disable else ""
+        thinking = thinking_of(endpoint, Thinking(quirks.thinking, off=off))
+        options = _thinking(request, thinking, endpoint, limit)
     thinks = options.get("thinking", {}).get("type") not in (None, "disabled")
-    if request.temperature is not None and quirks.temperature and not thinks:
+    wanted = request.temperature is not None and not thinks
+    if wanted and samples(endpoint, usual=quirks.temperature):
         options["temperature"] = request.temperature
     return options
 
 
 def _thinking(
-    budget: int | None, quirks: AnthropicQuirks, limit: int
+    request: ChatRequest, thinking: Thinking, endpoint: Endpoint, limit: int
 ) -> dict[str, Any]:
-    if budget is None or quirks.thinking == "none":
+    budget = request.thinking_budget or 0
+    if thinking.kind == "none":
         return {}
     if budget == 0:
-        return {"thinking": {"type": "disabled"}} if quirks.can_disable else {}
-    if quirks.thinking == "adaptive":
-        effort = {"effort": effort_of(budget)}
+        return _unthinking(thinking)
+    if thinking.kind == "adaptive":
+        effort = {"effort": thinking.effort(budget)}
         return {"thinking": {"type": "adaptive"}, "output_config": effort}
     # Thinking is part of the answer's limit and must leave room for words.
     tokens = min(max(budget, LEAST_THINKING), limit - 1)
-    if tokens < LEAST_THINKING:
+    if tokens < LEAST_THINKING or begun_elsewhere(NAME, request, endpoint):
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": tokens}}
 
 
-def _cached(
-    blocks: list[dict[str, Any]], quirks: AnthropicQuirks
-) -> list[dict[str, Any]]:
-    if quirks.cache:
-        blocks[-1]["cache_control"] = CACHED
+def _unthinking(thinking: Thinking) -> dict[str, Any]:
+    """Ask for no thinking, or for as little as the model can do with."""
+    if not thinking.off:
+        return {}
+    if thinking.off in thinking.efforts:
+        return {"output_config": {"effort": thinking.off}}
+    return {"thinking": {"type": thinking.off}}
+
+
+def _cached(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    blocks[-1]["cache_control"] = CACHED
     return blocks
 
 
@@ -165,11 +189,19 @@ def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _messages(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+def _messages(request: ChatRequest, endpoint: Endpoint) -> list[dict[str, Any]]:
     written: list[dict[str, Any]] = []
-    for message in messages:
+    for message in request.messages:
         role = "assistant" if message.role is Role.ASSISTANT else "user"
-        blocks = [block for part in message.parts for block in _blocks(part)]
+        blocks = [
+            block
+            for part in message.parts
+            for block in (
+                _thought(part, own_of(part, NAME, request, endpoint))
+                if isinstance(part, Reasoning)
+                else _blocks(part)
+            )
+        ]
         if not blocks:
             continue
         if written and written[-1]["role"] == role:
@@ -188,10 +220,10 @@ def _blocks(part: Part) -> Iterator[dict[str, Any]]:
             yield _text(part.text)
     elif isinstance(part, Image):
         yield _image(part)
-    elif isinstance(part, Reasoning):
-        yield from _thought(part)
-    else:
-        yield _call(part) if isinstance(part, ToolUse) else _output(part)
+    elif isinstance(part, ToolUse):
+        yield _call(part)
+    elif isinstance(part, ToolOutput):
+        yield _output(part)
 
 
 def _image(image: Image) -> dict[str, Any]:
@@ -199,13 +231,12 @@ def _image(image: Image) -> dict[str, Any]:
     return {"type": "image", "source": source}
 
 
-def _thought(part: Reasoning) -> Iterator[dict[str, Any]]:
-    """Give back thinking as it came; what another vendor thought stays away."""
-    opaque = part.opaque.get(NAME, {})
-    if "data" in opaque:
-        yield {"type": "redacted_thinking", "data": opaque["data"]}
-    elif "signature" in opaque:
-        signature = opaque["signature"]
+def _thought(part: Reasoning, own: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give back thinking as it came; what another model thought stays away."""
+    if "data" in own:
+        yield {"type": "redacted_thinking", "data": own["data"]}
+    elif "signature" in own:
+        signature = own["signature"]
         yield {"type": "thinking", "thinking": part.text, "signature": signature}
 
 

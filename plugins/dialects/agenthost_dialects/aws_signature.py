@@ -31,7 +31,7 @@ class AccessKeys:
 def read_keys(key: str) -> AccessKeys | None:
     """Read ``<access key id>:<secret access key>[:<session token>]``.
 
-    Anything else is a bearer token: those hold no colon.
+    None for anything else: a bearer token, unless it holds a colon.
     """
     found = KEYS.fullmatch(key)
     return AccessKeys(*found.groups()) if found else None

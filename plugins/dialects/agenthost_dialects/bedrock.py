@@ -16,9 +16,9 @@ from agenthost import (
     Endpoint,
     HttpRequest,
     Image,
-    Message,
     Part,
     ProviderError,
+    ProviderFault,
     Reasoning,
     Role,
     Text,
@@ -30,7 +30,8 @@ from agenthost import (
 from .answers import body_of
 from .aws_signature import Unsigned, read_keys, region_of, sign
 from .bedrock_decoder import NAME, BedrockDecoder
-from .conversation import effort_of, wire_id
+from .capabilities import Thinking, marks_cache, samples, thinking_of
+from .conversation import begun_elsewhere, own_of, wire_id
 from .faults import http_fault
 from .quirks import Quirks, read_quirks
 from .schema import BEDROCK, shape_schema
@@ -39,6 +40,10 @@ LEAST_THINKING = 1024
 # Parts of the world by the beginning of a region's name.
 PARTS = (("us-gov-", "us-gov"), ("us-", "us"), ("eu-", "eu"), ("ap-", "apac"))
 PROFILES = frozenset({"global", "us-gov", "us", "eu", "apac", "jp", "au", "ca"})
+MISWRITTEN = (
+    "the key is no API key, for it holds a colon, and no access keys: write "
+    "<access key id>:<secret access key>, the id in 16 or more capitals and digits"
+)
 CACHE_POINT = {"cachePoint": {"type": "default"}}
 # A conversation must open with the user; one cut by compaction may not.
 OPENING = "(The conversation goes on.)"
@@ -50,8 +55,9 @@ class BedrockQuirks:
 
     Args:
         temperature: Whether the model takes one.
-        thinking: How a thinking budget is written: not at all, in tokens, or as
-            adaptive thinking with an effort (both as Anthropic's models take it).
+        thinking: How a thinking budget is written: not at all, in tokens or as
+            adaptive thinking with an effort (both as Anthropic's models take it), as
+            ``reasoning_effort``, or as a ``reasoningConfig`` (Amazon's own models).
         cache: Whether the end of the system prompt is marked for the prompt cache. The
             tools stand before it, so that they are kept as well.
         profile: Whether the model is reached through an inference profile: of none,
@@ -59,7 +65,7 @@ class BedrockQuirks:
     """
 
     temperature: bool = True
-    thinking: Literal["none", "budget", "adaptive"] = "none"
+    thinking: Literal["none", "budget", "adaptive", "effort", "config"] = "none"
     profile: Literal["none", "global", "region"] = "none"
     cache: bool = False
     result_images: bool = False
@@ -96,14 +102,14 @@ class Bedrock:
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request."""
         quirks = self.quirks.of(request.model)
-        body: dict[str, Any] = {"messages": _messages(request.messages, quirks)}
+        body: dict[str, Any] = {"messages": _messages(request, quirks, endpoint)}
         if request.system:
-            marks = [CACHE_POINT] if quirks.cache else []
+            marks = [CACHE_POINT] if marks_cache(endpoint, usual=quirks.cache) else []
             body["system"] = [{"text": request.system}, *marks]
         tools = _tools(request)
         if tools:
             body["toolConfig"] = {"tools": tools}
-        body.update(_options(request, quirks))
+        body.update(_options(request, quirks, endpoint))
         verb = "converse-stream" if request.stream else "converse"
         model = quote(_profiled(request.model, quirks, endpoint), safe="")
         url = f"{endpoint.base_url.rstrip('/')}/model/{model}/{verb}"
@@ -114,6 +120,8 @@ class Bedrock:
         if endpoint.key is not None:
             key = endpoint.key.reveal()
             keys = read_keys(key)
+            if keys is None and ":" in key:
+                raise ProviderError(ProviderFault.AUTH, endpoint.provider, MISWRITTEN)
             if keys is None:
                 headers["Authorization"] = f"Bearer {key}"
             else:
@@ -143,35 +151,67 @@ def _profiled(model: str, quirks: BedrockQuirks, endpoint: Endpoint) -> str:
     return f"{part}.{model}"
 
 
-def _options(request: ChatRequest, quirks: BedrockQuirks) -> dict[str, Any]:
+def _options(
+    request: ChatRequest, quirks: BedrockQuirks, endpoint: Endpoint
+) -> dict[str, Any]:
     options: dict[str, Any] = {}
-    thinking = _thinking(request, quirks)
+    thinking = thinking_of(endpoint, Thinking(quirks.thinking))
+    fields = _thinking(request, thinking, endpoint)
     limits: dict[str, Any] = {}
     if request.max_tokens is not None:
         limits["maxTokens"] = request.max_tokens
-    if request.temperature is not None and quirks.temperature and not thinking:
+    wanted = request.temperature is not None and not (
+        fields and request.thinking_budget
+    )
+    if wanted and samples(endpoint, usual=quirks.temperature):
         limits["temperature"] = request.temperature
     if limits:
         options["inferenceConfig"] = limits
-    if thinking:
-        options["additionalModelRequestFields"] = thinking
+    if fields:
+        options["additionalModelRequestFields"] = fields
     return options
 
 
-def _thinking(request: ChatRequest, quirks: BedrockQuirks) -> dict[str, Any]:
+def _thinking(
+    request: ChatRequest, thinking: Thinking, endpoint: Endpoint
+) -> dict[str, Any]:
     budget = request.thinking_budget
-    if not budget or quirks.thinking == "none":
+    if budget is None or thinking.kind == "none":
         return {}
-    if quirks.thinking == "adaptive":
-        effort = {"effort": effort_of(budget)}
-        return {"thinking": {"type": "adaptive"}, "output_config": effort}
+    if budget == 0:
+        return _unthinking(thinking)
+    if thinking.kind == "budget":
+        return _tokens(budget, request, endpoint)
+    effort = thinking.effort(budget)
+    if thinking.kind == "effort":
+        return {"reasoning_effort": effort}
+    if thinking.kind == "config":
+        return {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}}
+    return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
+
+
+def _tokens(budget: int, request: ChatRequest, endpoint: Endpoint) -> dict[str, Any]:
     # Thinking is part of the answer's limit and must leave room for words.
     tokens = max(budget, LEAST_THINKING)
     if request.max_tokens is not None:
         tokens = min(tokens, request.max_tokens - 1)
-    if tokens < LEAST_THINKING:
+    if tokens < LEAST_THINKING or begun_elsewhere(NAME, request, endpoint):
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": tokens}}
+
+
+def _unthinking(thinking: Thinking) -> dict[str, Any]:
+    """Ask for no thinking, or for as little as the model can do with."""
+    off = thinking.off
+    if not off:
+        return {}
+    if thinking.kind == "effort":
+        return {"reasoning_effort": off}
+    if thinking.kind == "config":
+        return {"reasoningConfig": {"type": off}}
+    if off in thinking.efforts:
+        return {"output_config": {"effort": off}}
+    return {"thinking": {"type": off}}
 
 
 def _tools(request: ChatRequest) -> list[dict[str, Any]]:
@@ -191,12 +231,20 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
 
 
 def _messages(
-    messages: tuple[Message, ...], quirks: BedrockQuirks
+    request: ChatRequest, quirks: BedrockQuirks, endpoint: Endpoint
 ) -> list[dict[str, Any]]:
     written: list[dict[str, Any]] = []
-    for message in messages:
+    for message in request.messages:
         role = "assistant" if message.role is Role.ASSISTANT else "user"
-        blocks = [block for part in message.parts for block in _blocks(part, quirks)]
+        blocks = [
+            block
+            for part in message.parts
+            for block in (
+                _thought(part, own_of(part, NAME, request, endpoint))
+                if isinstance(part, Reasoning)
+                else _blocks(part, quirks)
+            )
+        ]
         if not blocks:
             continue
         if written and written[-1]["role"] == role:
@@ -215,10 +263,10 @@ def _blocks(part: Part, quirks: BedrockQuirks) -> Iterator[dict[str, Any]]:
             yield {"text": part.text}
     elif isinstance(part, Image):
         yield _image(part)
-    elif isinstance(part, Reasoning):
-        yield from _thought(part)
-    else:
-        yield _call(part) if isinstance(part, ToolUse) else _output(part, quirks)
+    elif isinstance(part, ToolUse):
+        yield _call(part)
+    elif isinstance(part, ToolOutput):
+        yield _output(part, quirks)
 
 
 def _image(image: Image) -> dict[str, Any]:
@@ -226,9 +274,8 @@ def _image(image: Image) -> dict[str, Any]:
     return {"image": {"format": kind, "source": {"bytes": image.data}}}
 
 
-def _thought(part: Reasoning) -> Iterator[dict[str, Any]]:
-    """Give back thinking as it came; what another vendor thought stays away."""
-    own = part.opaque.get(NAME, {})
+def _thought(part: Reasoning, own: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give back thinking as it came; what another model thought stays away."""
     if "redacted" in own:
         yield {"reasoningContent": {"redactedContent": own["redacted"]}}
     elif "signature" in own:

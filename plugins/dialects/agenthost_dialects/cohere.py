@@ -25,6 +25,7 @@ from agenthost import (
 )
 
 from .answers import body_of, compact
+from .capabilities import Thinking, thinking_of
 from .cohere_decoder import NAME, CohereDecoder
 from .conversation import bearer, loop_start
 from .faults import http_fault
@@ -71,7 +72,9 @@ class Cohere:
             body["max_tokens"] = request.max_tokens
         if request.temperature is not None:
             body["temperature"] = request.temperature
-        if request.thinking_budget is not None and quirks.thinking:
+        usual = Thinking("budget" if quirks.thinking else "none")
+        thinks = thinking_of(endpoint, usual).kind != "none"
+        if request.thinking_budget is not None and thinks:
             body["thinking"] = _thinking(request.thinking_budget)
         body["stream"] = request.stream
         root = endpoint.base_url.rstrip("/").removesuffix("/v2")

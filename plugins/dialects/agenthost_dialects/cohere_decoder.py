@@ -108,8 +108,12 @@ class CohereDecoder(EventDecoder):
 
 
 def read_usage(usage: Mapping[str, Any]) -> Usage:
-    """Normalise a usage object: tokens as counted, else as billed."""
-    kind = "tokens" if isinstance(usage.get("tokens"), dict) else "billed_units"
+    """Normalise a usage object: tokens as billed, else as counted.
+
+    The count has what the service adds to a prompt of its own, which nobody pays.
+    """
+    billed = isinstance(usage.get("billed_units"), dict)
+    kind = "billed_units" if billed else "tokens"
     return Usage(
         input_tokens=count_of(usage, kind, "input_tokens"),
         output_tokens=count_of(usage, kind, "output_tokens"),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from agenthost import Endpoint, Message, Role
+from agenthost import ChatRequest, Endpoint, Message, Reasoning, Role, ToolUse
 
 SAFE_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -27,6 +28,36 @@ def wire_id(call_id: str, pattern: re.Pattern[str] = SAFE_ID, length: int = 24) 
     if pattern.fullmatch(call_id):
         return call_id
     return hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:length]
+
+
+def own_of(
+    part: Reasoning | ToolUse, name: str, request: ChatRequest, endpoint: Endpoint
+) -> Mapping[str, Any]:
+    """Take what goes back only to who made it: this provider's model, none beside it.
+
+    Vendors refuse, or silently drop, what another model has signed or sealed.
+    """
+    own: Mapping[str, Any] = part.opaque.get(name, {})
+    made_by = own.get("provider"), own.get("model")
+    return own if made_by == (endpoint.provider, request.model) else {}
+
+
+def begun_elsewhere(name: str, request: ChatRequest, endpoint: Endpoint) -> bool:
+    """Tell whether a step of the tool loop at hand has no thinking of this model.
+
+    With a thinking budget, Claude refuses a loop whose steps do not open with its own;
+    the model thinks again from the user's next word on.
+    """
+    steps = request.messages[loop_start(request.messages) :]
+    return not all(
+        any(
+            own_of(part, name, request, endpoint)
+            for part in step.parts
+            if isinstance(part, Reasoning)
+        )
+        for step in steps
+        if step.tool_uses
+    )
 
 
 def bearer(endpoint: Endpoint) -> dict[str, str]:

@@ -29,7 +29,8 @@ from agenthost import (
 )
 
 from .answers import body_of
-from .conversation import effort_of, loop_start
+from .capabilities import EFFORTS, Thinking, samples, thinking_of
+from .conversation import loop_start, own_of
 from .faults import http_fault
 from .gemini_decoder import NAME, GeminiDecoder
 from .quirks import Quirks, read_quirks
@@ -88,8 +89,8 @@ class Gemini:
         if request.tools:
             tools = [_tool(tool) for tool in request.tools]
             body["tools"] = [{"functionDeclarations": tools}]
-        body["contents"] = _contents(request, quirks)
-        options = _options(request, quirks)
+        body["contents"] = _contents(request, quirks, endpoint)
+        options = _options(request, quirks, endpoint)
         if options:
             body["generationConfig"] = options
         return HttpRequest(
@@ -133,26 +134,30 @@ def _retry_delay(body: bytes) -> float | None:
         return None
 
 
-def _options(request: ChatRequest, quirks: GeminiQuirks) -> dict[str, Any]:
+def _options(
+    request: ChatRequest, quirks: GeminiQuirks, endpoint: Endpoint
+) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if request.max_tokens is not None:
         options["maxOutputTokens"] = request.max_tokens
-    if request.temperature is not None:
+    if request.temperature is not None and samples(endpoint, usual=True):
         options["temperature"] = request.temperature
-    thinking = _thinking(request.thinking_budget, quirks)
-    if thinking:
-        options["thinkingConfig"] = thinking
+    if request.thinking_budget is not None:
+        usual = Thinking(quirks.thinking, EFFORTS, "low")
+        thinking = thinking_of(endpoint, usual)
+        written = _thinking(request.thinking_budget, thinking, quirks)
+        options.update({"thinkingConfig": written} if written else {})
     return options
 
 
-def _thinking(budget: int | None, quirks: GeminiQuirks) -> dict[str, Any]:
-    if budget is None or quirks.thinking == "none":
-        return {}
-    if quirks.thinking == "budget":
+def _thinking(budget: int, thinking: Thinking, quirks: GeminiQuirks) -> dict[str, Any]:
+    if thinking.kind == "budget":
         least, most = quirks.thinking_range
         tokens = min(max(budget, least), most)
         return {"includeThoughts": budget > 0, "thinkingBudget": tokens}
-    level = effort_of(budget) if budget else "low"
+    level = thinking.effort(budget) if budget else thinking.off
+    if thinking.kind == "none" or not level:
+        return {}
     return {"includeThoughts": budget > 0, "thinkingLevel": level.upper()}
 
 
@@ -164,12 +169,15 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
     }
 
 
-def _contents(request: ChatRequest, quirks: GeminiQuirks) -> list[dict[str, Any]]:
+def _contents(
+    request: ChatRequest, quirks: GeminiQuirks, endpoint: Endpoint
+) -> list[dict[str, Any]]:
     written: list[dict[str, Any]] = []
     loop = loop_start(request.messages)
+    writer = _Writer(request, quirks, endpoint)
     for index, message in enumerate(request.messages):
         role = "model" if message.role is Role.ASSISTANT else "user"
-        parts = _parts(message, quirks, sign=quirks.sign_calls and index >= loop)
+        parts = writer.parts(message, sign=quirks.sign_calls and index >= loop)
         if not parts:
             continue
         if written and written[-1]["role"] == role:
@@ -181,41 +189,48 @@ def _contents(request: ChatRequest, quirks: GeminiQuirks) -> list[dict[str, Any]
     return written
 
 
-def _parts(
-    message: Message, quirks: GeminiQuirks, *, sign: bool
-) -> list[dict[str, Any]]:
-    parts: list[dict[str, Any]] = []
-    for part in message.parts:
-        if isinstance(part, Reasoning):
-            _put_signature(part, parts)
-        else:
-            parts.extend(_part(part, quirks))
-    calls = [part for part in parts if "functionCall" in part]
-    if sign and calls and "thoughtSignature" not in calls[0]:
-        calls[0]["thoughtSignature"] = UNSIGNED
-    return parts
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes the messages of one request."""
 
+    request: ChatRequest
+    quirks: GeminiQuirks
+    endpoint: Endpoint
 
-def _put_signature(part: Reasoning, parts: list[dict[str, Any]]) -> None:
-    """Put a text's signature where it was; thoughts themselves stay away."""
-    own = part.opaque.get(NAME, {})
-    if "signature" not in own:
-        return
-    if not (own.get("follows") and parts and "text" in parts[-1]):
-        parts.append({"text": ""})
-    parts[-1]["thoughtSignature"] = own["signature"]
+    def parts(self, message: Message, *, sign: bool) -> list[dict[str, Any]]:
+        parts: list[dict[str, Any]] = []
+        for part in message.parts:
+            if isinstance(part, Reasoning):
+                self._put_signature(part, parts)
+            else:
+                parts.extend(self._part(part))
+        calls = [part for part in parts if "functionCall" in part]
+        if sign and calls and "thoughtSignature" not in calls[0]:
+            calls[0]["thoughtSignature"] = UNSIGNED
+        return parts
 
+    def _put_signature(self, part: Reasoning, parts: list[dict[str, Any]]) -> None:
+        """Put a text's signature where it was; thoughts themselves stay away."""
+        own = self._own(part)
+        if "signature" not in own:
+            return
+        if not (own.get("follows") and parts and "text" in parts[-1]):
+            parts.append({"text": ""})
+        parts[-1]["thoughtSignature"] = own["signature"]
 
-def _part(part: Part, quirks: GeminiQuirks) -> Iterator[dict[str, Any]]:
-    if isinstance(part, Text):
-        if part.text:
-            yield {"text": part.text}
-    elif isinstance(part, Image):
-        yield _image(part)
-    elif isinstance(part, ToolUse):
-        yield _call(part)
-    elif isinstance(part, ToolOutput):
-        yield _output(part, quirks)
+    def _part(self, part: Part) -> Iterator[dict[str, Any]]:
+        if isinstance(part, Text):
+            if part.text:
+                yield {"text": part.text}
+        elif isinstance(part, Image):
+            yield _image(part)
+        elif isinstance(part, ToolUse):
+            yield _call(part, self._own(part))
+        elif isinstance(part, ToolOutput):
+            yield _output(part, self.quirks)
+
+    def _own(self, part: Reasoning | ToolUse) -> Mapping[str, Any]:
+        return own_of(part, NAME, self.request, self.endpoint)
 
 
 def _image(image: Image) -> dict[str, Any]:
@@ -231,10 +246,9 @@ def _output(output: ToolOutput, quirks: GeminiQuirks) -> dict[str, Any]:
     return {"functionResponse": answer}
 
 
-def _call(use: ToolUse) -> dict[str, Any]:
+def _call(use: ToolUse, own: Mapping[str, Any]) -> dict[str, Any]:
     call = {"id": use.id, "name": use.name, "args": dict(use.arguments)}
     written: dict[str, Any] = {"functionCall": call}
-    own = use.opaque.get(NAME, {})
     if "signature" in own:
         written["thoughtSignature"] = own["signature"]
     return written

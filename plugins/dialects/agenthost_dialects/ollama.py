@@ -33,7 +33,8 @@ from .answers import (
     objects_of,
     text_of,
 )
-from .conversation import bearer, effort_of, loop_start
+from .capabilities import EFFORTS, Thinking, thinking_of
+from .conversation import bearer, loop_start
 from .decoding import EventDecoder
 from .faults import http_fault, stream_fault
 from .framing import JsonLines
@@ -48,8 +49,8 @@ class OllamaQuirks:
     """How a server, or a model on it, bends the dialect.
 
     Args:
-        num_ctx: The context window to load the model with; without one the server
-            cuts long prompts silently. 0 leaves it to the server.
+        num_ctx: The context window to load a model with that has no row; without one
+            the server cuts long prompts silently. 0 leaves it to the server.
         thinking: How a thinking budget is written: not at all, as a switch, or as
             one of three levels (which cannot be switched off).
     """
@@ -86,8 +87,10 @@ class Ollama:
         }
         if request.tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
-        body.update(_thinking(request.thinking_budget, quirks))
-        options = _options(request, quirks)
+        usual = Thinking(quirks.thinking, EFFORTS, "low")
+        thinking = thinking_of(endpoint, usual)
+        body.update(_thinking(request.thinking_budget, thinking))
+        options = _options(request, quirks, endpoint)
         if options:
             body["options"] = options
         body["stream"] = request.stream
@@ -105,18 +108,23 @@ class Ollama:
         return http_fault(endpoint, status, headers, body)
 
 
-def _thinking(budget: int | None, quirks: OllamaQuirks) -> dict[str, Any]:
-    if budget is None or quirks.thinking == "none":
+def _thinking(budget: int | None, thinking: Thinking) -> dict[str, Any]:
+    if budget is None or thinking.kind == "none":
         return {}
-    if quirks.thinking == "switch":
+    if thinking.kind == "switch":
         return {"think": budget > 0}
-    return {"think": effort_of(budget)}
+    return {"think": thinking.effort(budget) if budget else thinking.off}
 
 
-def _options(request: ChatRequest, quirks: OllamaQuirks) -> dict[str, Any]:
+def _options(
+    request: ChatRequest, quirks: OllamaQuirks, endpoint: Endpoint
+) -> dict[str, Any]:
     options: dict[str, Any] = {}
-    if quirks.num_ctx:
-        options["num_ctx"] = quirks.num_ctx
+    # As much as compaction counts on: what the server loads beyond is wasted, what it
+    # loads less is cut off unseen.
+    window = endpoint.model.context_window if endpoint.model else quirks.num_ctx
+    if window:
+        options["num_ctx"] = window
     if request.max_tokens is not None:
         options["num_predict"] = request.max_tokens
     if request.temperature is not None:

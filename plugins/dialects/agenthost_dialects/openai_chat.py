@@ -26,7 +26,8 @@ from agenthost import (
 )
 
 from .answers import body_of, compact
-from .conversation import bearer, effort_of, loop_start, wire_id
+from .capabilities import EFFORTS, Thinking, samples, thinking_of
+from .conversation import bearer, loop_start, own_of, wire_id
 from .faults import http_fault
 from .openai_decoder import OpenAIDecoder
 from .quirks import Quirks, read_quirks
@@ -48,10 +49,11 @@ class OpenAIQuirks:
         temperature: Whether the model takes one.
         max_tokens: The limit when the request names none; 0 leaves it to the service.
         thinking: How a thinking budget is written: not at all, as
-            ``reasoning_effort``, as ``thinking: {type: enabled | disabled}``, or as a
-            ``reasoning`` object.
-        efforts: The words for little, more and much thinking.
-        effort_off: The effort that means no thinking; empty when there is none.
+            ``reasoning_effort``, as ``thinking: {type: enabled | disabled}``, as a
+            ``reasoning`` object, or as an argument of the chat's template.
+        efforts: The words for how much thinking, least first.
+        effort_off: The effort that means no thinking, or ``object`` for a ``reasoning``
+            object that says so; empty when there is none.
         reasoning_fields: Where reasoning comes in, first match wins.
         reasoning_back: Where it goes back inside a tool loop; empty for nowhere.
         listed_thinking: Whether it goes back as a piece of the content.
@@ -72,8 +74,8 @@ class OpenAIQuirks:
     system_role: Literal["system", "developer"] = "system"
     temperature: bool = True
     max_tokens: int = 0
-    thinking: Literal["none", "effort", "switch", "object"] = "none"
-    efforts: tuple[str, str, str] = ("low", "medium", "high")
+    thinking: Literal["none", "effort", "switch", "object", "template"] = "none"
+    efforts: tuple[str, ...] = EFFORTS
     effort_off: str = "none"
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
     reasoning_back: str = ""
@@ -111,11 +113,11 @@ class OpenAIChat:
         quirks = self.quirks.of(request.model)
         body: dict[str, Any] = {
             "model": request.model,
-            "messages": _Writer(request, quirks, endpoint.provider).messages(),
+            "messages": _Writer(request, quirks, endpoint).messages(),
         }
         if request.tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
-        body.update(_options(request, quirks))
+        body.update(_options(request, quirks, endpoint))
         url = endpoint.base_url.rstrip("/") + "/chat/completions"
         return HttpRequest("POST", url, bearer(endpoint), body_of(body))
 
@@ -130,15 +132,19 @@ class OpenAIChat:
         return http_fault(endpoint, status, headers, body)
 
 
-def _options(request: ChatRequest, quirks: OpenAIQuirks) -> dict[str, Any]:
+def _options(
+    request: ChatRequest, quirks: OpenAIQuirks, endpoint: Endpoint
+) -> dict[str, Any]:
     options: dict[str, Any] = {}
     limit = request.max_tokens or quirks.max_tokens
     if limit:
         options[quirks.max_tokens_field] = limit
-    if request.temperature is not None and quirks.temperature:
+    if request.temperature is not None and samples(endpoint, usual=quirks.temperature):
         options["temperature"] = request.temperature
     if request.thinking_budget is not None:
-        options.update(_thinking(request.thinking_budget, quirks))
+        usual = Thinking(quirks.thinking, quirks.efforts, quirks.effort_off)
+        thinking = thinking_of(endpoint, usual)
+        options.update(_thinking(request.thinking_budget, thinking))
     if request.stream:
         options["stream"] = True
         if quirks.stream_options:
@@ -148,16 +154,27 @@ def _options(request: ChatRequest, quirks: OpenAIQuirks) -> dict[str, Any]:
     return options
 
 
-def _thinking(budget: int, quirks: OpenAIQuirks) -> dict[str, Any]:
-    if quirks.thinking == "switch":
-        return {"thinking": {"type": "enabled" if budget else "disabled"}}
-    if quirks.thinking == "object":
-        return {"reasoning": {"max_tokens": budget} if budget else {"enabled": False}}
-    words = dict(zip(("low", "medium", "high"), quirks.efforts, strict=True))
-    effort = words[effort_of(budget)] if budget else quirks.effort_off
-    if quirks.thinking == "none" or not effort:
-        return {}
-    return {"reasoning_effort": effort}
+def _thinking(budget: int, thinking: Thinking) -> dict[str, Any]:
+    match thinking.kind:
+        case "switch":
+            return {"thinking": {"type": "enabled" if budget else "disabled"}}
+        case "template":
+            return {"chat_template_kwargs": {"enable_thinking": budget > 0}}
+        case "object":
+            return {"reasoning": _object(budget, thinking)}
+        case "effort" if not budget and thinking.off == "object":
+            return {"reasoning": {"enabled": False}}
+        case "effort":
+            effort = thinking.effort(budget) if budget else thinking.off
+            return {"reasoning_effort": effort} if effort else {}
+    return {}
+
+
+def _object(budget: int, thinking: Thinking) -> dict[str, Any]:
+    if budget:
+        return {"max_tokens": budget}
+    least = thinking.off if thinking.off in thinking.efforts else ""
+    return {"effort": least} if least else {"enabled": False}
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
@@ -175,7 +192,7 @@ class _Writer:
 
     request: ChatRequest
     quirks: OpenAIQuirks
-    provider: str
+    endpoint: Endpoint
 
     def messages(self) -> list[dict[str, Any]]:
         written: list[dict[str, Any]] = []
@@ -223,10 +240,8 @@ class _Writer:
             written[quirks.details_field] = details
 
     def _details(self, part: Reasoning) -> Sequence[Any]:
-        """Take the opaque pieces that this same provider once sent."""
-        own = part.opaque.get(NAME, {})
-        mine = own.get("provider") == self.provider
-        details: Sequence[Any] = own.get("details", ()) if mine else ()
+        own = own_of(part, NAME, self.request, self.endpoint)
+        details: Sequence[Any] = own.get("details", ())
         return details
 
     def _call(self, use: ToolUse) -> dict[str, Any]:

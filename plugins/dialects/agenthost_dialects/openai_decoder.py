@@ -159,8 +159,7 @@ class OpenAIDecoder(EventDecoder):
         """Gather an opaque piece of reasoning; parts of one piece are joined."""
         if self._details is None:
             self._details = []
-            own = {"provider": self._endpoint.provider, "details": self._details}
-            self._draft.latest_thought().opaque[NAME] = own
+            self._draft.latest_thought().opaque[NAME] = {"details": self._details}
         last = self._details[-1] if self._details else {}
         if any(last.get(name) != piece.get(name) for name in ("type", "index")):
             self._details.append(dict(piece))

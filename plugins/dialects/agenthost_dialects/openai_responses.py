@@ -26,7 +26,8 @@ from agenthost import (
 )
 
 from .answers import body_of, compact
-from .conversation import bearer, effort_of, loop_start
+from .capabilities import Thinking, samples, thinking_of
+from .conversation import bearer, loop_start, own_of
 from .faults import http_fault
 from .quirks import Quirks, read_quirks
 from .responses_decoder import CARRIED, NAME, ResponsesDecoder
@@ -84,10 +85,10 @@ class OpenAIResponses:
         body: dict[str, Any] = {"model": request.model}
         if request.system:
             body["instructions"] = request.system
-        body["input"] = list(_Writer(request, quirks, endpoint.provider).items())
+        body["input"] = list(_Writer(request, quirks, endpoint).items())
         if request.tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
-        body.update(_options(request, quirks))
+        body.update(_options(request, quirks, endpoint))
         url = endpoint.base_url.rstrip("/") + "/responses"
         return HttpRequest("POST", url, bearer(endpoint), body_of(body))
 
@@ -103,24 +104,32 @@ class OpenAIResponses:
         return http_fault(endpoint, status, headers, body)
 
 
-def _options(request: ChatRequest, quirks: ResponsesQuirks) -> dict[str, Any]:
+def _options(
+    request: ChatRequest, quirks: ResponsesQuirks, endpoint: Endpoint
+) -> dict[str, Any]:
     options: dict[str, Any] = {"store": False}
-    if quirks.encrypted:
+    if quirks.encrypted and (
+        endpoint.model is None or endpoint.model.supports_thinking
+    ):
         options["include"] = ["reasoning.encrypted_content"]
     if request.max_tokens is not None:
         options["max_output_tokens"] = request.max_tokens
-    if request.temperature is not None and quirks.temperature:
+    if request.temperature is not None and samples(endpoint, usual=quirks.temperature):
         options["temperature"] = request.temperature
-    if request.thinking_budget is not None and quirks.thinking:
-        options.update(_reasoning(request.thinking_budget, quirks))
+    if request.thinking_budget is not None:
+        options.update(_reasoning(request.thinking_budget, quirks, endpoint))
     if request.stream:
         options["stream"] = True
     return options
 
 
-def _reasoning(budget: int, quirks: ResponsesQuirks) -> dict[str, Any]:
-    effort = effort_of(budget) if budget else quirks.effort_off
-    if not effort:
+def _reasoning(
+    budget: int, quirks: ResponsesQuirks, endpoint: Endpoint
+) -> dict[str, Any]:
+    kind = "effort" if quirks.thinking else "none"
+    thinking = thinking_of(endpoint, Thinking(kind, off=quirks.effort_off))
+    effort = thinking.effort(budget) if budget else thinking.off
+    if thinking.kind == "none" or not effort:
         return {}
     summary = {"summary": "auto"} if budget and quirks.summary else {}
     return {"reasoning": {"effort": effort, **summary}}
@@ -143,7 +152,7 @@ class _Writer:
 
     request: ChatRequest
     quirks: ResponsesQuirks
-    provider: str
+    endpoint: Endpoint
 
     def items(self) -> Iterator[dict[str, Any]]:
         loop = loop_start(self.request.messages)
@@ -187,9 +196,8 @@ class _Writer:
         return [self._asked(Text(output.text)), *map(self._asked, images)]
 
     def _own(self, part: Reasoning | ToolUse, *, in_loop: bool) -> Mapping[str, Any]:
-        """Take what goes back only to who made it, and only while its loop lasts."""
-        own: Mapping[str, Any] = part.opaque.get(NAME, {})
-        return own if in_loop and own.get("provider") == self.provider else {}
+        """Take what goes back only while its loop lasts."""
+        return own_of(part, NAME, self.request, self.endpoint) if in_loop else {}
 
     def _call(self, use: ToolUse, *, in_loop: bool) -> dict[str, Any]:
         call = {

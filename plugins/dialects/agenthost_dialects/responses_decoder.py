@@ -103,7 +103,7 @@ class ResponsesDecoder(EventDecoder):
                 for piece in _summary(item):
                     yield from self._draft.thought(piece)
             if text_of(item.get("encrypted_content")):
-                draft.opaque[NAME] = self._own(item=_sendable(item))
+                draft.opaque[NAME] = {"item": _sendable(item)}
         elif not draft.pieces:
             for part in objects_of(item.get("content")):
                 said = text_of(part.get("text")) or text_of(part.get("refusal"))
@@ -117,10 +117,7 @@ class ResponsesDecoder(EventDecoder):
             self._draft.argue(draft, text_of(item.get("arguments")))
         carried = {name: item[name] for name in CARRIED if text_of(item.get(name))}
         if carried:
-            draft.opaque[NAME] = self._own(**carried)
-
-    def _own(self, **fields: Any) -> dict[str, Any]:
-        return {"provider": self._endpoint.provider, **fields}
+            draft.opaque[NAME] = carried
 
     def _end(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         answer = payload.get("response")

@@ -36,7 +36,7 @@ class HttpExchange:
 
     def open(self, spec: ProviderSpec, call: ModelCall) -> AsyncGenerator[Delta, None]:
         """Start the call with the driver or dialect that serves its model."""
-        spoken = spec.spoken_to(call.request.model)
+        spoken = spec.spoken_to(call.request.model, call.endpoint.model)
         # Asking a Protocol costs more than the rest of this call's way.
         if hasattr(spoken, "stream"):
             return cast("Driver", spoken).stream(call)

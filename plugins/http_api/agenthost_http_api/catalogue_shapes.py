@@ -85,6 +85,9 @@ class ModelItem(TypedDict):
     supports_vision: bool
     supports_streaming: bool
     supports_thinking: bool
+    supports_documents: bool
+    always_thinks: bool
+    efforts: list[str]
     aliases: list[str]
     available: bool
     status: str

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from contextlib import suppress
 
 from agenthost import (
     Agent,
@@ -16,6 +17,7 @@ from agenthost import (
     ChatCommand,
     Host,
     InvalidInput,
+    ModelFacts,
     PluginError,
     RouteGroup,
     ToolContext,
@@ -73,7 +75,23 @@ async def _usage(call: ToolContext, agent: Agent, _: str) -> str:
 async def _think(call: ToolContext, agent: Agent, _: str) -> str:
     session = await call.host.sessions.of_agent(agent.id)
     await call.host.sessions.set_thinking(session.id, on=not session.thinking)
-    return f"Extended thinking is now {'off' if session.thinking else 'on'}."
+    state = "off" if session.thinking else "on"
+    but = ""
+    # An agent whose provider has gone may still be told what to do with the next.
+    with suppress(AgentHostError):
+        but = _but(call.host.agents.target_of(agent).model, state)
+    return f"Extended thinking is now {state}{but}."
+
+
+def _but(model: ModelFacts, state: str) -> str:
+    """Say what the switch does not do with this model."""
+    if model.always_thinks:
+        how = "as it will" if model.thinking == "none" else "if only a little"
+        return f", but {model.id} always thinks, {how}" if state == "off" else ""
+    if model.thinking != "none":
+        return ""
+    able = "has no way to be told so" if model.supports_thinking else "does not think"
+    return f", but {model.id} {able}: choose another with /model <name>"
 
 
 async def _models(call: ToolContext, agent: Agent, _: str) -> str:

@@ -110,7 +110,10 @@ def _row(facts: ProviderFacts, written: dict[str, Any]) -> ModelFacts:
     for row in facts.models:
         if name in {row.id, row.upstream_id} or f"{facts.slug}/{name}" == row.id:
             return replace(row, **{**written, "id": row.id})
-    unnamed = {"upstream_id": name, "display_name": name}
+    unnamed: dict[str, Any] = {"upstream_id": name, "display_name": name}
+    if facts.local and facts.models:
+        # A local server loads as much of a window as it is asked for.
+        unnamed["context_window"] = facts.models[0].context_window
     return ModelFacts(**{**unnamed, **written, "provider": facts.slug})
 
 

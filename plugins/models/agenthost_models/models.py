@@ -274,9 +274,9 @@ class RoutedModels(Catalogue):
 
     def _open(self, call: _Call) -> AsyncGenerator[Delta, None]:
         spec = call.candidate.target.provider
-        facts = spec.facts
-        endpoint = Endpoint(facts.slug, facts.base_url, call.candidate.key)
-        policy = self._policy(facts, silence(call.candidate.target.model))
+        facts, model = spec.facts, call.candidate.target.model
+        endpoint = Endpoint(facts.slug, facts.base_url, call.candidate.key, model)
+        policy = self._policy(facts, silence(model))
         egress = self._host.egress
         told = {CONTEXT: call.payer.context} if call.payer else {}
         wanted = ModelCall(

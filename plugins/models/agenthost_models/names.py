@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from agenthost import ModelFacts, ProviderSpec, Target
+
+# What follows a model's name where the same model is meant: a date, a version, a tag.
+VARIANT = re.compile(r"$|[:@]|-(?:[0-9]{4}|latest|v[0-9])")
 
 
 class Names:
@@ -74,12 +80,46 @@ class Names:
 def unlisted(spec: ProviderSpec, name: str) -> ModelFacts:
     """Make the row of a model that its provider does not list.
 
-    Its id leads to it again: a name on the wire that begins with the provider's own
-    would lose its beginning, so it gets another one before it.
+    A dated, tagged or tuned name of a listed model has that one's facts; any other is
+    spoken to as the provider's usual model is. Its id leads to it again: a name on the
+    wire that begins with the provider's own would lose its beginning, so it gets
+    another one before it.
     """
     slug = spec.facts.slug
     again = f"{slug}/{name}" if name.lower().startswith(f"{slug.lower()}/") else name
-    return ModelFacts(again, slug, name, name)
+    kin = _kin(spec, name)
+    if kin is not None:
+        facts: dict[str, Any] = {"id": again, "upstream_id": name, "display_name": name}
+        return replace(kin, **facts, aliases=(), replaces=())
+    known = usual(spec)
+    row = ModelFacts(again, slug, name, name, dialect=known.dialect if known else None)
+    if known is None or not spec.facts.local:
+        return row
+    # A local server loads as much of a window as it is asked for.
+    return replace(row, context_window=min(known.context_window, row.context_window))
+
+
+def usual(spec: ProviderSpec) -> ModelFacts | None:
+    """Give the model of a provider that is taken when nobody names one."""
+    rows = spec.facts.models
+    stated = (row for row in rows if row.id == spec.facts.default_model)
+    return next(stated, rows[0] if rows else None)
+
+
+def _kin(spec: ProviderSpec, name: str) -> ModelFacts | None:
+    kin = [
+        row
+        for row in spec.facts.models
+        if _varies(row.upstream_id, name) or _varies(name, row.upstream_id)
+    ]
+    return max(kin, key=lambda row: len(row.upstream_id), default=None)
+
+
+def _varies(known: str, name: str) -> bool:
+    before, found, after = name.lower().partition(known.lower())
+    if not found or (before and before[-1] not in ":./"):
+        return False
+    return VARIANT.match(after) is not None
 
 
 def without(slug: str, name: str) -> str:

@@ -13,7 +13,7 @@ from agenthost import (
 
 from .configured import Providers
 from .keys import Keys
-from .names import Names, unlisted, without
+from .names import Names, unlisted, usual, without
 
 OFFLINE = "offline"
 LOCAL_FIRST = "ollama"
@@ -104,10 +104,7 @@ class Resolver:
         return STANDINGS.index(self.standing(target.names[0]))
 
     def _within(self, spec: ProviderSpec, named: str) -> Target | None:
-        models = spec.facts.models
-        if not named:
-            return Target(spec, models[0]) if models else None
-        row = self.names.within(spec.facts.slug, named)
+        row = self.names.within(spec.facts.slug, named) if named else usual(spec)
         return Target(spec, row) if row else None
 
     def _home(self, own: str) -> ProviderSpec | None:
@@ -131,8 +128,9 @@ class Resolver:
         if local is not None:
             return Target(self._providers[LOCAL_FIRST], local)
         for spec in self._providers.values():
-            if self._keys.has(spec.facts) and spec.facts.models:
-                return Target(spec, spec.facts.models[0])
+            row = usual(spec) if self._keys.has(spec.facts) else None
+            if row is not None:
+                return Target(spec, row)
         built_in = self._providers.get(OFFLINE)
         return self._within(built_in, "") if built_in else None
 

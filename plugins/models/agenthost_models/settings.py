@@ -47,7 +47,11 @@ class ModelEntry(Table):
     tier: Literal["frontier", "smart", "balanced", "fast", "local", "custom"] = Field(
         "custom", description="Its class."
     )
-    context_window: Positive = Field(128_000, description="Tokens it can read.")
+    context_window: Positive = Field(
+        128_000,
+        description="Tokens it can read; of a known local server's new model, "
+        "what that server's first one has.",
+    )
     max_output: Positive = Field(4_096, description="Tokens of its longest answer.")
     input_cost_per_1m: Money = Field(0.0, description="US dollars, what it reads.")
     output_cost_per_1m: Money = Field(0.0, description="US dollars, what it writes.")

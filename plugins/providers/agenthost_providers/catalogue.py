@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,6 +15,8 @@ from agenthost import LongContext, ModelFacts, Probe, ProviderFacts
 
 # How the catalogue calls the dialects that some rows ask for.
 APIS = {"responses": "openai-responses"}
+# Words beside one another, which a table shows in one line.
+LISTS = {"efforts", "caches"}
 KNOWN = {item.name for item in fields(ModelFacts)} - {"long_context"}
 
 
@@ -48,12 +51,33 @@ def read_model(row: Mapping[str, Any]) -> ModelFacts:
     long = row.get("long_context")
     names, id_ = _names(), row["id"]
     told.setdefault("replaced_by", _tables()["successors"].get(id_))
+    told |= {name: tuple(told[name].split()) for name in LISTS & told.keys()}
+    if not told.get("supports_thinking"):
+        told["thinking"] = "none"
     return ModelFacts(
         **told,
         long_context=LongContext(**long) if long else None,
         dialect=APIS.get(row.get("api", "")),
         aliases=tuple(names["aliases"].get(id_, ())),
         replaces=tuple(names["retired_redirects"].get(id_, ())),
+    )
+
+
+def cache_write_factor(slug: str) -> float | None:
+    """Give what a provider's cache writes cost, as a share of fresh input."""
+    factor: float | None = tomllib.loads(_read(f"{slug}.toml")).get(
+        "cache_write_factor"
+    )
+    return factor
+
+
+def excepted(row: Mapping[str, Any]) -> frozenset[str]:
+    """Name the fields in which a row knows better than a price file."""
+    return frozenset(
+        name
+        for each in _exceptions()
+        if any(fnmatchcase(row["id"], model) for model in each["models"])
+        for name in each["fields"]
     )
 
 
@@ -72,6 +96,12 @@ def _with_cache_writes(model: ModelFacts, factor: float) -> ModelFacts:
 def _share(rate: float, factor: float) -> float:
     # Figures have few decimals; what binary fractions add is rounded away.
     return round(rate * factor, 9)
+
+
+@cache
+def _exceptions() -> list[dict[str, Any]]:
+    told: list[dict[str, Any]] = tomllib.loads(_read("exceptions.toml"))["exceptions"]
+    return told
 
 
 @cache

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from agenthost import InvalidInput
+
+from .abilities import Abilities, read_abilities
 
 MILLION = Decimal(1_000_000)
 ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
@@ -36,6 +38,7 @@ class Price:
     costs: Mapping[str, float]
     long_context: Mapping[str, float] | None = None
     deprecation_date: str | None = None
+    abilities: Abilities = field(default_factory=Abilities)
 
 
 def read_prices(text: str) -> dict[str, Price]:
@@ -73,7 +76,8 @@ def _litellm(value: Any) -> Iterator[tuple[str, Price]]:
         if all(needed in costs for needed in NEEDED):
             date = row.get("deprecation_date")
             date = date if isinstance(date, str) else None
-            yield name, Price(costs, _litellm_long(name, row), date)
+            long = _litellm_long(name, row)
+            yield name, Price(costs, long, date, read_abilities(row))
 
 
 def _litellm_long(name: str, row: Mapping[str, Any]) -> dict[str, float] | None:

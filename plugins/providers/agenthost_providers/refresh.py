@@ -14,10 +14,12 @@ from typing import Any
 import click
 from agenthost import AgentHostError, InvalidInput
 
-from .catalogue import read_model
-from .prices import Price, read_prices
+from .abilities import apply_abilities
+from .catalogue import cache_write_factor, excepted, read_model
+from .prices import NEEDED, Price, read_prices
 
 CATALOGUE = "models.json"
+COSTS = (*NEEDED, "cached_input_cost_per_1m")
 # How the price files call providers whose slug here is another word.
 FORMER_NAMES = {
     "gemini": ("gemini", "google"),
@@ -54,13 +56,18 @@ def models() -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where to write; without it this installation's catalogue is replaced.",
 )
-def refresh(prices: Path, output: Path | None) -> None:
-    """Take prices and limits of known models from a price file."""
+@click.option(
+    "--allow-free",
+    is_flag=True,
+    help="Take a price that falls to 0; without it such a file is refused.",
+)
+def refresh(prices: Path, output: Path | None, *, allow_free: bool) -> None:
+    """Take prices and abilities of known models from a price file."""
     try:
         with as_file(files(__package__) / "facts" / CATALOGUE) as own:
             catalogue = json.loads(own.read_text(encoding="utf-8"))
             known = read_prices(prices.read_text(encoding="utf-8"))
-            outcome = refreshed(catalogue, known)
+            outcome = refreshed(catalogue, known, allow_free=allow_free)
             _replace(output or own, json.dumps(catalogue, indent=1) + "\n")
     except AgentHostError as error:
         raise click.ClickException(f"{prices.name}: {error.message}") from error
@@ -74,28 +81,75 @@ def refresh(prices: Path, output: Path | None) -> None:
     )
 
 
-def refreshed(catalogue: dict[str, Any], prices: Mapping[str, Price]) -> Outcome:
+def refreshed(
+    catalogue: dict[str, Any], prices: Mapping[str, Price], *, allow_free: bool = False
+) -> Outcome:
     """Change the catalogue's rows in place, in their order, and check each of them.
 
     Raises:
-        InvalidInput: No row is known to the file, or a row became unusable.
+        InvalidInput: No row is known to the file, a row became unusable, or a price
+            falls to 0 and may not.
     """
     outcome = Outcome()
     rows = catalogue["models"]
     for row in rows:
-        found = next((prices[key] for key in _keys(row) if key in prices), None)
+        found = price_of(row, prices)
         if found is None:
             outcome.unknown.append(row["id"])
             continue
         before = dict(row)
         _apply(found, row)
         _check(row)
-        told = [name for name in row if row[name] != before.get(name)]
+        if not allow_free:
+            _refuse_free(before, row)
+        told = [
+            f"{name} {_shown(before.get(name))} -> {_shown(row[name])}"
+            for name in row
+            if row[name] != before.get(name)
+        ]
         if told:
-            outcome.changed.append(f"{row['id']}: {', '.join(told)}")
+            outcome.changed.append(f"{row['id']}: {'; '.join(told)}")
     if len(outcome.unknown) == len(rows):
         raise InvalidInput("prices", "names no model of the catalogue")
     return outcome
+
+
+def price_of(row: Mapping[str, Any], prices: Mapping[str, Price]) -> Price | None:
+    """Find what a file says of a row, under whichever name it has there."""
+    return next((prices[key] for key in _keys(row) if key in prices), None)
+
+
+def told_costs(price: Price, row: Mapping[str, Any]) -> dict[str, float]:
+    """Give the prices that a row has to store.
+
+    A write to the cache is none of them where it is the provider's fixed share of
+    input, or where the file has 0: that says that it costs what input does.
+    """
+    costs = dict(price.costs)
+    written = costs.get("cache_write_cost_per_1m")
+    factor = cache_write_factor(row["provider"])
+    share = round(costs["input_cost_per_1m"] * factor, 9) if factor else 0.0
+    if written in (0.0, share):
+        costs.pop("cache_write_cost_per_1m", None)
+    return costs
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _refuse_free(before: Mapping[str, Any], row: Mapping[str, Any]) -> None:
+    for name in COSTS:
+        for old, new in (
+            (before, row),
+            (before.get("long_context", {}), row.get("long_context", {})),
+        ):
+            if old.get(name) and new.get(name) == 0:
+                raise InvalidInput(
+                    str(row["id"]),
+                    f"{name} falls from {old[name]} to 0; pass --allow-free if it is "
+                    "free now",
+                )
 
 
 def _keys(row: Mapping[str, Any]) -> Iterator[str]:
@@ -111,10 +165,9 @@ def _keys(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _apply(price: Price, row: dict[str, Any]) -> None:
-    for name, value in price.costs.items():
-        # A write to the cache is stored only where it is no fixed share of input.
-        if name != "cache_write_cost_per_1m" or name in row:
-            row[name] = value
+    kept = {name: row[name] for name in excepted(row) & row.keys()}
+    row.update(told_costs(price, row))
+    apply_abilities(price.abilities, row)
     if price.long_context is not None:
         long = dict(price.long_context)
         if "cache_write_cost_per_1m" not in row.get("long_context", {}):
@@ -123,6 +176,9 @@ def _apply(price: Price, row: dict[str, Any]) -> None:
     if price.deprecation_date is not None:
         row["deprecation_date"] = price.deprecation_date
         row["status"] = "deprecating"
+    row.update(kept)
+    for name in excepted(row) - kept.keys():
+        row.pop(name, None)
 
 
 def _check(row: Mapping[str, Any]) -> None:

@@ -15,8 +15,10 @@ from agenthost import (
     ToolUse,
 )
 
-SIGNED = Reasoning("hm", {"anthropic-messages": {"signature": "c2ln"}})
-REDACTED = Reasoning("", {"anthropic-messages": {"data": "ZGF0YQ=="}})
+MODEL = "claude-haiku-4-5-20251001"
+BY = {"provider": "acme", "model": MODEL}
+SIGNED = Reasoning("hm", {"anthropic-messages": {"signature": "c2ln", **BY}})
+REDACTED = Reasoning("", {"anthropic-messages": {"data": "ZGF0YQ==", **BY}})
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def conversation() -> ChatRequest:
     """Two turns: an old one, and a tool loop with two calls of one step."""
     schema = {"type": "object", "properties": {"city": {"type": "string"}}}
     return ChatRequest(
-        model="claude-haiku-4-5",
+        model=MODEL,
         system="Be brief.",
         messages=(
             Message(Role.USER, (Text("hello"),)),

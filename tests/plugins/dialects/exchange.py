@@ -7,13 +7,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from agenthost import ChatRequest, Completion, Delta, Dialect, Endpoint, Secret
+from agenthost_providers.catalogue import load_facts
 
 HERE = Endpoint("acme", "http://acme/v1/", Secret("sk-test"))
 
 
-def body_of(dialect: Dialect, request: ChatRequest) -> dict[str, Any]:
+def there(slug: str, model: str) -> Endpoint:
+    """Where a call of a listed model goes: its row comes along."""
+    rows = (row for row in load_facts(slug).models if row.upstream_id == model)
+    return Endpoint(slug, HERE.base_url, HERE.key, next(rows, None))
+
+
+def body_of(
+    dialect: Dialect, request: ChatRequest, where: Endpoint = HERE
+) -> dict[str, Any]:
     """Encode and read back."""
-    body: dict[str, Any] = json.loads(dialect.encode(request, HERE).body)
+    body: dict[str, Any] = json.loads(dialect.encode(request, where).body)
     return body
 
 

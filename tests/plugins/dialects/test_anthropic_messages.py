@@ -10,6 +10,7 @@ from agenthost import (
     ChatRequest,
     Finish,
     Message,
+    ModelFacts,
     ProviderError,
     ProviderFault,
     Reasoning,
@@ -23,7 +24,7 @@ from agenthost_dialects.anthropic_messages import (
 )
 from agenthost_providers.catalogue import load_facts
 
-from .exchange import HERE, body_of, decode, sse
+from .exchange import HERE, body_of, decode, sse, there
 
 DIALECT = AnthropicMessages.from_quirks(load_facts("anthropic").quirks)
 START = {"type": "message_start", "message": {"usage": {"input_tokens": 5}}}
@@ -114,45 +115,96 @@ def test_parts_without_words_are_left_out() -> None:
     assert (len(messages), texts) == (1, ["a", "b"])
 
 
+HAIKU = "claude-haiku-4-5-20251001"
+
+
+def effort(word: str) -> dict[str, Any]:
+    return {"output_config": {"effort": word}}
+
+
+def tokens(budget: int) -> dict[str, Any]:
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
 @pytest.mark.parametrize(
     ("model", "budget", "options"),
     [
-        ("claude-haiku-4-5", None, {"temperature": 0.5}),
-        ("claude-haiku-4-5", 0, {"thinking": {"type": "disabled"}, "temperature": 0.5}),
-        (
-            "claude-haiku-4-5",
-            1500,
-            {"thinking": {"type": "enabled", "budget_tokens": 1500}},
-        ),
-        (
-            "claude-haiku-4-5",
-            9999,
-            {"thinking": {"type": "enabled", "budget_tokens": 1999}},
-        ),
+        (HAIKU, None, {"temperature": 0.5}),
+        (HAIKU, 0, {"thinking": {"type": "disabled"}, "temperature": 0.5}),
+        (HAIKU, 1500, tokens(1500)),
+        (HAIKU, 9999, tokens(1999)),
         ("claude-opus-4-6", None, {"temperature": 0.5}),
         ("claude-opus-5", None, {}),
         ("claude-opus-5", 0, {"thinking": {"type": "disabled"}}),
-        (
-            "claude-opus-5",
-            9999,
-            {"thinking": {"type": "adaptive"}, "output_config": {"effort": "medium"}},
-        ),
-        ("claude-fable-5-1", 0, {}),
+        ("claude-opus-5", 9999, {"thinking": {"type": "adaptive"}, **effort("medium")}),
+        ("claude-fable-5-1", 0, effort("low")),
+        ("claude-opus-5-5", None, {}),
+        ("claude-opus-5-5", 0, effort("low")),
+        ("claude-sonnet-5-5", 0, {"thinking": {"type": "between_tools"}}),
+        ("claude-haiku-5-5", 0, {"thinking": {"type": "disabled"}}),
+        ("claude-nobody-lists", 0, {}),
     ],
 )
-def test_thinking_is_written_as_the_model_takes_it(
+def test_thinking_is_written_as_the_models_row_says(
     conversation: ChatRequest, model: str, budget: int | None, options: dict[str, Any]
 ) -> None:
-    body = body_of(DIALECT, replace(conversation, model=model, thinking_budget=budget))
+    one = replace(conversation, messages=conversation.messages[:3], model=model)
+    asked = replace(one, thinking_budget=budget)
+    body = body_of(DIALECT, asked, there("anthropic", model))
     names = ("thinking", "output_config", "temperature")
     assert {name: body[name] for name in names if name in body} == options
+
+
+def test_a_loop_that_another_model_began_goes_on_without_a_budget(
+    conversation: ChatRequest,
+) -> None:
+    asked = replace(conversation, thinking_budget=1500)
+    where = there("anthropic", HAIKU)
+    assert "thinking" not in body_of(DIALECT, asked, where)
+    assert "thinking" in body_of(DIALECT, asked, replace(where, provider="acme"))
+
+
+def test_thinking_stays_with_the_model_that_signed_it(
+    conversation: ChatRequest,
+) -> None:
+    for other in (
+        replace(conversation, model="claude-opus-5-5"),
+        replace(conversation, model="claude-sonnet-5-5"),
+    ):
+        body = body_of(DIALECT, other)
+        kinds = [b["type"] for m in body["messages"] for b in m["content"]]
+        assert "thinking" not in kinds
+        assert "redacted_thinking" not in kinds
+    elsewhere = replace(HERE, provider="other")
+    assert "c2ln" not in str(body_of(DIALECT, conversation, elsewhere))
+
+
+@pytest.mark.parametrize(
+    ("model", "limit"),
+    [
+        ("claude-opus-5-5", 64_000),
+        (HAIKU, 64_000),
+        ("claude-opus-4-5", 64_000),
+        ("claude-nobody-lists", 8192),
+    ],
+)
+def test_an_answer_that_nobody_limits_has_room_to_think(
+    conversation: ChatRequest, model: str, limit: int
+) -> None:
+    asked = replace(conversation, model=model, max_tokens=None)
+    where = there("anthropic", model)
+    assert body_of(DIALECT, asked, where)["max_tokens"] == limit
+    unknown = ModelFacts(model, "anthropic", model, model)
+    bare = body_of(DIALECT, asked, replace(where, model=unknown))
+    assert bare["max_tokens"] == 8192
 
 
 def test_thinking_that_leaves_no_room_for_words_is_off(
     conversation: ChatRequest,
 ) -> None:
     tight = replace(conversation, max_tokens=500, thinking_budget=5000)
-    assert "thinking" not in body_of(DIALECT, tight)
+    where = replace(there("anthropic", HAIKU), provider="acme")
+    assert "thinking" not in body_of(DIALECT, tight, where)
 
 
 def test_usage_counts_the_cached_part_of_the_prompt() -> None:
@@ -180,9 +232,10 @@ def test_redacted_thinking_is_kept_and_signatures_are_joined() -> None:
         STOP,
     )
     _, whole = decode(DIALECT, body)
+    by = {"provider": "acme", "model": "m"}
     assert whole.message.parts == (
-        Reasoning("", {"anthropic-messages": {"signature": "abcd"}}),
-        Reasoning("", {"anthropic-messages": {"data": "xyz"}}),
+        Reasoning("", {"anthropic-messages": {"signature": "abcd", **by}}),
+        Reasoning("", {"anthropic-messages": {"data": "xyz", **by}}),
         Text("done"),
     )
 
@@ -201,5 +254,13 @@ def test_an_end_without_a_reason_is_malformed() -> None:
 def test_the_version_and_the_path_are_sent_once(conversation: ChatRequest) -> None:
     wire = DIALECT.encode(conversation, HERE)
     assert wire.url == "http://acme/v1/messages"
-    assert wire.headers["anthropic-version"] == "2023-06-01"
+    assert wire.headers["anthropic-version"] == "2026-10-21"
     assert wire.headers["x-api-key"] == "sk-test"
+
+
+def test_a_temperature_is_sent_with_the_last_version_that_has_one(
+    conversation: ChatRequest,
+) -> None:
+    wire = DIALECT.encode(conversation, there("anthropic", HAIKU))
+    assert b'"temperature"' in wire.body
+    assert wire.headers["anthropic-version"] == "2023-06-01"

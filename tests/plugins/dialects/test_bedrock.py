@@ -22,7 +22,7 @@ from agenthost_dialects.aws_signature import read_keys, region_of
 from agenthost_dialects.bedrock import Bedrock
 from agenthost_providers.catalogue import load_facts
 
-from .exchange import HERE, body_of, decode
+from .exchange import HERE, body_of, decode, there
 
 PLAIN = Bedrock()
 
@@ -149,7 +149,11 @@ def test_the_prompt_is_marked_for_the_cache_where_the_model_has_one(
         row.id
         for row in facts.models
         if {"cachePoint": {"type": "default"}}
-        in body_of(dialect, replace(conversation, model=row.upstream_id))["system"]
+        in body_of(
+            dialect,
+            replace(conversation, model=row.upstream_id),
+            there("bedrock", row.upstream_id),
+        )["system"]
     }
     assert marked == {
         "bedrock/anthropic.claude-opus-5-5",
@@ -186,7 +190,8 @@ def test_thinking_is_written_as_the_model_takes_it(
     budget: int,
     expected: dict[str, Any] | None,
 ) -> None:
-    asked = replace(conversation, max_tokens=limit, thinking_budget=budget)
+    one = replace(conversation, messages=conversation.messages[:1])
+    asked = replace(one, max_tokens=limit, thinking_budget=budget)
     body = body_of(Bedrock.from_quirks(quirks), asked)
     extra = body.get("additionalModelRequestFields")
     if expected is None:
@@ -262,3 +267,38 @@ def test_keys_are_told_apart(key: str, parts: tuple[str, ...] | None) -> None:
 )
 def test_the_region_stands_in_the_host(host: str, region: str) -> None:
     assert region_of(host) == region
+
+
+@pytest.mark.parametrize("key", ["akia-typo:wJalr", "short:wJalr", "a:b:c:d", ":x"])
+def test_a_key_with_a_colon_that_is_no_pair_is_never_sent(
+    conversation: ChatRequest, key: str
+) -> None:
+    with pytest.raises(ProviderError, match="holds a colon") as caught:
+        PLAIN.encode(conversation, replace(HERE, key=Secret(key)))
+    assert caught.value.fault is ProviderFault.AUTH
+    assert "wJalr" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("model", "budget", "expected"),
+    [
+        (
+            "amazon.nova-2-lite-v1:0",
+            9000,
+            {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": "medium"}},
+        ),
+        ("amazon.nova-2-lite-v1:0", 0, {"reasoningConfig": {"type": "disabled"}}),
+        ("openai.gpt-oss-120b-1:0", 9000, {"reasoning_effort": "medium"}),
+        ("openai.gpt-oss-120b-1:0", 0, {"reasoning_effort": "low"}),
+        ("deepseek.v3.2", 20_000, {"reasoning_effort": "high"}),
+        ("zai.glm-5", 9000, None),
+        ("anthropic.claude-opus-5-5", 0, {"output_config": {"effort": "low"}}),
+        ("anthropic.claude-sonnet-5-5", 0, {"thinking": {"type": "between_tools"}}),
+    ],
+)
+def test_models_of_all_makers_are_told_to_think(
+    conversation: ChatRequest, model: str, budget: int, expected: dict[str, Any] | None
+) -> None:
+    asked = replace(conversation, model=model, thinking_budget=budget)
+    body = body_of(PLAIN, asked, there("bedrock", model))
+    assert body.get("additionalModelRequestFields") == expected

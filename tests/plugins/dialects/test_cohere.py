@@ -93,9 +93,9 @@ def test_an_end_may_be_an_error(reason: str) -> None:
                 "billed_units": {"input_tokens": 1, "output_tokens": 1},
                 "cached_tokens": 4,
             },
-            Usage(9, 2, cached_tokens=4),
+            Usage(1, 1, cached_tokens=4),
         ),
-        ({"billed_units": {"input_tokens": 1, "output_tokens": 1}}, Usage(1, 1)),
+        ({"tokens": {"input_tokens": 9, "output_tokens": 2}}, Usage(9, 2)),
         ({}, Usage()),
     ],
 )

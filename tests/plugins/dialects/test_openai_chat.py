@@ -21,7 +21,7 @@ from agenthost import (
 from agenthost_dialects.openai_chat import OpenAIChat
 from agenthost_providers.catalogue import load_facts
 
-from .exchange import HERE, body_of, decode, sse
+from .exchange import HERE, body_of, decode, sse, there
 
 PLAIN = OpenAIChat()
 OPENAI = OpenAIChat.from_quirks(load_facts("openai").quirks)
@@ -70,15 +70,15 @@ def test_reasoning_goes_back_inside_the_loop_only(conversation: ChatRequest) -> 
     ("model", "budget", "expected"),
     [
         ("gpt-4o", 0, {"max_completion_tokens": 2000, "temperature": 0.5}),
-        ("gpt-5.5", None, {"max_completion_tokens": 2000}),
-        ("gpt-5.5", 0, {"max_completion_tokens": 2000, "reasoning_effort": "none"}),
+        ("gpt-5.2", None, {"max_completion_tokens": 2000}),
+        ("gpt-5.2", 0, {"max_completion_tokens": 2000, "reasoning_effort": "none"}),
         (
             "gpt-5-mini",
             0,
             {"max_completion_tokens": 2000, "reasoning_effort": "minimal"},
         ),
         (
-            "gpt-5.5",
+            "gpt-5.2",
             20_000,
             {"max_completion_tokens": 2000, "reasoning_effort": "high"},
         ),
@@ -88,7 +88,7 @@ def test_options_follow_the_models_facts(
     conversation: ChatRequest, model: str, budget: int | None, expected: dict[str, Any]
 ) -> None:
     asked = replace(conversation, model=model, thinking_budget=budget, stream=False)
-    body = body_of(OPENAI, asked)
+    body = body_of(OPENAI, asked, there("openai", model))
     rest = {k: v for k, v in body.items() if k not in {"model", "messages", "tools"}}
     assert rest == expected
 

@@ -23,7 +23,7 @@ from agenthost import (
 from agenthost_dialects.openai_chat import AFTER_TOOL, OpenAIChat
 from agenthost_providers.catalogue import load_facts
 
-from .exchange import HERE, body_of, decode, sse
+from .exchange import HERE, body_of, decode, sse, there
 
 
 def dialect_of(slug: str) -> OpenAIChat:
@@ -132,13 +132,14 @@ def test_openrouters_details_go_back_joined(conversation: ChatRequest) -> None:
 
 def test_details_go_back_only_to_who_sent_them(conversation: ChatRequest) -> None:
     dialect = dialect_of("openrouter")
-    own = {"openai-chat": {"provider": "acme", "details": [DETAILS[3]]}}
+    by = {"provider": "acme", "model": conversation.model}
+    own = {"openai-chat": {**by, "details": [DETAILS[3]]}}
     step = Message(Role.ASSISTANT, (Reasoning("", own), Text("x")))
     asked = replace(conversation, messages=(*conversation.messages[:3], step))
     assert "reasoning_details" in body_of(dialect, asked)["messages"][-1]
     other = Endpoint("other", HERE.base_url, HERE.key)
-    written = json.loads(dialect.encode(asked, other).body)
-    assert "reasoning_details" not in written["messages"][-1]
+    assert "reasoning_details" not in str(body_of(dialect, asked, other))
+    assert "reasoning_details" not in str(body_of(dialect, replace(asked, model="m")))
 
 
 def test_openrouters_price_is_the_price() -> None:
@@ -205,13 +206,37 @@ def test_an_error_may_be_a_bare_list() -> None:
     [
         ("groq", "qwen/qwen3.8-27b", 900, {"reasoning_effort": "default"}),
         ("groq", "qwen/qwen3.8-27b", 0, {"reasoning_effort": "none"}),
-        ("groq", "openai/gpt-oss-20b", 0, {}),
+        ("groq", "openai/gpt-oss-20b", 0, {"reasoning_effort": "low"}),
         ("openrouter", "a/b", 900, {"reasoning": {"max_tokens": 900}}),
         ("openrouter", "a/b", 0, {"reasoning": {"enabled": False}}),
         ("deepseek", "deepseek-v4-pro", 900, {"thinking": {"type": "enabled"}}),
         ("xai", "grok-4.7", 20_000, {"reasoning_effort": "high"}),
         ("xai", "grok-4.20-non-reasoning", 20_000, {}),
-        ("mistral", "mistral-large-4", 900, {}),
+        ("xai", "grok-4.20-reasoning", 20_000, {}),
+        ("xai", "grok-build-0.1", 20_000, {"reasoning_effort": "high"}),
+        ("mistral", "mistral-large-4", 900, {"reasoning_effort": "high"}),
+        ("mistral", "mistral-large-4", 0, {"reasoning_effort": "none"}),
+        ("mistral", "magistral-medium-latest", 900, {}),
+        ("together", "moonshotai/Kimi-K3", 900, {"reasoning_effort": "low"}),
+        ("together", "zai-org/GLM-5.3", 0, {"reasoning": {"enabled": False}}),
+        ("together", "openai/gpt-oss-120b", 0, {"reasoning_effort": "low"}),
+        ("cerebras", "qwen-3.8-27b", 0, {"reasoning_effort": "none"}),
+        ("cerebras", "gpt-oss-120b", 0, {"reasoning_effort": "low"}),
+        (
+            "sambanova",
+            "DeepSeek-V3.1",
+            900,
+            {"chat_template_kwargs": {"enable_thinking": True}},
+        ),
+        ("sambanova", "gpt-oss-120b", 9000, {"reasoning_effort": "medium"}),
+        ("sambanova", "MiniMax-M2.7", 9000, {}),
+        (
+            "openrouter",
+            "anthropic/claude-opus-5.5",
+            0,
+            {"reasoning": {"effort": "low"}},
+        ),
+        ("openrouter", "openai/gpt-4o", 900, {}),
     ],
 )
 def test_thinking_is_asked_for_as_the_vendor_takes_it(
@@ -222,9 +247,10 @@ def test_thinking_is_asked_for_as_the_vendor_takes_it(
     expected: dict[str, Any],
 ) -> None:
     dialect = dialect_of(slug)
-    plain = body_of(dialect, replace(conversation, model=model))
+    where = there(slug, model)
+    plain = body_of(dialect, replace(conversation, model=model), where)
     asked = replace(conversation, model=model, thinking_budget=budget)
-    body = body_of(dialect, asked)
+    body = body_of(dialect, asked, where)
     assert {k: v for k, v in body.items() if k not in plain} == expected
 
 

@@ -58,7 +58,8 @@ async def test_a_model_is_spoken_to_in_the_dialect_it_asks_for(
         upstream.play(Turn("hello"))
         deltas = await ask(spec, "gpt-5.5-pro", upstream, http)
     assert isinstance(deltas[-1], Completion)
-    assert spec.spoken_to("gpt-5.5").name == "openai-chat"
+    assert spec.spoken_to("gpt-5.5").name == "openai-responses"
+    assert spec.spoken_to("gpt-5.2").name == "openai-chat"
     assert spec.spoken_to("gpt-nobody-lists").name == "openai-chat"
 
 

@@ -125,3 +125,26 @@ async def test_a_failed_plugin_has_no_commands(daemons: Daemons) -> None:
         await client.say("/dice")
         (frame,) = await client.until("error")
     assert "unknown command /dice" in frame["content"]
+
+
+@pytest.mark.parametrize(
+    ("model", "off", "on"),
+    [
+        ("claude-haiku-5-5", "now off.", "now on."),
+        ("claude-opus-5-5", "always thinks, if only a little.", "now on."),
+        ("grok-4.20-reasoning", "always thinks, as it will.", "now on."),
+        ("gpt-4o", "gpt-4o does not think: ", "gpt-4o does not think: "),
+        ("hf/zai-org/GLM-5.3", "has no way to be told so", "has no way to be told so"),
+    ],
+)
+async def test_think_says_where_the_switch_changes_nothing(
+    daemons: Daemons, model: str, off: str, on: str
+) -> None:
+    running = await daemons.start()
+    agent = await running.agent()
+    await running.http.put(f"/api/agents/{agent.id}/model", json={"model": model})
+    async with chat(agent) as client:
+        for words in (on, off):
+            await client.say("/think")
+            (frame,) = await client.until("response")
+            assert words in frame["content"]

@@ -194,3 +194,21 @@ def test_models_that_always_think_are_marked() -> None:
     assert {"claude-fable-5-1", "gpt-5.5-pro", "grok-4.20-reasoning"} <= marked
     assert "claude-haiku-5-5" not in marked
     assert all(row.supports_thinking for row in rows if row.always_thinks)
+
+
+@pytest.mark.parametrize("slug", TWENTY)
+def test_a_provider_states_a_default_that_is_listed_and_no_dearest(slug: str) -> None:
+    facts = load_facts(slug)
+    (row,) = [row for row in facts.models if row.id == facts.default_model]
+    assert row.status == "active"
+    dearest = max(facts.models, key=lambda each: each.output_cost_per_1m)
+    assert len(facts.models) == 1 or facts.local or row != dearest
+    assert row.output_cost_per_1m <= 10
+
+
+def test_no_listed_model_leaves_its_abilities_to_a_pattern() -> None:
+    for slug in TWENTY:
+        for row in load_facts(slug).models:
+            assert row.thinking, row.id
+            if row.supports_thinking and slug in {"openai", "anthropic"}:
+                assert row.sampling is not None, row.id

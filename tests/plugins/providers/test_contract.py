@@ -82,6 +82,9 @@ class TestOllama(ProviderContract):
 class TestOpenAI(ProviderContract):
     provider = "openai"
 
+    def model(self) -> str:
+        return "gpt-5.2"
+
 
 class TestOpenAIResponses(ProviderContract):
     provider = "openai"

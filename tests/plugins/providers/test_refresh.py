@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import tomllib
 from collections.abc import Iterable
+from datetime import date
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-OWN = files(agenthost_providers) / "facts" / "models.json"
+OWN = Path(str(files(agenthost_providers))) / "facts" / "models.json"
 LITELLM = {
     "sample_spec": {"input_cost_per_token": 0},
     "gpt-5.5": {
@@ -70,10 +73,10 @@ GENAI = [
 ]
 
 
-def refresh(tmp_path: Path, prices: Any) -> tuple[Result, Path]:
+def refresh(tmp_path: Path, prices: Any, *more: str) -> tuple[Result, Path]:
     source, output = tmp_path / "prices.json", tmp_path / "models.json"
     source.write_text(prices if isinstance(prices, str) else json.dumps(prices))
-    arguments = ["refresh", "--prices", str(source), "--output", str(output)]
+    arguments = ["refresh", "--prices", str(source), "--output", str(output), *more]
     return CliRunner().invoke(models, arguments), output
 
 
@@ -185,6 +188,98 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     assert "prices.json" in result.output
 
 
+def changed(tmp_path: Path, name: str, **told: Any) -> dict[str, Any]:
+    """Refresh with a file that has one model, at the price it has here."""
+    known = row(OWN, name)
+    prices = {
+        "input_cost_per_token": f"{known['input_cost_per_1m']}e-6",
+        "output_cost_per_token": f"{known['output_cost_per_1m']}e-6",
+    }
+    source = known["source"].partition(":")[2]
+    result, output = refresh(tmp_path, {source: {**prices, **told}})
+    assert result.exit_code == 0, result.output
+    after = row(output, name)
+    return {key: after[key] for key in after if after[key] != known.get(key)}
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "expected"),
+    [
+        ("gpt-4o", {"supports_reasoning": True}, {"supports_thinking": True}),
+        ("gpt-5.5", {"supports_reasoning": "yes"}, {}),
+        (
+            "gpt-5.5",
+            {"supports_none_reasoning_effort": False},
+            {"efforts": "low medium high xhigh", "thinking_off": "low"},
+        ),
+        (
+            "gpt-5.5",
+            {"reasoning_effort_levels": ["none", "high"]},
+            {"efforts": "none high"},
+        ),
+        ("gpt-5.2", {"mode": "responses"}, {"api": "responses"}),
+        (
+            "gemini-3-flash-preview",
+            {"supports_sampling_params": False},
+            {"sampling": False},
+        ),
+        ("gemma-4-31b-it", {"supports_pdf_input": True}, {"documents": True}),
+        ("gemma-4-31b-it", {"supports_prompt_caching": True}, {"caches": "automatic"}),
+        ("claude-sonnet-5-5", {"thinking_always_on": True}, {}),
+        (
+            "gpt-5.5",
+            {"cache_creation_input_token_cost": "6.25e-6"},
+            {"cache_write_cost_per_1m": 6.25},
+        ),
+        ("claude-opus-5", {"cache_creation_input_token_cost": "6.25e-6"}, {}),
+        ("deepseek-flash", {"cache_creation_input_token_cost": 0}, {}),
+    ],
+)
+def test_abilities_are_taken_with_the_prices(
+    tmp_path: Path, name: str, told: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    assert changed(tmp_path, name, **told) == expected
+
+
+def test_every_change_is_shown_with_what_was_before(tmp_path: Path) -> None:
+    result, _ = refresh(tmp_path, LITELLM)
+    assert "input_cost_per_1m 5.0 -> 4.9" in result.output
+    assert 'status "active" -> "deprecating"' in result.output
+
+
+FREE = {"gpt-5.5": {"input_cost_per_token": 0, "output_cost_per_token": 3e-05}}
+
+
+def test_a_price_that_falls_to_zero_needs_a_flag(tmp_path: Path) -> None:
+    result, output = refresh(tmp_path, FREE)
+    assert result.exit_code == 1
+    assert "gpt-5.5: input_cost_per_1m falls from 5.0 to 0" in result.output
+    assert "--allow-free" in result.output
+    assert not output.exists()
+    allowed, output = refresh(tmp_path, FREE, "--allow-free")
+    assert allowed.exit_code == 0
+    assert row(output, "gpt-5.5")["input_cost_per_1m"] == 0
+
+
+def test_what_a_row_knows_better_is_kept(tmp_path: Path) -> None:
+    name = "command-a-plus-05-2026"
+    free = {"input_cost_per_token": 0, "output_cost_per_token": 0}
+    result, output = refresh(tmp_path, {name: free})
+    assert result.exit_code == 0
+    assert row(output, name) == row(OWN, name)
+
+
+def test_exceptions_name_their_source_and_day() -> None:
+    table = tomllib.loads(OWN.with_name("exceptions.toml").read_text("utf-8"))
+    ids = [entry["id"] for entry in json.loads(OWN.read_text("utf-8"))["models"]]
+    for each in table["exceptions"]:
+        assert each["why"]
+        assert each["source"]
+        assert isinstance(each["date"], date)
+        for model in each["models"]:
+            assert fnmatch.filter(ids, model), model
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 3) | st.floats() | st.text(max_size=3),
     lambda inner: (
@@ -202,6 +297,9 @@ JSON = st.recursive(
                     "input_cost_per_token",
                     "output_cost_per_token",
                     "input_cost_per_token_above_1k_tokens",
+                    "reasoning_effort_levels",
+                    "supports_none_reasoning_effort",
+                    "supports_reasoning",
                 ]
             ),
             inner,

@@ -23,6 +23,7 @@ from agenthost import (
 from agenthost.providers import Driver
 from agenthost.testing.installed import provider_of
 from agenthost.testing.simulators import ScriptedCall, Turn
+from agenthost_models.names import unlisted
 
 WHY = "pip install 'agenthost[judges]' to let the vendors' clients judge"
 KEY = "sk-x"
@@ -46,7 +47,8 @@ BROKEN_OFF = Turn("partly", finish=Finish.LENGTH)
 
 def ours(model: str, *, stream: bool) -> ChatRequest:
     """Two turns, an image, two calls of one step with their results, a tool."""
-    thought = Reasoning("hm", {"anthropic-messages": {"signature": "c2ln"}})
+    own = {"provider": "anthropic", "model": model, "signature": "c2ln"}
+    thought = Reasoning("hm", {"anthropic-messages": own})
     uses = (
         ToolUse("call_1", "get_weather", {"city": "Lisbon"}),
         ToolUse("call_2", "get_weather", {"city": "Porto"}),
@@ -77,7 +79,9 @@ def our_body(slug: str, asked: ChatRequest) -> dict[str, Any]:
     spec = provider_of(slug)
     spoken = spec.spoken_to(asked.model)
     assert not isinstance(spoken, Driver)
-    where = Endpoint(slug, "http://here/v1", Secret(KEY))
+    rows = (row for row in spec.facts.models if row.upstream_id == asked.model)
+    row = next(rows, None) or unlisted(spec, asked.model)
+    where = Endpoint(slug, "http://here/v1", Secret(KEY), row)
     body: dict[str, Any] = json.loads(spoken.encode(asked, where).body)
     return body
 

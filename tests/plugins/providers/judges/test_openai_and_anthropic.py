@@ -7,24 +7,20 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from agenthost import Dialect
 from agenthost.testing.simulators import (
     AnthropicMessagesWire,
     OpenAIChatWire,
     ProviderSimulator,
     Reply,
 )
-from agenthost_dialects.anthropic_messages import AnthropicMessages
-from agenthost_dialects.openai_chat import OpenAIChat
-from agenthost_providers.catalogue import load_facts
 from pydantic import TypeAdapter
 
-from tests.plugins.dialects.exchange import body_of
-
-from .conversation import BROKEN_OFF, CALL, JSON, SAID, SCHEMA, WHY, ours
+from .conversation import BROKEN_OFF, CALL, JSON, SAID, SCHEMA, WHY, our_body, ours
 
 openai = pytest.importorskip("openai", reason=WHY)
 anthropic = pytest.importorskip("anthropic", reason=WHY)
+
+HAIKU = "claude-haiku-4-5-20251001"
 
 
 def openai_params(model: str) -> dict[str, Any]:
@@ -121,14 +117,6 @@ def anthropic_params(model: str) -> dict[str, Any]:
     }
 
 
-def dialect_of(slug: str) -> Dialect:
-    """Make the dialect of one of our providers."""
-    quirks = load_facts(slug).quirks
-    if slug == "openai":
-        return OpenAIChat.from_quirks(quirks)
-    return AnthropicMessages.from_quirks(quirks)
-
-
 @pytest.mark.parametrize("stream", [True, False])
 async def test_openai_requests_equal_the_sdks(*, stream: bool) -> None:
     params = openai_params("gpt-4o")
@@ -143,12 +131,12 @@ async def test_openai_requests_equal_the_sdks(*, stream: bool) -> None:
             if stream:
                 _ = [chunk async for chunk in answer]
     (heard,) = upstream.heard
-    assert body_of(dialect_of("openai"), ours("gpt-4o", stream=stream)) == heard.body
+    assert our_body("openai", ours("gpt-4o", stream=stream)) == heard.body
 
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_anthropic_requests_equal_the_sdks(*, stream: bool) -> None:
-    params = anthropic_params("claude-haiku-4-5")
+    params = anthropic_params(HAIKU)
     # The SDK takes a temperature no longer by name, since new models refuse one.
     extra = {"temperature": params.pop("temperature")}
     async with ProviderSimulator(AnthropicMessagesWire()) as upstream:
@@ -162,8 +150,8 @@ async def test_anthropic_requests_equal_the_sdks(*, stream: bool) -> None:
             else:
                 await client.messages.create(**params, extra_body=extra)
     (heard,) = upstream.heard
-    asked = ours("claude-haiku-4-5", stream=stream)
-    assert body_of(dialect_of("anthropic"), asked) == heard.body
+    asked = ours(HAIKU, stream=stream)
+    assert our_body("anthropic", asked) == heard.body
 
 
 def drain(value: Any) -> None:
@@ -178,13 +166,13 @@ def drain(value: Any) -> None:
 def test_bodies_are_of_the_sdks_types() -> None:
     chat = openai.types.chat.completion_create_params
     adapter: TypeAdapter[Any] = TypeAdapter(chat.CompletionCreateParamsNonStreaming)
-    asked = ours("gpt-5.5", stream=False)
-    drain(adapter.validate_python(body_of(dialect_of("openai"), asked)))
+    asked = ours("gpt-5.2", stream=False)
+    drain(adapter.validate_python(our_body("openai", asked)))
     messages = anthropic.types.message_create_params
     adapter = TypeAdapter(messages.MessageCreateParamsStreaming)
-    for model, budget in (("claude-opus-5", 9000), ("claude-haiku-4-5", 1500)):
+    for model, budget in (("claude-opus-5", 9000), (HAIKU, 1500)):
         asked = replace(ours(model, stream=True), thinking_budget=budget)
-        drain(adapter.validate_python(body_of(dialect_of("anthropic"), asked)))
+        drain(adapter.validate_python(our_body("anthropic", asked)))
 
 
 async def test_the_openai_sdk_reads_our_simulator() -> None:

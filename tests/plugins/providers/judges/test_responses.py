@@ -73,8 +73,9 @@ def params() -> dict[str, Any]:
 def asked(*, stream: bool) -> Any:
     """The conversation with sealed reasoning and an id of OpenAI's in its loop."""
     request = ours(MODEL, stream=stream)
-    own = {"openai-responses": {"provider": "openai", "item": SEALED}}
-    named = {"openai-responses": {"provider": "openai", "id": "fc_1"}}
+    by = {"provider": "openai", "model": MODEL}
+    own = {"openai-responses": {**by, "item": SEALED}}
+    named = {"openai-responses": {**by, "id": "fc_1"}}
     first = ToolUse("call_1", "get_weather", {"city": "Lisbon"}, named)
     second = request.messages[3].tool_uses[1]
     parts = (Reasoning("", own), Text("I look."), first, second)
