@@ -73,13 +73,15 @@ class Store(Protocol):
         """
 
     async def read(
-        self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
+        self, statement: Select[Any] | str, parameters: Mapping[str, Any] = NOTHING
     ) -> list[Row]:
         """Give the rows of a statement, as of the last commit.
 
         Args:
             statement: Built once, at module level, with ``bindparam`` where values
-                go: it is compiled at its first use and remembered by identity.
+                go: it is compiled at its first use and remembered by identity. What
+                a start reads is a constant text of SQL that every database takes,
+                with ``:name`` where values go: a start imports no SQLAlchemy.
             parameters: The values, by name.
 
         Raises:
@@ -87,7 +89,7 @@ class Store(Protocol):
         """
 
     async def first(
-        self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
+        self, statement: Select[Any] | str, parameters: Mapping[str, Any] = NOTHING
     ) -> Row | None:
         """Give the first row of a statement, or None."""
 
