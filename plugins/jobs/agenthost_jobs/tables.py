@@ -1,11 +1,7 @@
-"""The two tables of durable work, and how a row reads."""
+"""The two tables of durable work, and what is read of them."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
-
-from agenthost import InvalidInput, Job, JobState, Json, Row, SchemaSpec
 from sqlalchemy import (
     Column,
     Float,
@@ -19,9 +15,6 @@ from sqlalchemy import (
     or_,
     select,
 )
-
-if TYPE_CHECKING:
-    from alembic.operations import Operations
 
 METADATA = MetaData()
 
@@ -54,13 +47,6 @@ STEP = Table(
 )
 
 
-def lease_runs(op: Operations) -> None:
-    """Let a run say until when it counts as alive."""
-    op.add_column("job", Column("until", Float))
-
-
-SCHEMA = SchemaSpec("jobs", METADATA, (lease_runs,))
-
 ONE = select(JOB).where(JOB.c.id == bindparam("id"))
 LISTED = (
     select(JOB)
@@ -73,35 +59,3 @@ LISTED = (
     .order_by(JOB.c.created_at.desc(), JOB.c.id)
     .limit(bindparam("limit", type_=Integer))
 )
-
-
-def job_of(row: Row | Any) -> Job:
-    """Read a job from its row."""
-    return Job(
-        id=row["id"],
-        key=row["key"],
-        kind=row["kind"],
-        payload=json.loads(row["payload"]),
-        state=JobState(row["state"]),
-        due=row["due"],
-        epoch=row["epoch"],
-        attempts=row["attempts"],
-        result=None if row["result"] is None else json.loads(row["result"]),
-        error=row["error"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        owner=row["owner"],
-        until=row["until"],
-    )
-
-
-def written(field: str, value: Json) -> str:
-    """Write a JSON value as text.
-
-    Raises:
-        InvalidInput: It is not JSON.
-    """
-    try:
-        return json.dumps(value, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(field, f"is not JSON: {error}") from None

@@ -119,7 +119,7 @@ class TurnJournal:
         found = {"session": session_id, "turn": turn_id}
         return [entry(row) for row in await self._store.read(_SAID, found)]
 
-    async def interrupt_all(self) -> int:
+    async def mark_interrupted(self) -> int:
         """At boot: mark what the last process left running; count the turns."""
         return await self._store.write(_interrupt_all)
 
