@@ -185,7 +185,9 @@ async def test_a_run_is_leased_and_the_lease_is_renewed_while_it_runs(
     jobs.register("deadly", deadly)
     began = clock.time()
     job = await jobs.submit("deadly", "k", None)
-    held = await until(jobs, job, lambda job: job.state is JobState.RUNNING)
+    held = await until(
+        jobs, job, lambda job: job.state is JobState.RUNNING and bool(deadly.entered)
+    )
     assert (held.owner, held.until) == (deadly.entered[0].job.owner, began + 60)
     await clock.sleeper(20)
     clock.advance(20)
