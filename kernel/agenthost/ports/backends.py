@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 EndTurns = Callable[[str, str], Awaitable[object]]
 
 
-@dataclass(frozen=True, slots=True)
 class StoreBackend(Backend):
     """The database: ``await open(url, schemas)`` makes it or brings it up to date."""
 
@@ -46,7 +44,6 @@ class StoreBackend(Backend):
     open: Callable[[str, Sequence[SchemaSpec]], Awaitable[Store]]
 
 
-@dataclass(frozen=True, slots=True)
 class SettingsBackend(Backend):
     """Plugins' own settings: ``await open(said, plugins, sections)`` checks them.
 
@@ -57,7 +54,6 @@ class SettingsBackend(Backend):
     open: Callable[[Said, Plugins, Sections], Awaitable[Settings]]
 
 
-@dataclass(frozen=True, slots=True)
 class FilesBackend(Backend):
     """The agents' workspaces below a folder: ``open(root, guards)``."""
 
@@ -65,7 +61,6 @@ class FilesBackend(Backend):
     open: Callable[[Path, Guards], Files]
 
 
-@dataclass(frozen=True, slots=True)
 class VaultBackend(Backend):
     """Secrets at rest: ``open(home, environ)``."""
 
@@ -73,7 +68,6 @@ class VaultBackend(Backend):
     open: Callable[[Path, Mapping[str, str]], Vault]
 
 
-@dataclass(frozen=True, slots=True)
 class EgressBackend(Backend):
     """The one HTTP client: ``open(guards)``."""
 
@@ -81,7 +75,6 @@ class EgressBackend(Backend):
     open: Callable[[Guards], Egress]
 
 
-@dataclass(frozen=True, slots=True)
 class RecordsBackend(Backend):
     """What is kept of agents and turns: ``open(store, clock)``."""
 
@@ -89,7 +82,6 @@ class RecordsBackend(Backend):
     open: Callable[[Store, Clock], Records]
 
 
-@dataclass(frozen=True, slots=True)
 class AgentsBackend(Backend):
     """The agents' life cycle: ``open(host, rows, end_turns)``.
 
@@ -100,7 +92,6 @@ class AgentsBackend(Backend):
     open: Callable[[Host, AgentRows, EndTurns], Agents]
 
 
-@dataclass(frozen=True, slots=True)
 class ToolsBackend(Backend):
     """What runs tool calls: ``open(host, observers)``."""
 
@@ -108,7 +99,6 @@ class ToolsBackend(Backend):
     open: Callable[[Host, Observers], Toolbox]
 
 
-@dataclass(frozen=True, slots=True)
 class TurnsBackend(Backend):
     """What runs turns: ``open(host, observers)``."""
 
@@ -116,7 +106,6 @@ class TurnsBackend(Backend):
     open: Callable[[Host, Observers], Engine]
 
 
-@dataclass(frozen=True, slots=True)
 class JobsBackend(Backend):
     """Durable work that happens once: ``open(store, clock)``."""
 
@@ -124,7 +113,6 @@ class JobsBackend(Backend):
     open: Callable[[Store, Clock], Jobs]
 
 
-@dataclass(frozen=True, slots=True)
 class EventsBackend(Backend):
     """Who is told of what happens: ``open(host, observers)``.
 
@@ -135,7 +123,6 @@ class EventsBackend(Backend):
     open: Callable[[Host, Sequence[tuple[str, Observer]]], Bus]
 
 
-@dataclass(frozen=True, slots=True)
 class CompactionBackend(Backend):
     """What condenses long conversations: ``open(host, observers)``."""
 
@@ -143,7 +130,6 @@ class CompactionBackend(Backend):
     open: Callable[[Host, Observers], Compaction]
 
 
-@dataclass(frozen=True, slots=True)
 class ApprovalsBackend(Backend):
     """What asks people before a tool call: ``open(host)``. Without one all is refused.
 
@@ -154,7 +140,6 @@ class ApprovalsBackend(Backend):
     open: Callable[[Host], Approvals]
 
 
-@dataclass(frozen=True, slots=True)
 class ModelsBackend(Backend):
     """Which model a call goes to: ``open(host)``."""
 
@@ -162,7 +147,6 @@ class ModelsBackend(Backend):
     open: Callable[[Host], Models]
 
 
-@dataclass(frozen=True, slots=True)
 class WorkersBackend(Backend):
     """Where work runs that must not hold the event loop: ``open()``."""
 
@@ -170,7 +154,6 @@ class WorkersBackend(Backend):
     open: Callable[[], Workers]
 
 
-@dataclass(frozen=True, slots=True)
 class FrontBackend(Backend):
     """What listens and serves the routes: ``open(host)``, before anything else is."""
 
