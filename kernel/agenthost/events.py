@@ -24,7 +24,7 @@ class Event:
 
     def __init_subclass__(cls) -> None:
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
-        # One without fields of its own has all it needs: a dataclass takes long to make.
+        # One without fields of its own needs no more: dataclasses take long to make.
         if "__annotations__" in vars(cls):
             dataclass(frozen=True)(cls)
 

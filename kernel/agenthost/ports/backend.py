@@ -16,8 +16,9 @@ from ..errors import ConfigError
 class Backend:
     """A backend on offer: one of the classes of ``ports/backends.py``.
 
-    Those say more of the same fields, so at run time they are no dataclasses of their
-    own: each would take as long to make as a module of functions. ``name`` is what ``[backends]`` chooses it by; of STORE, the scheme of its URL.
+    Those say more of the same fields; at run time they are no dataclasses of their own,
+    which take long to make. ``name`` is what ``[backends]`` chooses it by; of STORE,
+    the scheme of its URL.
     """
 
     port: ClassVar[str] = ""
