@@ -31,8 +31,6 @@ Opened = Union[sqlite3.Connection, "Connection"]
 
 BATCH = 256
 QUEUE_LIMIT = 8192
-WRAPPED_AFTER = 0.25
-"""Seconds without a write after which a bare connection is made ready for one."""
 LOOK_EVERY = 1.0
 """Seconds for which writes rely on the file's being in its place."""
 
@@ -70,8 +68,7 @@ class Writer:
         self._connect = connect
         self._bare: sqlite3.Connection | None = None
         self._connection: Connection | None = None
-        # One that is bare waits for the first write, or until a start is over, since
-        # SQLAlchemy takes long to import.
+        # One that is bare waits for the first write: SQLAlchemy takes long to import.
         if isinstance(opened, sqlite3.Connection):
             self._bare = opened
         else:
@@ -114,7 +111,7 @@ class Writer:
             if batch:
                 outcomes = self._commit(batch)
                 self._tell(self._deliver, batch, outcomes, self._wrote)
-            if running and (self._bare or self._truncation.patience == 0.0):
+            if running and self._truncation.patience == 0.0:
                 self._tidy()
         self._disconnect()
         self._tell(self._ended.set_result, None)
@@ -126,8 +123,7 @@ class Writer:
         """
         batch: list[Task] = []
         try:
-            patience = WRAPPED_AFTER if self._bare else self._truncation.patience
-            task = self._queue.get(timeout=patience)
+            task = self._queue.get(timeout=self._truncation.patience)
         except Empty:
             return batch, True
         while task is not None:
