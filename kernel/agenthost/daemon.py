@@ -253,6 +253,7 @@ class Daemon:
         self._on_stop("jobs", self.jobs.stop)
         for key, service in self.registry.offered(ServiceSpec):
             await self._start_service(key, service)
+        self.turns.admit()
 
     async def _start_service(self, key: str, service: ServiceSpec) -> None:
         name = f"service {service.name} of {key}"

@@ -27,6 +27,8 @@ def lock_home(home: Path) -> TextIO:
     descriptor = os.open(home / "daemon.lock", os.O_RDWR | os.O_CREAT, 0o600)
     lock = os.fdopen(descriptor, "r+", encoding="ascii", errors="replace")
     try:
+        # The system lets go of it when the process ends, however it ends: a file that
+        # says who runs would outlive a kill.
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         with lock:

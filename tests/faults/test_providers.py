@@ -78,7 +78,7 @@ BEFORE_WORDS = (
         "time-out",
         lambda wire: streamed(wire, stall=True),
         frozenset({ProviderFault.TIMEOUT}),
-        silence=0.6,
+        silence=0.2,
     ),
     Kind("reset", lambda wire: streamed(wire, reset=True), BROKEN),
     Kind("malformed event", lambda wire: streamed(wire, [wire.garbage()]), MALFORMED),
@@ -108,7 +108,7 @@ AFTER_WORDS = (
         "silence in mid-answer",
         lambda wire: streamed(wire, begun(wire), stall=True),
         frozenset({ProviderFault.TIMEOUT}),
-        silence=0.6,
+        silence=0.2,
     ),
 )
 

@@ -45,7 +45,7 @@ class Inside:
         self._home = home
         self._config = config
         self._stack = AsyncExitStack()
-        self.http = httpx.AsyncClient()
+        self.http = client("")
 
     async def start(self) -> None:
         """Start it on its home."""
@@ -72,7 +72,7 @@ class Outside:
         (home / "config.toml").write_text(config, encoding="utf-8")
         self._home = home
         self.process: DaemonProcess | None = None
-        self.http = httpx.AsyncClient()
+        self.http = client("")
 
     async def start(self) -> None:
         """Start it on its home, off the loop that the model lives on."""
@@ -91,5 +91,9 @@ def client(base_url: str) -> httpx.AsyncClient:
     """Make a client without a bound on its connections."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=4)
     return httpx.AsyncClient(
-        base_url=base_url, timeout=6 * PATIENCE, limits=limits, trust_env=False
+        base_url=base_url,
+        timeout=6 * PATIENCE,
+        limits=limits,
+        trust_env=False,
+        verify=False,
     )

@@ -17,6 +17,16 @@ from agenthost_cli.new_plugin import KINDS, answers, write_plugin
 from .workshop import Workshop
 
 ROOT = Path(__file__).parents[2]
+# How plugins come and go does not depend on what they offer: one kind at every change.
+one_kind_quickly = pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=() if kind == "tool" else pytest.mark.conformance)
+        for kind in KINDS
+    ],
+    indirect=True,
+    scope="module",
+)
 AUTHOR = 'Ada "A." Lovelace \U0001f600'
 
 
@@ -150,6 +160,7 @@ def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
     assert read_all(project) == before
 
 
+@one_kind_quickly
 def test_a_rendered_plugin_is_off_until_it_is_listed(
     kind: str, workshop: Workshop, installed: Path
 ) -> None:
@@ -170,6 +181,7 @@ def test_a_rendered_plugin_keeps_its_promises(
     assert "skipped" not in told
 
 
+@one_kind_quickly
 def test_a_broken_plugin_fails_alone(
     kind: str, workshop: Workshop, installed: Path
 ) -> None:
@@ -185,6 +197,7 @@ def test_a_broken_plugin_fails_alone(
         module.write_bytes(whole)
 
 
+@one_kind_quickly
 def test_an_uninstalled_plugin_is_gone(
     kind: str, workshop: Workshop, installed: Path
 ) -> None:

@@ -64,6 +64,8 @@ async def guarded_each(
 
     for number, (name, _) in enumerate(calls):
         if number == 0 or ends[number - 1].cancelled():
+            # A thread of its own, and no pool's: one that never comes back is left
+            # behind, and the end of the process does not wait for it.
             threading.Thread(target=work, name=name, daemon=True).start()
         await _wait(name, ends[number], budget)
     return [

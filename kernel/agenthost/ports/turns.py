@@ -10,6 +10,12 @@ from ..host import Turns
 class Engine(Turns, Protocol):
     """What a backend opens: what plugins use of it, and how the daemon ends it."""
 
+    def admit(self) -> None:
+        """From now on run turns; those that were started before have waited.
+
+        A service may start turns while the tools of others are not there yet.
+        """
+
     def refuse_new(self) -> None:
         """From now on start nothing: the daemon is draining."""
 

@@ -52,6 +52,7 @@ class Work:
         Returns:
             False when it has ended, is being stored, or is being stopped already.
         """
+        # Cancelled twice, it would be cut off while it writes that it was cancelled.
         if self.ended or self.sealed or self.cancelled_for is not None:
             return False
         self.cancelled_for, self.ends_as = reason, ends_as

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from agenthost_toml import writing
 
 from .errors import CommandError
 
@@ -24,16 +24,12 @@ def alone(home: Path) -> Iterator[None]:
     Raises:
         CommandError: The home cannot be used.
     """
-    try:
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder = os.open(home, os.O_RDONLY)
-    except OSError as error:
-        raise CommandError(f"{home} cannot be used: {error.strerror}") from error
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(writing.alone(home))
+        except OSError as error:
+            raise CommandError(f"{home} cannot be used: {error.strerror}") from error
         yield
-    finally:
-        os.close(folder)
 
 
 def read(home: Path) -> str:
@@ -75,30 +71,7 @@ def replace(home: Path, text: str) -> None:
     Raises:
         CommandError: The disk refused; the file is as it was.
     """
-    # Where the file is a link, what it leads to is replaced.
-    file = (home / FILE).resolve()
-    new = file.with_name(f".{FILE}.new")
     try:
-        mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
-        with suppress(FileNotFoundError):
-            new.unlink()
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            os.fchmod(descriptor, mode)
-            stream.write(text.encode())
-            stream.flush()
-            os.fsync(descriptor)
-        new.replace(file)
-        _sync_folder(file.parent)
+        writing.replace(home / FILE, text)
     except OSError as error:
-        with suppress(OSError):
-            new.unlink()
         raise CommandError(f"{FILE} cannot be written: {error.strerror}") from error
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

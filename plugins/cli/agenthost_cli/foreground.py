@@ -43,4 +43,5 @@ def _leave(code: int) -> None:
         "threads that do not end were left behind: %s", ", ".join(left)
     )
     sys.stderr.flush()
+    # The interpreter's own end would wait for those threads for ever.
     os._exit(code)

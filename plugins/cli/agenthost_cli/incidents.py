@@ -82,6 +82,8 @@ class Incidents:
             descriptor = os.open(self._file, flags, 0o600)
             try:
                 os.write(descriptor, f"{json.dumps(row)}\n".encode())
+                # A stall is told before the process ends for it: it must outlive the
+                # machine's end, too, or the next start does not know whom to leave out.
                 if sync:
                     os.fsync(descriptor)
             finally:

@@ -163,6 +163,7 @@ class Process:
             await asyncio.wait(rest, timeout=REST_SECONDS)
 
     def _on_first_signal(self) -> None:
+        # It comes from the thread of signals, and the loop may sleep.
         self._loop.call_soon_threadsafe(self._take_up_signal)
 
     def _take_up_signal(self) -> None:

@@ -42,6 +42,9 @@ class Signals:
         """Hear signals from now on; only in the main thread."""
         read, write = os.pipe()
         os.set_blocking(write, False)
+        # Python runs its handlers in the main thread between two instructions: a loop
+        # that is stuck in C would never hear of a signal. The system writes it into
+        # this pipe.
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         for number in ENDING:
             signal.signal(number, _nothing)
@@ -63,6 +66,8 @@ class Signals:
     def _on_signal(self) -> None:
         self._count += 1
         if self._count > 1:
+            # Whoever asks a second time has waited long enough, and nothing may be in
+            # the way.
             os._exit(SECOND_SIGNAL_EXIT)
         self._first()
         threading.Thread(target=self._wait, name="signals", daemon=True).start()

@@ -105,6 +105,8 @@ class Watchdog:
         if armed != self._armed:
             self._armed = armed
             limit = self._limit + REARMED_EVERY + PAUSE
+            # A thread of C: it ends the process also while something holds the
+            # interpreter's lock, when our own thread cannot run.
             faulthandler.dump_traceback_later(limit, exit=True, file=self._dump)
         self._next = self._loop.call_later(BEAT, self._beat)
 
@@ -170,6 +172,7 @@ class Watchdog:
             plugin,
         )
         faulthandler.dump_traceback(all_threads=True)
+        # The loop would have to run for any other end.
         os._exit(FAILED_END)
 
 

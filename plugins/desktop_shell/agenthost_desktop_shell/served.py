@@ -30,6 +30,8 @@ class ServedFolder:
     def __init__(self, folder: Path, clock: Clock) -> None:
         self._folder = folder
         self._clock = clock
+        # Of several that ask at once one reads the folder; the others get what it
+        # found.
         self._lock = asyncio.Lock()
         self._checked = float("-inf")
         self._signature: Signature | None = None

@@ -66,6 +66,7 @@ class EgressTransport(httpx.AsyncBaseTransport):
         self._policy = policy
         self._guards = guards
         self._session: aiohttp.ClientSession | None = None
+        # Opening takes its time: two requests that come first must not open two.
         self._opening = asyncio.Lock()
         self._closed = False
         self._usual = httpx.Timeout(policy.timeout).as_dict()

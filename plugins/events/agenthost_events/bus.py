@@ -167,6 +167,8 @@ class _Listener:
         self._limits = limits
         self._waiting: deque[Event] = deque()
         self._wake = threading.Condition()
+        # One thread for each plugin: one that sleeps in on_event keeps only itself
+        # waiting.
         self._thread: threading.Thread | None = None
         self._closed = False
         self._since: float | None = None

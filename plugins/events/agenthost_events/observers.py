@@ -65,6 +65,7 @@ class ToldObservers:
         self._teller = teller
         self._offers = tuple(offers)
         self._count = count(1)
+        # Observers are told in the loop's thread alone; verdicts come from others, too.
         self._thread = threading.get_ident()
         self._hear_verdicts()
         host.guards.on_refused = partial(self.tell, "refused")

@@ -13,7 +13,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as WerkzeugResponse
 
 from .answers import ErrorMap, Plain, http_error
-from .dispatch import EXCHANGE, Bound, Dispatcher, Exchange
+from .dispatch import EXCHANGE, Dispatcher, Endpoint, Exchange
 
 
 class NoSessions(SecureCookieSessionInterface):
@@ -56,7 +56,7 @@ def create_app(errors: ErrorMap, ours: set[str]) -> Quart:
             return
         exchange = current_exchange()
         found = exchange.found
-        if not isinstance(found, Bound) or found.endpoint != request.endpoint:
+        if not isinstance(found, Endpoint) or found.quart_name != request.endpoint:
             raise NotFound("path", exchange.path)
         if exchange.admission is not None:
             exchange.admission.check()
@@ -80,29 +80,33 @@ def respond(plain: Plain) -> Response:
     return Response(plain.body, status=plain.status, headers=headers)
 
 
-def blueprint(name: str, routes: Sequence[Bound], dispatcher: Dispatcher) -> Blueprint:
+def blueprint(
+    name: str, routes: Sequence[Endpoint], dispatcher: Dispatcher
+) -> Blueprint:
     """Make the blueprint of a route group."""
     made = Blueprint(name, "agenthost_front")
-    for number, bound in enumerate(routes):
+    for number, endpoint in enumerate(routes):
         made.add_url_rule(
-            bound.template.quart,
-            endpoint=f"{bound.route.method.lower()}_{number}",
-            view_func=_view(bound, dispatcher),
-            methods=[bound.route.method],
+            endpoint.template.quart,
+            endpoint=f"{endpoint.route.method.lower()}_{number}",
+            view_func=_view(endpoint, dispatcher),
+            methods=[endpoint.route.method],
         )
     return made
 
 
-def _view(bound: Bound, dispatcher: Dispatcher) -> Callable[..., Awaitable[Response]]:
-    names = bound.template.names
+def _view(
+    endpoint: Endpoint, dispatcher: Dispatcher
+) -> Callable[..., Awaitable[Response]]:
+    names = endpoint.template.names
 
     async def view(**values: str) -> Response:
         exchange = current_exchange()
-        if exchange.found is not bound:
+        if exchange.found is not endpoint:
             # Quart also takes //path for /path; cost and limits were not asked.
             raise NotFound("path", exchange.path)
         texts = [values[name] for name in names]
-        outcome = await dispatcher.perform(bound, exchange, texts)
+        outcome = await dispatcher.perform(endpoint, exchange, texts)
         if isinstance(outcome, Plain):
             return respond(outcome)
         exchange.stream = outcome

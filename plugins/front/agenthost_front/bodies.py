@@ -85,7 +85,7 @@ async def discard(receive: Receive) -> None:
         return
 
 
-class Replay:
+class BufferedReceive:
     """A ``receive`` that gives a body already read, then what comes after it."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
@@ -104,6 +104,8 @@ class Replay:
             self._waiting = asyncio.current_task()
             message = await self._receive()
         except asyncio.CancelledError:
+            # Our own cancelling, to wake it, is taken back; one that somebody else
+            # asked for meanwhile still counts, and goes on.
             if not self._left or self._waiting is None or self._waiting.uncancel():
                 raise
             message = {"type": "http.disconnect"}

@@ -47,7 +47,7 @@ Converters = tuple[tuple[str, Converter], ...]
 
 @dataclass(slots=True)
 class Exchange:
-    """One request on its way through the layer; ``found`` is its :class:`Bound`.
+    """One request on its way through the layer; ``found`` is its :class:`Endpoint`.
 
     ``admission`` is there when a plugin told who asks.
     """
@@ -78,10 +78,10 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Endpoint:
     """A route with all that its handler's signature says, found out once.
 
-    ``endpoint`` is Quart's name of a route that a plugin wrote for Quart itself.
+    ``quart_name`` is Quart's name of a route that a plugin wrote for Quart itself.
     """
 
     group: str
@@ -89,11 +89,11 @@ class Bound:
     template: Template
     converters: Converters
     takes_query: bool
-    endpoint: str | None = None
+    quart_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class BoundSocket:
+class SocketEndpoint:
     """A WebSocket route, likewise."""
 
     group: str
@@ -101,7 +101,7 @@ class BoundSocket:
     converters: Converters
 
 
-def bind(group: str, route: Route) -> Bound:
+def bind(group: str, route: Route) -> Endpoint:
     """Find out what a route's handler wants.
 
     Raises:
@@ -120,12 +120,12 @@ def bind(group: str, route: Route) -> Bound:
             f"{where}: the handler takes {sorted(wanted)} beside the call, "
             f"the route offers {sorted(known)}"
         )
-    return Bound(
+    return Endpoint(
         group, route, template, _converters(template, route.handler), "query" in known
     )
 
 
-def bind_socket(group: str, route: SocketRoute) -> tuple[Template, BoundSocket]:
+def bind_socket(group: str, route: SocketRoute) -> tuple[Template, SocketEndpoint]:
     """Find out what a socket's handler wants.
 
     Raises:
@@ -139,7 +139,7 @@ def bind_socket(group: str, route: SocketRoute) -> tuple[Template, BoundSocket]:
             f"beside the socket, the route offers {sorted(template.names)}"
         )
     converters = _converters(template, route.handler)
-    return template, BoundSocket(group, route, converters)
+    return template, SocketEndpoint(group, route, converters)
 
 
 def _converters(template: Template, handler: Callable[..., Any]) -> Converters:
@@ -203,11 +203,11 @@ class Dispatcher:
         self._errors = errors
 
     async def perform(
-        self, bound: Bound, exchange: Exchange, texts: Sequence[str]
+        self, endpoint: Endpoint, exchange: Exchange, texts: Sequence[str]
     ) -> Plain | EventStream:
         """Run a handler; an error becomes its answer."""
         try:
-            return await self._invoke(bound, exchange, texts)
+            return await self._invoke(endpoint, exchange, texts)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -217,19 +217,19 @@ class Dispatcher:
             return self._errors.answer(error, exchange.request_id)
 
     async def _invoke(
-        self, bound: Bound, exchange: Exchange, texts: Sequence[str]
+        self, endpoint: Endpoint, exchange: Exchange, texts: Sequence[str]
     ) -> Plain | EventStream:
-        route = bound.route
+        route = endpoint.route
         if exchange.admission is not None:
             exchange.admission.check()
         if not route.public:
             authorize(exchange.principal, "route", route.scope)
-        values = read_values(bound.converters, texts)
+        values = read_values(endpoint.converters, texts)
         if route.body is not None:
             values["body"] = _body(route.body, exchange)
         elif exchange.body and exchange.method in WRITES:
             _require_json(exchange.headers)
-        if bound.takes_query and route.query is not None:
+        if endpoint.takes_query and route.query is not None:
             values["query"] = _query(route.query, exchange.query)
         answer = await route.handler(exchange.call(self._host), **values)
         return encode(answer, route.status)

@@ -15,7 +15,7 @@ from quart import Blueprint, Quart
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RequestRedirect, Rule
 
-from .dispatch import Bound
+from .dispatch import Endpoint
 from .paths import Segment, Template
 
 OTHERS = "quart"
@@ -36,34 +36,39 @@ class Foreign:
     def __init__(self, app: Quart, ours: set[str]) -> None:
         self._app = app
         self._ours = ours
-        self._found: dict[tuple[str, str], Bound] = {}
+        self._found: dict[tuple[str, str], Endpoint] = {}
 
-    def find(self, method: str, path: str) -> Bound | None:
+    def find(self, method: str, path: str) -> Endpoint | None:
         """Find the route that Quart will serve; None when it is none of these."""
         adapter = self._app.url_map.bind("", url_scheme="http")
         try:
             rule, _ = adapter.match(path, method, return_rule=True)
         except (HTTPException, RequestRedirect):
             return None
-        return None if group_of(rule) in self._ours else self._bound(rule, method)
+        return None if group_of(rule) in self._ours else self._endpoint(rule, method)
 
-    def _bound(self, rule: Rule, method: str) -> Bound:
+    def _endpoint(self, rule: Rule, method: str) -> Endpoint:
         place = (rule.endpoint, method)
         if place not in self._found:
-            self._found[place] = bound(rule, method, self._view(rule))
+            self._found[place] = endpoint_of(rule, method, self._view(rule))
         return self._found[place]
 
     def _view(self, rule: Rule) -> Any:
         return self._app.view_functions[rule.endpoint]
 
 
-def bound(rule: Rule, method: str, view: Any) -> Bound:
+def endpoint_of(rule: Rule, method: str, view: Any) -> Endpoint:
     """Make the route of a rule; its scope is named after its blueprint."""
     group = group_of(rule)
     scope = f"{group}:{'read' if method in _READS else 'write'}"
     route = Route(method, rule.rule, view, scope)
-    return Bound(
-        group, route, template(rule), (), takes_query=False, endpoint=str(rule.endpoint)
+    return Endpoint(
+        group,
+        route,
+        template(rule),
+        (),
+        takes_query=False,
+        quart_name=str(rule.endpoint),
     )
 
 
@@ -98,7 +103,7 @@ def as_blueprint(group: Mountable) -> Blueprint:
     )
 
 
-def rules_of(blueprint: Blueprint) -> Iterator[Bound]:
+def rules_of(blueprint: Blueprint) -> Iterator[Endpoint]:
     """Give the routes of a blueprint before it is registered for good.
 
     Raises:
@@ -117,4 +122,4 @@ def rules_of(blueprint: Blueprint) -> Iterator[Bound]:
                 "served; offer it by RouteGroup.socket"
             )
         for method in sorted((rule.methods or set()) - _BY_ITSELF):
-            yield bound(rule, method, probe.view_functions[rule.endpoint])
+            yield endpoint_of(rule, method, probe.view_functions[rule.endpoint])

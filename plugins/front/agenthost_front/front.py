@@ -46,7 +46,7 @@ class QuartFront:
         self._server = Server(self.asgi, settings)
         keyless = settings.api_key is None
         mounted = self._mounted
-        self.mount(description(Described(mounted.bound, mounted.sockets, keyless)))
+        self.mount(description(Described(mounted.endpoints, mounted.sockets, keyless)))
 
     @property
     def app(self) -> Quart:

@@ -58,7 +58,7 @@ answered_by_layer: ContextVar[bool] = ContextVar("answered_by_layer", default=Fa
 """Whether the answer now being written carries our headers already."""
 
 
-class Sender:
+class SendWrapper:
     """The ``send`` of one exchange: it puts our headers on whatever answers."""
 
     def __init__(self, send: Send, path: str, request_id: str) -> None:

@@ -15,16 +15,16 @@ from agenthost import EventStream, authorize
 from .access import UNDECIDED
 from .answers import ErrorMap, Plain, socket_only
 from .asgi import Event, Receive, Scope, Send
-from .bodies import Replay, check_coding, check_length, discard, has_body, read
-from .dispatch import EXCHANGE, Bound, Dispatcher, Exchange
+from .bodies import BufferedReceive, check_coding, check_length, discard, has_body, read
+from .dispatch import EXCHANGE, Dispatcher, Endpoint, Exchange
 from .gate import DEFAULT_COST, Gate, open_exchange
-from .headers import Sender
+from .headers import SendWrapper
 from .mounting import Mounted
 from .origins import is_preflight
 from .sockets import Sockets
-from .streams import STREAM_HEADERS, Departure, Streams, close_frames
+from .streams import STREAM_HEADERS, DisconnectWatcher, Streams, close_frames
 
-Match = tuple[Bound, list[str]]
+Match = tuple[Endpoint, list[str]]
 
 # A handler that takes longer is watched for a client that leaves.
 _WATCH_AFTER = 0.05
@@ -49,7 +49,7 @@ class Layer:
         sockets: Sockets,
         errors: ErrorMap,
     ) -> None:
-        self.running: dict[asyncio.Task[None], Replay | None] = {}
+        self.running: dict[asyncio.Task[None], BufferedReceive | None] = {}
         self.streams = Streams(gate.settings.keep_alive)
         self._gate = gate
         self._mounted = mounted
@@ -60,7 +60,7 @@ class Layer:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve an HTTP request or a WebSocket."""
         request_id = str(uuid4())
-        sender = Sender(send, scope["path"], request_id)
+        sender = SendWrapper(send, scope["path"], request_id)
         exchange = open_exchange(scope, request_id)
         task = asyncio.current_task()
         if task is not None:
@@ -77,7 +77,7 @@ class Layer:
             del task
 
     async def _http(
-        self, exchange: Exchange, scope: Scope, receive: Receive, sender: Sender
+        self, exchange: Exchange, scope: Scope, receive: Receive, sender: SendWrapper
     ) -> None:
         match = self._mounted.find(exchange.method, exchange.path)
         try:
@@ -92,7 +92,7 @@ class Layer:
                 body = await read(receive, limit, seconds)
                 if body is None:
                     return
-                exchange.body, receive = body, Replay(body, receive)
+                exchange.body, receive = body, BufferedReceive(body, receive)
         except Exception as error:  # noqa: BLE001 - every refusal becomes an answer
             outcome = self._errors.answer(error, exchange.request_id)
         if outcome is not None:
@@ -103,7 +103,7 @@ class Layer:
             await self._quart(exchange, scope, receive, sender)
 
     def _enter(
-        self, exchange: Exchange, scope: Scope, match: Match | None, sender: Sender
+        self, exchange: Exchange, scope: Scope, match: Match | None, sender: SendWrapper
     ) -> Plain | None:
         gate, route = self._gate, match[0].route if match is not None else None
         exchange.found = match[0] if match is not None else None
@@ -119,7 +119,7 @@ class Layer:
         return None
 
     def _misfit(self, exchange: Exchange, match: Match | None) -> Plain | None:
-        if match is not None and match[0].endpoint is not None:
+        if match is not None and match[0].quart_name is not None:
             # Our own routes are authorized where their handler is called.
             authorize(exchange.principal, "route", match[0].route.scope)
         check_coding(exchange)
@@ -132,10 +132,10 @@ class Layer:
         return own if own is not None else self._gate.settings.body_limit
 
     async def _direct(
-        self, exchange: Exchange, match: Match, receive: Receive, sender: Sender
+        self, exchange: Exchange, match: Match, receive: Receive, sender: SendWrapper
     ) -> None:
         outcome: Plain | EventStream | None = None
-        with Departure(receive, _WATCH_AFTER):
+        with DisconnectWatcher(receive, _WATCH_AFTER):
             outcome = await self._dispatcher.perform(match[0], exchange, match[1])
         if isinstance(outcome, EventStream):
             await self._stream(exchange, outcome, receive, sender)
@@ -143,13 +143,17 @@ class Layer:
             await send_plain(exchange, outcome, sender)
 
     async def _quart(
-        self, exchange: Exchange, scope: Scope, receive: Receive, sender: Sender
+        self, exchange: Exchange, scope: Scope, receive: Receive, sender: SendWrapper
     ) -> None:
-        replay = receive if isinstance(receive, Replay) else Replay(b"", receive)
+        buffered = (
+            receive
+            if isinstance(receive, BufferedReceive)
+            else BufferedReceive(b"", receive)
+        )
         scope[EXCHANGE] = exchange
         task = asyncio.current_task()
         if task is not None:
-            self.running[task] = replay
+            self.running[task] = buffered
 
         async def unless_stream(message: Event) -> None:
             if exchange.stream is None:
@@ -157,7 +161,7 @@ class Layer:
 
         try:
             app: Any = await self._mounted.ready()
-            await app(scope, replay, unless_stream)
+            await app(scope, buffered, unless_stream)
             if task is not None:
                 self.running[task] = None
         except Exception as error:  # noqa: BLE001 - also the framework's own faults
@@ -166,7 +170,7 @@ class Layer:
                 await send_plain(exchange, plain, sender)
         if exchange.stream is None:
             return
-        if replay.gone:
+        if buffered.gone:
             await close_frames(exchange.stream.frames)
         else:
             await self._stream(exchange, exchange.stream, receive, sender)
@@ -176,11 +180,11 @@ class Layer:
         exchange: Exchange,
         stream: EventStream,
         receive: Receive,
-        sender: Sender,
+        sender: SendWrapper,
     ) -> None:
         start = {"type": "http.response.start", "status": 200}
         try:
-            with Departure(receive, 0):
+            with DisconnectWatcher(receive, 0):
                 await sender({**start, "headers": STREAM_HEADERS})
                 if exchange.method == "HEAD":
                     await sender({"type": "http.response.body", "body": b""})
@@ -192,9 +196,9 @@ class Layer:
             await close_frames(stream.frames)
 
     async def _refuse(
-        self, exchange: Exchange, plain: Plain, receive: Receive, sender: Sender
+        self, exchange: Exchange, plain: Plain, receive: Receive, sender: SendWrapper
     ) -> None:
-        if not has_body(exchange) or isinstance(receive, Replay):
+        if not has_body(exchange) or isinstance(receive, BufferedReceive):
             await send_plain(exchange, plain, sender)
             return
         await send_plain(exchange, plain, sender, more=True)
@@ -203,7 +207,7 @@ class Layer:
 
 
 async def send_plain(
-    exchange: Exchange, plain: Plain, sender: Sender, *, more: bool = False
+    exchange: Exchange, plain: Plain, sender: SendWrapper, *, more: bool = False
 ) -> None:
     """Send a whole answer; with ``more`` its end is left to the caller."""
     body = b"" if exchange.method == "HEAD" else plain.body

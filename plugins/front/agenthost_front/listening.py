@@ -40,6 +40,7 @@ def listen(host: str, port: int, peer_timeout: float) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     try:
         listener.settimeout(0)
+        # Connections of the last process that are still closing must not keep the port.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # Without it a peer that never reads holds its task for ever.

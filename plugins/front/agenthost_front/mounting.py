@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agenthost import Mountable, PluginError, RouteGroup
 
 from .answers import ErrorMap
-from .dispatch import Bound, BoundSocket, Dispatcher, bind, bind_socket
+from .dispatch import Dispatcher, Endpoint, SocketEndpoint, bind, bind_socket
 from .openapi import operation_id
 from .paths import PathTree, Template
 
@@ -29,18 +29,19 @@ class Mounted:
     """
 
     def __init__(self, errors: ErrorMap, dispatcher: Dispatcher) -> None:
-        self.bound: list[Bound] = []
-        self.sockets: list[tuple[Template, BoundSocket]] = []
+        self.endpoints: list[Endpoint] = []
+        self.sockets: list[tuple[Template, SocketEndpoint]] = []
         self._errors = errors
         self._dispatcher = dispatcher
-        self._groups: list[tuple[str, list[Bound]]] = []
+        self._groups: list[tuple[str, list[Endpoint]]] = []
         self._app: Quart | None = None
         self._foreign: Foreign | None = None
         self._ours: set[str] = set()
         self._ready: Quart | None = None
+        # Quart is started by the first request that needs it, and only once.
         self._starting = asyncio.Lock()
-        self._routes: PathTree[Bound] = PathTree()
-        self._sockets: PathTree[BoundSocket] = PathTree()
+        self._routes: PathTree[Endpoint] = PathTree()
+        self._sockets: PathTree[SocketEndpoint] = PathTree()
         self._owners: dict[tuple[str, str], str] = {}
         self._names: set[str] = set()
 
@@ -77,7 +78,7 @@ class Mounted:
         if self._ready is not None:
             await self._ready.shutdown()
 
-    def find(self, method: str, path: str) -> tuple[Bound, list[str]] | None:
+    def find(self, method: str, path: str) -> tuple[Endpoint, list[str]] | None:
         """Find the route of a request; HEAD is served by GET."""
         ours = self._routes.find("GET" if method == "HEAD" else method, path)
         if ours is None and self._foreign is not None:
@@ -85,7 +86,7 @@ class Mounted:
             return None if other is None else (other, [])
         return ours
 
-    def find_socket(self, path: str) -> tuple[BoundSocket, list[str]] | None:
+    def find_socket(self, path: str) -> tuple[SocketEndpoint, list[str]] | None:
         """Find the route of a WebSocket."""
         return self._sockets.find(SOCKET, path)
 
@@ -104,18 +105,18 @@ class Mounted:
         places += [(SOCKET, template) for template, _ in sockets]
         self._claim(group.name, places)
         self._name(group.name, routes)
-        for bound in routes:
-            self._routes.add(bound.route.method, bound.template, bound)
+        for endpoint in routes:
+            self._routes.add(endpoint.route.method, endpoint.template, endpoint)
         for template, socket in sockets:
             self._sockets.add(SOCKET, template, socket)
         unique = f"{group.name.replace('.', '_')}_{len(self._groups)}"
         self._groups.append((unique, routes))
         if self._app is not None:
             self._register(self._app, unique, routes)
-        self.bound += routes
+        self.endpoints += routes
         self.sockets += sockets
 
-    def _register(self, app: Quart, name: str, routes: list[Bound]) -> None:
+    def _register(self, app: Quart, name: str, routes: list[Endpoint]) -> None:
         from .app import blueprint
 
         self._ours.add(name)
@@ -131,11 +132,11 @@ class Mounted:
             self.app.register_blueprint(blueprint)
         except ValueError as error:
             raise PluginError(f"blueprint {group.name!r}: {error}") from error
-        self.bound += routes
+        self.endpoints += routes
 
-    def _name(self, group: str, routes: list[Bound]) -> None:
+    def _name(self, group: str, routes: list[Endpoint]) -> None:
         """Keep operations apart, so that clients made of the document stay the same."""
-        names = [operation_id(bound) for bound in routes]
+        names = [operation_id(endpoint) for endpoint in routes]
         for name in names:
             if name in self._names or names.count(name) > 1:
                 raise PluginError(

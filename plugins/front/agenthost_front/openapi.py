@@ -12,7 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from .answers import to_json
-from .dispatch import Bound, BoundSocket, Converters
+from .dispatch import Converters, Endpoint, SocketEndpoint
 from .paths import Template
 
 _REF = "#/components/schemas/{model}"
@@ -54,8 +54,8 @@ Schemas = dict[Any, dict[str, Any]]
 class Described:
     """What there is to describe; ``open`` says that no key is asked for."""
 
-    routes: Sequence[Bound]
-    sockets: Sequence[tuple[Template, BoundSocket]]
+    routes: Sequence[Endpoint]
+    sockets: Sequence[tuple[Template, SocketEndpoint]]
     open: bool
 
 
@@ -106,9 +106,9 @@ def written(described: Described) -> dict[str, Any]:
     }
 
 
-def _schemas(bound: Sequence[Bound]) -> tuple[Schemas, dict[str, Any]]:
+def _schemas(endpoints: Sequence[Endpoint]) -> tuple[Schemas, dict[str, Any]]:
     inputs: list[tuple[Any, JsonSchemaMode, TypeAdapter[Any]]] = []
-    for number, one in enumerate(bound):
+    for number, one in enumerate(endpoints):
         for name, kind in _kinds(one.route):
             adapter = TypeAdapter[Any](kind)
             mode: JsonSchemaMode = "validation" if name == "body" else "serialization"
@@ -132,27 +132,27 @@ def _kinds(route: Route) -> Iterator[tuple[Any, Any]]:
     yield from route.others.items()
 
 
-def operation_id(bound: Bound) -> str:
+def operation_id(endpoint: Endpoint) -> str:
     """Name an operation: its group and its handler; an endpoint of Quart's as it is."""
-    if bound.endpoint is not None:
-        return bound.endpoint.replace(".", "_")
-    name = getattr(bound.route.handler, "__name__", bound.route.method.lower())
-    return f"{bound.group}_{name}".replace(".", "_")
+    if endpoint.quart_name is not None:
+        return endpoint.quart_name.replace(".", "_")
+    name = getattr(endpoint.route.handler, "__name__", endpoint.route.method.lower())
+    return f"{endpoint.group}_{name}".replace(".", "_")
 
 
-def _operation(bound: Bound, number: int, schemas: Schemas) -> dict[str, Any]:
-    route = bound.route
+def _operation(endpoint: Endpoint, number: int, schemas: Schemas) -> dict[str, Any]:
+    route = endpoint.route
     told = inspect.getdoc(route.handler) or ""
     summary, _, more = told.partition("\n")
     operation: dict[str, Any] = {
-        "operationId": operation_id(bound),
-        "tags": [bound.group],
+        "operationId": operation_id(endpoint),
+        "tags": [endpoint.group],
         "parameters": [
-            *_path_parameters(bound),
-            *_query_parameters(bound),
+            *_path_parameters(endpoint),
+            *_query_parameters(endpoint),
             *_header_parameters(route),
         ],
-        "responses": _responses(bound, number, schemas),
+        "responses": _responses(endpoint, number, schemas),
     }
     if summary:
         operation["summary"] = summary.strip().rstrip(".")
@@ -165,7 +165,7 @@ def _operation(bound: Bound, number: int, schemas: Schemas) -> dict[str, Any]:
     return operation
 
 
-def _socket(socket: BoundSocket) -> dict[str, Any]:
+def _socket(socket: SocketEndpoint) -> dict[str, Any]:
     told = inspect.getdoc(socket.route.handler) or ""
     return {
         "summary": told.partition("\n")[0].rstrip("."),
@@ -188,17 +188,17 @@ def _parameters(converters: Converters) -> list[dict[str, Any]]:
     ]
 
 
-def _path_parameters(bound: Bound) -> list[dict[str, Any]]:
-    if bound.endpoint is None:
-        return _parameters(bound.converters)
+def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    if endpoint.quart_name is None:
+        return _parameters(endpoint.converters)
     return [
         {"name": name, "in": "path", "required": True, "schema": _TEXT}
-        for name in bound.template.names
+        for name in endpoint.template.names
     ]
 
 
-def _query_parameters(bound: Bound) -> list[dict[str, Any]]:
-    model = bound.route.query
+def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    model = endpoint.route.query
     if model is None:
         return []
     schema = model.model_json_schema(ref_template=_REF)
@@ -239,8 +239,8 @@ def _event(route: Route) -> dict[str, Any]:
     }
 
 
-def _responses(bound: Bound, number: int, schemas: Schemas) -> dict[str, Any]:
-    route = bound.route
+def _responses(endpoint: Endpoint, number: int, schemas: Schemas) -> dict[str, Any]:
+    route = endpoint.route
     request_id = {"x-request-id": {"$ref": "#/components/headers/RequestId"}}
     wait = {"retry-after": {"$ref": "#/components/headers/RetryAfter"}}
     responses: dict[str, Any] = {

@@ -37,9 +37,9 @@ class Shutdown:
         """Cancel the requests that still run and wait for them."""
         self._gate.draining = True
         for task in self._others():
-            replay = self._layer.running[task]
-            if replay is not None:
-                replay.leave()
+            buffered = self._layer.running[task]
+            if buffered is not None:
+                buffered.leave()
             else:
                 task.cancel()
         await self._rest(1.0)

@@ -21,9 +21,9 @@ from .access import UNDECIDED
 from .admission import who
 from .answers import ErrorMap, Plain
 from .asgi import Event, Receive, Scope
-from .dispatch import BoundSocket, Exchange, read_values
+from .dispatch import Exchange, SocketEndpoint, read_values
 from .gate import DEFAULT_COST, Gate
-from .headers import Sender
+from .headers import SendWrapper
 from .mounting import Mounted
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class OpenSocket:
     """One WebSocket, as its handler gets it."""
 
     def __init__(
-        self, call: Call, receive: Receive, sender: Sender, gate: Gate
+        self, call: Call, receive: Receive, sender: SendWrapper, gate: Gate
     ) -> None:
         self.call = call
         self.accepted = False
@@ -165,12 +165,12 @@ class Sockets:
         self._refusals: set[asyncio.Task[None]] = set()
 
     async def serve(
-        self, exchange: Exchange, scope: Scope, receive: Receive, sender: Sender
+        self, exchange: Exchange, scope: Scope, receive: Receive, sender: SendWrapper
     ) -> None:
         """Take an upgrade, or refuse it with a JSON error."""
         await receive()
         try:
-            bound, values = await self._enter(exchange, scope)
+            endpoint, values = await self._enter(exchange, scope)
         except Exception as error:  # noqa: BLE001 - every refusal becomes an answer
             plain = self._errors.answer(error, exchange.request_id)
             await _refuse(plain, sender)
@@ -179,7 +179,7 @@ class Sockets:
         self._per_client[exchange.client] += 1
         self.open.add(socket)
         try:
-            await self._handle(bound, socket, values, sender)
+            await self._handle(endpoint, socket, values, sender)
         finally:
             self.open.discard(socket)
             self._per_client -= Counter({exchange.client: 1})
@@ -199,7 +199,7 @@ class Sockets:
 
     async def _enter(
         self, exchange: Exchange, scope: Scope
-    ) -> tuple[BoundSocket, dict[str, object]]:
+    ) -> tuple[SocketEndpoint, dict[str, object]]:
         gate = self._gate
         match = self._mounted.find_socket(exchange.path)
         cost = match[0].route.cost if match is not None else DEFAULT_COST
@@ -230,13 +230,13 @@ class Sockets:
 
     async def _handle(
         self,
-        bound: BoundSocket,
+        endpoint: SocketEndpoint,
         socket: OpenSocket,
         values: dict[str, object],
-        sender: Sender,
+        sender: SendWrapper,
     ) -> None:
         try:
-            await bound.route.handler(socket, **values)
+            await endpoint.route.handler(socket, **values)
         except SocketClosed:
             return
         except Exception as error:  # noqa: BLE001 - the error map decides
@@ -251,7 +251,7 @@ class Sockets:
             await socket.close()
 
 
-async def _refuse(plain: Plain, sender: Sender) -> None:
+async def _refuse(plain: Plain, sender: SendWrapper) -> None:
     start = {"type": "websocket.http.response.start", "status": plain.status}
     length = (b"content-length", b"%d" % len(plain.body))
     with suppress(ConnectionError):

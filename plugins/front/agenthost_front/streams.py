@@ -25,7 +25,7 @@ async def close_frames(frames: AsyncIterator[bytes]) -> None:
         await close()
 
 
-class Departure:
+class DisconnectWatcher:
     """Cancel the task that serves a client when the client leaves.
 
     A context manager around the work. It begins to look after ``delay`` seconds, so
@@ -40,7 +40,7 @@ class Departure:
         self._timer: asyncio.TimerHandle | None = None
         self._watch: asyncio.Task[None] | None = None
 
-    def __enter__(self) -> Departure:
+    def __enter__(self) -> DisconnectWatcher:
         loop = asyncio.get_running_loop()
         self._served = asyncio.current_task()
         self._timer = loop.call_later(self._delay, self._begin)
@@ -166,6 +166,7 @@ class _Stream:
                     await self._room.wait()
         except asyncio.CancelledError:
             task = asyncio.current_task()
+            # Our own cancelling ends the stream; anybody else's is theirs to hear of.
             if not self._ending or task is None or task.uncancel() > 0:
                 raise
         finally:

@@ -142,6 +142,7 @@ class Keyring(Authenticator):
         task = asyncio.create_task(change)
         self._changes.add(task)
         task.add_done_callback(self._changed)
+        # A key that is revoked on disk and still good in memory would be the worst end.
         await asyncio.shield(task)
 
     def _changed(self, change: asyncio.Task[None]) -> None:

@@ -58,6 +58,7 @@ class Budgets:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._settings = host.settings(Budget)
+        # Read twice at once, what is spent between the two reads would be lost.
         self._loading = asyncio.Lock()
         self._of_daemon: list[Meter] | None = None
         self._agents: OrderedDict[str, list[Meter]] = OrderedDict()

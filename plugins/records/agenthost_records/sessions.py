@@ -32,11 +32,11 @@ from .forks import fork
 from .labels import labels_behind
 from .listing import listing
 from .rows import entry, turn_record
+from .session_cache import SessionCache
 from .session_rows import BY_ID, BY_KEY, SUPERSEDED, erase, find_or_open, session_of
 from .tables import agents, messages, sessions, turns
 from .texts import MessageTexts
 from .usage import record
-from .warm import WarmSessions
 from .words import TITLE_LIMIT, folded, one_line
 
 KEY_LIMIT = 256
@@ -82,10 +82,10 @@ class SessionTable:
         self._store = store
         self._clock = clock
         self._texts = MessageTexts(store)
-        warm = WarmSessions()
-        self.take = warm.take
-        self.give_back = warm.give_back
-        self.forget = warm.forget
+        cache = SessionCache()
+        self.take = cache.take
+        self.give_back = cache.give_back
+        self.forget = cache.forget
 
     async def open(
         self, agent_id: str, key: str | None = None, *, ephemeral: bool = False

@@ -86,7 +86,7 @@ def set_key(here: Here, key: str, value: str) -> None:
     Lists are comma separated or JSON, tables JSON. A VALUE of - is read from standard
     input, so that a secret stands in no history.
     """
-    from .editing import alone
+    from agenthost_toml.writing import alone
 
     if value == STANDARD_INPUT:
         value = sys.stdin.read().rstrip("\r\n")
@@ -102,8 +102,9 @@ def set_key(here: Here, key: str, value: str) -> None:
 
 def _set(home: Path, key: str, value: str) -> None:
     from agenthost_toml.environment import value_of
+    from agenthost_toml.writing import replace
 
-    from .editing import FILE, change, replace
+    from .editing import FILE, change
 
     found = _best_known(home)
     path, said = _path(found, key), found.settings.said
@@ -117,7 +118,7 @@ def _set(home: Path, key: str, value: str) -> None:
     except click.ClickException as error:
         refused = f"{FILE} stays as it is, a start would refuse:\n{error.message}"
         raise click.ClickException(refused) from None
-    replace(home, text)
+    replace(home / FILE, text)
     click.echo(f"{key} is set in {FILE}; restart the daemon if it runs")
     if variable:
         click.echo(f"warning: {variable} is set here, and wins over the file", err=True)

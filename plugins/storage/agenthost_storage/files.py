@@ -202,11 +202,14 @@ def _replace(parent: int, name: str, data: bytes, mode: int) -> None:
             file.write(data)
             file.flush()
             os.fsync(held)
+        # By the folder's descriptor: a link that is put in the path meanwhile leads
+        # nowhere.
         os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=parent)
         raise
+    # The new name is on disk only once its folder is.
     os.fsync(parent)
 
 

@@ -46,6 +46,7 @@ class FileVault:
         self._key = key
         self._secrets: dict[str, Secret] | None = None
         self.revision = 0
+        # A lock of threads: what writes is called off the loop, several at once.
         self._writing = Lock()
 
     def get(self, name: str) -> Secret | None:

@@ -67,7 +67,8 @@ class TurnEngine:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._mailboxes = Mailboxes()
-        self._places = asyncio.Semaphore(parts.limits.max_concurrent)
+        # None until all services are up: a turn waits for its place.
+        self._places = asyncio.Semaphore(0)
         self._live: dict[str, Work] = {}
         self._slots: dict[str, Slot] = {}
         self._past = Past(parts)
@@ -254,6 +255,11 @@ class TurnEngine:
             if work.cancelled_for is None:
                 raise
             raise work.stopped() from None
+
+    def admit(self) -> None:
+        """From now on run turns; those that were started before have waited."""
+        for _ in range(self._parts.limits.max_concurrent):
+            self._places.release()
 
     def refuse_new(self) -> None:
         """From now on start nothing: the daemon is draining."""

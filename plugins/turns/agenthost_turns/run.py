@@ -242,6 +242,7 @@ class Run:
         if not message.parts:
             message = Message(Role.ASSISTANT, (Text(""),))
         result = self.progress.result(message.text, self.turn.context.labels)
+        # From here on a stop would come too late: the answer is on its way to the disk.
         self.turn.sealed = True
         self._spoke(message)
         closed = TurnRecord(TurnState.DONE, result)
@@ -378,6 +379,8 @@ class Run:
     async def _committed(self) -> None:
         while self._commits:
             commit = self._commits[0]
+            # A stop must not cancel the write: others ride in the same commit. A sealed
+            # turn is never cancelled and saves the shield.
             await (commit if self.turn.sealed else asyncio.shield(commit))
             self._commits.pop(0)
 

@@ -69,8 +69,10 @@ def _confine(memory: int) -> None:
     for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
         _, hard = resource.getrlimit(kind)
         limit = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
+        # The hard limit, too: what runs here could raise a soft one again.
         resource.setrlimit(kind, (limit, limit))
     for kind in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
+        # Who takes documents apart writes no file and leaves no core behind.
         resource.setrlimit(kind, (0, 0))
 
 

@@ -39,6 +39,8 @@ class Threads:
             raise Unavailable(STOPPING)
         await enter(self._room, self._limits.patience, "threads")
         call: _Call[T] = _Call(function, self._room)
+        # Not the pool that files and the start use: a tool that never returns keeps its
+        # own thread, and as a daemon one it does not hold up the end of the process.
         thread = threading.Thread(
             target=partial(copy_context().run, call.run),
             name="agenthost tool",

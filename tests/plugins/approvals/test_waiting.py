@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from agenthost import Deny, Event, Failed, TurnEnded, TurnState, Waiting
+from agenthost import (
+    Deny,
+    Event,
+    Failed,
+    Turn,
+    TurnEnded,
+    TurnState,
+    Waiting,
+)
 from agenthost.testing import Daemons, ManualClock, Pause
 from agenthost.testing.daemons import RunningDaemon
 from agenthost_approvals.events import ApprovalEvent
 from agenthost_records.tables import messages
+from agenthost_toolbox.toolbox import GuardedToolbox
 from sqlalchemy import select
 
 from .stage import TOOLS, Shop, answer, ask, ends, listed, results, wait_until, waits
@@ -283,6 +293,33 @@ async def test_an_answer_that_was_not_acted_on_is_acted_on_at_the_start(
     second = await daemons.start(home=home, plugins=shop.plugins)
     await ends(second, told["turn_id"], TurnState.DONE)
     assert len(shop.runs) == 1
+
+
+async def test_a_turn_that_goes_on_at_the_start_finds_the_tools_of_all_plugins(
+    daemons: Daemons, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, began = tmp_path / "home", asyncio.Queue[Turn]()
+    bring = GuardedToolbox.start
+
+    async def start(toolbox: GuardedToolbox) -> None:
+        # The answered turn would like to go on before the tools are brought.
+        toolbox._host.turns.listen(began.put_nowait)
+        with suppress(TimeoutError):
+            turn = await asyncio.wait_for(began.get(), 0.2)
+            await turn.result()
+        await bring(toolbox)
+
+    first = await daemons.start(home=home, plugins=shop.plugins)
+    agent = await first.agent(tools=TOOLS)
+    first.model.calls("pay")
+    told = await waits(agent, "pay")
+    await first.daemon.approvals.keeper.stop()  # type: ignore[attr-defined]
+    await answer(first, told["approval_id"])
+    await first.daemon.stop()
+    monkeypatch.setattr(GuardedToolbox, "start", start)
+    second = await daemons.start(home=home, plugins=shop.plugins)
+    await ends(second, told["turn_id"], TurnState.DONE)
+    assert shop.runs == [("pay", 0)]
 
 
 async def test_an_agent_that_is_called_waits_without_its_caller(

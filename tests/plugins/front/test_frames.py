@@ -14,7 +14,7 @@ import websockets
 from agenthost import Call, Principal, PrincipalKind
 from agenthost_front.asgi import Event
 from agenthost_front.gate import Gate
-from agenthost_front.headers import Sender
+from agenthost_front.headers import SendWrapper
 from agenthost_front.settings import FrontSettings
 from agenthost_front.sockets import OpenSocket
 
@@ -250,7 +250,7 @@ async def test_what_a_handler_has_not_read_is_bounded() -> None:
         return
 
     gate = cast("Gate", SimpleNamespace(settings=FrontSettings()))
-    sender = Sender(send, "/", "id")
+    sender = SendWrapper(send, "/", "id")
     socket = OpenSocket(cast("Call", None), receive, sender, gate)
     await socket.accept()
     for expected in (3, 4, 5):

@@ -324,8 +324,8 @@ def test_nobody_else_changes_the_file_meanwhile(
 ) -> None:
     kept_out = []
 
-    def replace(home: Path, text: str) -> None:
-        other = os.open(home, os.O_RDONLY)
+    def replace(file: Path, text: str) -> None:
+        other = os.open(file.parent, os.O_RDONLY)
         try:
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -333,7 +333,7 @@ def test_nobody_else_changes_the_file_meanwhile(
         finally:
             os.close(other)
 
-    monkeypatch.setattr("agenthost_settings.editing.replace", replace)
+    monkeypatch.setattr("agenthost_toml.writing.replace", replace)
     assert run(home, "set", "log_level", "info").exit_code == 0
     assert [text == TEXT.replace('"debug"', '"info"') for text in kept_out] == [True]
 

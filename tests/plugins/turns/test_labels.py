@@ -287,6 +287,8 @@ async def test_a_killed_turn_goes_on_with_its_labels(
         ("page", "committed", web if one_step else ""),
         ("pay", "started", "" if one_step else web),
     ]
+    # Nobody is to wait for it when the daemon stops.
+    await first.daemon.turns.stop_all(agent.id, "the test has what it needs")
     watched.hangs = False
     second = await daemons.start(home=left, plugins=[watched])
     second.model.calls("send")

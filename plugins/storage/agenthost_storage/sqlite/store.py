@@ -77,6 +77,7 @@ class SqliteStore:
             raise
         store = cls(writer, reader, presence)
         if not whole:
+            # It reads the whole file: a start need not wait for that.
             store._check = asyncio.create_task(store._look_through(path))
         return store
 

@@ -14,7 +14,7 @@ SESSIONS = 256
 TOKENS_PER_SESSION = 50_000
 
 
-class WarmSessions:
+class SessionCache:
     """The most recently used conversations, bounded in number and size."""
 
     def __init__(self) -> None:
