@@ -198,6 +198,9 @@ from .ports.models import Choice as Choice
 from .ports.models import Models as Models
 from .ports.models import Payer as Payer
 from .ports.models import Target as Target
+from .ports.persons import Person as Person
+from .ports.persons import Persons as Persons
+from .ports.records import NOBODY as NOBODY
 from .ports.records import AgentRows as AgentRows
 from .ports.records import CallState as CallState
 from .ports.records import Entry as Entry
@@ -207,8 +210,6 @@ from .ports.records import Memory as Memory
 from .ports.records import ModelTotal as ModelTotal
 from .ports.records import Outcome as Outcome
 from .ports.records import PeriodTotal as PeriodTotal
-from .ports.records import Person as Person
-from .ports.records import Persons as Persons
 from .ports.records import Records as Records
 from .ports.records import Sessions as Sessions
 from .ports.records import Slot as Slot
@@ -218,6 +219,7 @@ from .ports.records import Total as Total
 from .ports.records import TurnRecord as TurnRecord
 from .ports.records import TurnResult as TurnResult
 from .ports.records import TurnState as TurnState
+from .ports.records import Writer as Writer
 from .ports.records import namespace_of as namespace_of
 from .ports.sessions import ALL_SESSIONS as ALL_SESSIONS
 from .ports.sessions import Conversation as Conversation

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from agenthost_toml.types import (
     Address,
     Blankable,
+    Label,
     Lower,
     Names,
     Table,
@@ -60,6 +61,10 @@ class Config(Table):
     """What callers of the API must know; without one only this machine may call."""
     data_dir: Annotated[Path, Field(strict=False)] = Path("data")
     """Where the database and the workspaces are; relative to the home."""
+    node: Label = "main"
+    """What this daemon is called among those that share a database, each with a name of
+    its own. Keep it: the turns that a crash leaves running are marked as interrupted by
+    the next start of the same name."""
     log_level: Annotated[
         Literal["debug", "info", "warning", "error", "critical"], Lower
     ] = "info"

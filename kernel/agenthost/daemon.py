@@ -232,6 +232,7 @@ class Daemon:
         self.usage, self.kv = records.usage, bus.telling(records.memory)
         self.persons = records.persons
         self._on_stop("journal", self.journal.stop)
+        self.writer = await self.journal.enter(self.config.node)
         self.models = backend(ModelsBackend).open(self)
         try:
             self.warnings.extend(self.models.check_default())
@@ -246,7 +247,7 @@ class Daemon:
         self.turns = backend(TurnsBackend).open(self, self.observers)
         self.jobs = backend(JobsBackend).open(self.store, self.clock)
         await self.agents.load()
-        self.interrupted_turns = await self.journal.interrupt_all()
+        self.interrupted_turns = await self.journal.interrupt(self.writer)
         if self.interrupted_turns:
             log.warning("the last end interrupted %d turns", self.interrupted_turns)
         await within(START_SECONDS, "jobs", self.jobs.start())

@@ -74,7 +74,7 @@ class Conflict(AgentHostError):
 
 
 class Superseded(Conflict):
-    """The job was cancelled, or runs again elsewhere: this run may change nothing."""
+    """The job or turn was cancelled, or runs elsewhere: this run may change nothing."""
 
     code = "superseded"
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from .ports.files import Files
     from .ports.jobs import Jobs
     from .ports.models import Models
-    from .ports.records import Journal, Ledger, Memory, Persons, Sessions, TurnResult
+    from .ports.persons import Persons
+    from .ports.records import Journal, Ledger, Memory, Sessions, TurnResult, Writer
     from .ports.settings import Settings
     from .ports.store import Store
     from .ports.tools import Toolbox
@@ -231,10 +232,10 @@ class Host(Protocol):
     """The running daemon. Two can live in one process, so it is never a global.
 
     ``warnings`` are told to the operator; ``address`` is where it listens, empty until
-    it does. Backends that are opened with a host may use what was opened before them:
-    configuration, settings, plugins and guards; then store, vault, egress, workers,
-    files, events, records and agents, models, compaction, approvals, tools, turns,
-    jobs in this order.
+    it does; ``writer`` is what steps of turns are signed with. Backends that are opened
+    with a host may use what was opened before them: configuration, settings, plugins
+    and guards; then store, vault, egress, workers, files, events, records and agents,
+    models, compaction, approvals, tools, turns, jobs in this order.
     """
 
     version: str
@@ -263,6 +264,7 @@ class Host(Protocol):
     toolbox: Toolbox
     approvals: Approvals
     jobs: Jobs
+    writer: Writer
     interrupted_turns: int
 
     @property

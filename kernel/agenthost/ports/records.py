@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from agenthost_chat.chat import Json, Message, ToolOutput, Usage
 
+from .persons import Persons
 from .sessions import ALL_SESSIONS, Conversation, Session, SessionFilter
 
 if TYPE_CHECKING:
@@ -171,6 +172,20 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Writer:
+    """Which daemon writes: its node, and the epoch, which each start of that raises.
+
+    One without a node is nobody: what it opened, any node's start marks as cut off.
+    """
+
+    node: str = ""
+    epoch: int = 0
+
+
+NOBODY = Writer()
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """What a turn writes at one point, in one piece.
 
@@ -192,6 +207,7 @@ class Step:
             it broke off is no longer part of the session.
         spent: What the model call took.
         owner: Who caused it, as ``kind:name``.
+        writer: The daemon that runs the turn, which belongs to it while it runs.
         labels: Those of all that was known when it was said.
         closed: How the turn ended. When it is not DONE, ``message`` broke off, and
             how its running calls ended will not be known. When it is WAITING,
@@ -212,6 +228,7 @@ class Step:
     reopened: bool = False
     spent: Spent | None = None
     owner: str = ""
+    writer: Writer = NOBODY
     labels: frozenset[str] = frozenset()
     closed: TurnRecord | None = None
 
@@ -341,20 +358,33 @@ class Sessions(Protocol):
 
 
 class Journal(Protocol):
-    """Turns: what was intended, what began, what is known of its end."""
+    """Turns: what was intended, what began, what is known of its end.
+
+    A running turn belongs to one writer: a node, from some epoch of it on. Reopening
+    takes it over, from another node too; one that waits is anybody's.
+    """
+
+    async def enter(self, node: str) -> Writer:
+        """At boot: give what this process writes as, in a new epoch of its node.
+
+        Whoever wrote as the node in an earlier epoch opens and reopens no turn more.
+        """
 
     def keep(self, *steps: Step) -> asyncio.Future[None]:
         """Write a turn's next steps in one piece; it starts at once, awaited or not.
 
         Only the first may open the turn, only the last close it. It fails with NotFound
-        when the session has been deleted. Two writers of one session collide on the
-        number, so that neither overwrites the other.
+        when the session has been deleted, with Superseded when the turn has ended or
+        belongs to another writer, or this one's node has started again; then nothing of
+        it is written. Two writers of one session collide on the number, so that neither
+        overwrites the other.
         """
 
     def keep_late(self, step: Step) -> None:
         """Write what closes a turn as soon as the store takes rows again.
 
-        Until then the turn's row says running; the next boot closes what is left.
+        Until then the turn's row says running; the next boot closes what is left. One
+        that is Superseded by then is dropped.
         """
 
     async def close_late(self, session_id: str) -> None:
@@ -364,9 +394,16 @@ class Journal(Protocol):
         """
 
     def start_call(
-        self, turn_id: str, call_id: str, ended: Sequence[Outcome] = ()
+        self,
+        turn_id: str,
+        call_id: str,
+        ended: Sequence[Outcome] = (),
+        writer: Writer = NOBODY,
     ) -> asyncio.Future[None]:
-        """Write that an effect is about to begin, and what came of those before it."""
+        """Write that an effect is about to begin, and what came of those before it.
+
+        It fails with Superseded as :meth:`keep` does.
+        """
 
     async def calls(
         self, turn_id: str
@@ -379,8 +416,15 @@ class Journal(Protocol):
     async def said(self, session_id: str, turn_id: str) -> list[Entry]:
         """Read what was said in a turn, also when it has been summarised."""
 
-    async def interrupt_all(self) -> int:
-        """At boot: mark what the last process left running; count the turns."""
+    async def interrupt(self, writer: Writer) -> int:
+        """At boot: mark the turns that earlier epochs of the node left running.
+
+        They belong to ``writer`` from then on, as do those of nobody; other nodes' run
+        on.
+
+        Returns:
+            How many there were.
+        """
 
     async def stop(self) -> None:
         """Try no more to write what is late; the store is about to close."""
@@ -430,47 +474,6 @@ class Memory(Protocol):
 
     async def items(self, namespace: str) -> list[tuple[str, Json]]:
         """Give every key of a namespace with its value, sorted by key."""
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """Somebody who uses the daemon, by whatever way.
-
-    ``role`` is the operator's own word and grants nothing.
-    """
-
-    id: str
-    name: str
-    role: str
-
-
-class Persons(Protocol):
-    """The people behind principals.
-
-    What somebody comes with (a login, a channel's user, a peer) is linked to a person
-    by the kind of principal it makes and what the outside knows it by.
-    """
-
-    async def add(self, name: str, role: str) -> Person:
-        """Add a person; Conflict when the name is taken."""
-
-    async def get(self, person_id: str) -> Person:
-        """Read a person, or raise NotFound."""
-
-    async def list(self) -> Sequence[Person]:
-        """All of them, by name."""
-
-    async def change(self, person_id: str, name: str, role: str) -> Person:
-        """Rename a person; NotFound, or Conflict when the name is taken."""
-
-    async def delete(self, person_id: str) -> None:
-        """Forget a person and all links to it, or raise NotFound."""
-
-    async def link(self, kind: str, external: str, person_id: str) -> None:
-        """Say who is behind it from now on; NotFound when there is no such person."""
-
-    async def find(self, kind: str, external: str) -> Person | None:
-        """Tell who is behind it, None when nobody said."""
 
 
 @dataclass(frozen=True, slots=True)

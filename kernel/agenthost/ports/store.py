@@ -72,6 +72,20 @@ class Store(Protocol):
             Unavailable: The store is closed, or thousands of writes wait.
         """
 
+    async def change(
+        self, sql: str, parameters: Mapping[str, Any] = NOTHING
+    ) -> list[Row]:
+        """Write as a start does, which imports no SQLAlchemy; give what it returns.
+
+        Args:
+            sql: A constant text that every database takes, with ``:name`` where values
+                go and, where there is an answer, ``RETURNING``.
+            parameters: The values, by name.
+
+        Raises:
+            Unavailable: As a write does; so is StorageFull.
+        """
+
     async def read(
         self, statement: Select[Any] | str, parameters: Mapping[str, Any] = NOTHING
     ) -> list[Row]:

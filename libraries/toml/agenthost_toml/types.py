@@ -13,6 +13,8 @@ T = TypeVar("T", bound=BaseModel)
 
 _HOST = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?")
 
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
 
 class Table(BaseModel):
     """A TOML table: immutable, and no value is bent into another type."""
@@ -114,6 +116,15 @@ def _http_url(value: str) -> str:
     return value
 
 
+def _label(value: str) -> str:
+    if not _LABEL.fullmatch(value):
+        raise ValueError(
+            "must be 1 to 64 letters, digits, dots, hyphens or underscores, beginning "
+            "with a letter or digit"
+        )
+    return value
+
+
 def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
@@ -126,6 +137,7 @@ def blank_to_none(value: object) -> object:
 Names = Annotated[tuple[str, ...], Field(strict=False)]
 Blankable = Annotated[str | None, BeforeValidator(blank_to_none)]
 Lower = BeforeValidator(_lower)
+Label = Annotated[str, AfterValidator(_label)]
 Address = Annotated[str, AfterValidator(_address)]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
 Positive = Annotated[int, Field(ge=1, le=2**53)]

@@ -207,8 +207,9 @@ async def close_turn(
     if record is None or record.state is not TurnState.WAITING:
         return
     closed = TurnRecord(state, record.result, error)
-    now = host.clock.time()
-    await host.journal.keep(Step(record.session_id, turn_id, now, closed=closed))
+    now, session_id = host.clock.time(), record.session_id
+    step = Step(session_id, turn_id, now, writer=host.writer, closed=closed)
+    await host.journal.keep(step)
 
 
 def _is_pending(row: Row) -> bool:

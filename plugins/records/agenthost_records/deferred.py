@@ -5,11 +5,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from agenthost import Agent, Clock, Records, Store
+from agenthost import Agent, Clock, Records, Store, Writer
 
 from .agent_rows import agent_of
+from .seat import Seat
 
 _AGENTS = "SELECT * FROM agents ORDER BY created_at, id"
+_ENTER = (
+    "INSERT INTO nodes (node, epoch, seen) VALUES (:node, 1, :now) "
+    "ON CONFLICT (node) DO UPDATE SET epoch = nodes.epoch + 1, seen = :now "
+    "RETURNING epoch"
+)
 _LEFT = (
     "SELECT 1 FROM turns WHERE state = 'running' "
     "UNION ALL SELECT 1 FROM tool_calls WHERE state = 'started' "
@@ -56,15 +62,24 @@ class DeferredAgents(Deferred):
 class DeferredJournal(Deferred):
     """The journal of one daemon, whose start looks for what the last end has left."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, clock: Clock, seat: Seat) -> None:
         super().__init__(".journal", "TurnJournal", store)
         self._store = store
+        self._clock = clock
+        self._seat = seat
 
-    async def interrupt_all(self) -> int:
-        """Mark what the last process left running; count the turns."""
+    async def enter(self, node: str) -> Writer:
+        """Begin the next epoch of a node, as which this process writes from now on."""
+        named = {"node": node, "now": self._clock.time()}
+        (row,) = await self._store.change(_ENTER, named)
+        self._seat.writer = Writer(node, row["epoch"])
+        return self._seat.writer
+
+    async def interrupt(self, writer: Writer) -> int:
+        """Mark what earlier epochs of the node left running; count the turns."""
         if await self._store.first(_LEFT) is None:
             return 0
-        return int(await self.mark_interrupted())
+        return int(await self.mark_interrupted(writer))
 
     async def stop(self) -> None:
         """Try no more to write what could not be written."""
@@ -74,10 +89,11 @@ class DeferredJournal(Deferred):
 
 def defer(store: Store, clock: Clock) -> Records:
     """Serve the rows of a store; what reads and writes them is yet to be imported."""
+    seat = Seat()
     deferred: dict[str, Any] = {
         "agents": DeferredAgents(store),
-        "sessions": Deferred(".sessions", "SessionTable", store, clock),
-        "journal": DeferredJournal(store),
+        "sessions": Deferred(".sessions", "SessionTable", store, clock, seat),
+        "journal": DeferredJournal(store, clock, seat),
         "usage": Deferred(".usage", "UsageLedger", store),
         "memory": Deferred(".memory", "KeyValues", store, clock),
         "persons": Deferred(".persons", "PersonTable", store, clock),

@@ -8,7 +8,16 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from agenthost import Conflict, NotFound, Role, Row, Session, Store, TurnState
+from agenthost import (
+    Conflict,
+    NotFound,
+    Role,
+    Row,
+    Session,
+    Store,
+    TurnState,
+    Writer,
+)
 from sqlalchemy import (
     Connection,
     Integer,
@@ -59,10 +68,11 @@ _COPY = insert(messages).from_select(
     ),
 )
 _Copies = Sequence[dict[str, Any]]
+_Rows = Callable[[Connection], None]
 
 
 async def fork(
-    store: Store, source: Session, before: int | None, now: float
+    store: Store, writer: Writer, source: Session, before: int | None, now: float
 ) -> Session:
     """Copy what stands before a message into a new session.
 
@@ -103,7 +113,9 @@ async def fork(
     copies = [_copy_of(row, made, seq) for seq, row in enumerate(said)]
     behind = await labels_behind(store, source.id) if summary else frozenset()
     inheriting = partial(inherit, session_id=made.id, labels=behind)
-    await _write_all(store, made, copies, inheriting)
+    fleeting = replace(made, ephemeral=True)
+    opening = partial(open_session, session=fleeting, writer=writer)
+    await _write_all(store, made, copies, opening, inheriting)
     return made
 
 
@@ -130,12 +142,13 @@ async def _write_all(
     store: Store,
     made: Session,
     copies: _Copies,
-    inheriting: Callable[[Connection], None],
+    opening: _Rows,
+    inheriting: _Rows,
 ) -> None:
     parts = [copies[at : at + BATCH] for at in range(0, len(copies), BATCH)] or [()]
     try:
         for part in parts:
-            first, last = part is parts[0], part is parts[-1]
+            first, last = opening if part is parts[0] else None, part is parts[-1]
             write = partial(_write, made=made, part=part, first=first, last=last)
             await store.write(write, inheriting)
     except BaseException:
@@ -147,10 +160,15 @@ async def _write_all(
 
 
 def _write(
-    connection: Connection, made: Session, part: _Copies, *, first: bool, last: bool
+    connection: Connection,
+    made: Session,
+    part: _Copies,
+    first: _Rows | None,
+    *,
+    last: bool,
 ) -> None:
-    if first:
-        open_session(connection, replace(made, ephemeral=True))
+    if first is not None:
+        first(connection)
     shown = update(sessions).where(sessions.c.id == made.id)
     if not connection.execute(shown.values(ephemeral=int(not last))).rowcount:
         raise NotFound("session", made.id)

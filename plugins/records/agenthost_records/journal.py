@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from agenthost import (
+    NOBODY,
     CallState,
     Entry,
     Message,
+    NotFound,
     Outcome,
     Role,
     Row,
@@ -19,8 +21,9 @@ from agenthost import (
     ToolOutput,
     TurnRecord,
     TurnState,
+    Writer,
 )
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, bindparam, exists, func, insert, select, update
 
 from .codec import dump_json, dump_labels, dump_part, load_labels, load_part
 from .late import LateSteps
@@ -28,14 +31,15 @@ from .rows import entry, turn_record
 from .session_rows import SUPERSEDED, append, erase, open_session, supersede
 from .tables import RUNNING, messages, sessions, tool_calls, turns
 from .usage import record
+from .writers import CURRENT, HELD, OWN, UNENDED, by, check_held, left_by
 
 _OPEN = insert(turns)
 _REOPEN = (
     update(turns)
-    .where(turns.c.id == bindparam("turn"))
+    .where(turns.c.id == bindparam("turn"), UNENDED, CURRENT)
     .values(state=TurnState.RUNNING.value, error=None, error_code=None)
 )
-_CLOSE = update(turns).where(turns.c.id == bindparam("turn"))
+_CLOSE = update(turns).where(turns.c.id == bindparam("turn"), OWN)
 _INTEND = insert(tool_calls)
 _MOVE = (
     update(tool_calls)
@@ -50,6 +54,7 @@ _MOVE = (
         labels=func.coalesce(bindparam("made_of"), tool_calls.c.labels),
     )
 )
+_START = _MOVE.where(HELD)
 _ABANDON = (
     update(tool_calls)
     .where(
@@ -61,6 +66,7 @@ _ABANDON = (
 _FLEETING = select(sessions.c.id).where(
     sessions.c.ephemeral == 1, sessions.c.key.is_(None)
 )
+_CALLED = select(turns.c.id).where(turns.c.id == tool_calls.c.turn_id)
 _BY_ID = select(turns).where(turns.c.id == bindparam("id"))
 _CALLS = select(
     tool_calls.c.call_id, tool_calls.c.state, tool_calls.c.output, tool_calls.c.labels
@@ -94,11 +100,16 @@ class TurnJournal:
         return self._store.write(partial(_keep_all, steps=steps))
 
     def start_call(
-        self, turn_id: str, call_id: str, ended: Sequence[Outcome] = ()
+        self,
+        turn_id: str,
+        call_id: str,
+        ended: Sequence[Outcome] = (),
+        writer: Writer = NOBODY,
     ) -> asyncio.Future[None]:
         """Write that an effect is about to begin, and what came of those before it."""
         moves = [*map(_ended, ended), _move(call_id, CallState.STARTED)]
-        return self._store.write(partial(_move_calls, turn_id=turn_id, moves=moves))
+        starting = partial(_start_call, turn_id=turn_id, moves=moves, writer=writer)
+        return self._store.write(starting)
 
     async def calls(
         self, turn_id: str
@@ -119,9 +130,9 @@ class TurnJournal:
         found = {"session": session_id, "turn": turn_id}
         return [entry(row) for row in await self._store.read(_SAID, found)]
 
-    async def mark_interrupted(self) -> int:
-        """At boot: mark what the last process left running; count the turns."""
-        return await self._store.write(_interrupt_all)
+    async def mark_interrupted(self, writer: Writer) -> int:
+        """At boot: mark what earlier epochs of the node left running; count it."""
+        return await self._store.write(partial(_interrupt, writer=writer))
 
 
 def _outcome(row: Row) -> Outcome | None:
@@ -139,12 +150,13 @@ def _keep_all(connection: Connection, steps: tuple[Step, ...]) -> None:
     first, own = steps[0], steps[0].own
     if own is not None and own.key is None and steps[-1].closed is not None:
         # What began before goes; what begins here is not written at all.
-        if first.opened is None:
-            erase(connection, own.id)
+        if first.opened is None and not erase(connection, own.id):
+            _refuse(connection, first)
         return
     if own is not None and first.opened is not None:
-        open_session(connection, own)
+        open_session(connection, own, first.writer)
     if first.reopened:
+        _take_over(connection, first)
         supersede(connection, first)
     append(connection, steps)
     _set_turn(connection, first, steps[-1])
@@ -153,18 +165,30 @@ def _keep_all(connection: Connection, steps: tuple[Step, ...]) -> None:
             _follow_calls(connection, step, step.message)
 
 
+def _refuse(connection: Connection, step: Step) -> NoReturn:
+    check_held(connection, step.writer, step.turn_id)
+    raise NotFound("session", step.session_id)
+
+
 def _set_turn(connection: Connection, first: Step, last: Step) -> None:
     """Write where the turn stands: one row, also when it begins and ends at once."""
     ending = {} if last.closed is None else _ending(last, last.closed)
     if first.opened is not None:
         connection.execute(_OPEN, {**_beginning(first, first.opened), **ending})
         return
-    if first.reopened:
-        connection.execute(_REOPEN, {"turn": first.turn_id})
     if last.closed is not None:
         if last.closed.state is not TurnState.DONE:
             connection.execute(_ABANDON, {"turn": last.turn_id})
-        connection.execute(_CLOSE, {"turn": last.turn_id, **ending})
+        here = {"turn": last.turn_id, **by(last.writer)}
+        if not connection.execute(_CLOSE, {**here, **ending}).rowcount:
+            _refuse(connection, last)
+
+
+def _take_over(connection: Connection, step: Step) -> None:
+    taken = {"node": step.writer.node, "epoch": step.writer.epoch}
+    here = {"turn": step.turn_id, **by(step.writer)}
+    if not connection.execute(_REOPEN, {**here, **taken}).rowcount:
+        _refuse(connection, step)
 
 
 def _beginning(step: Step, agent_id: str) -> dict[str, Any]:
@@ -181,11 +205,15 @@ def _beginning(step: Step, agent_id: str) -> dict[str, Any]:
         "digest": step.digest,
         "owner": step.owner,
         "labels": dump_labels(step.labels),
+        "node": step.writer.node,
+        "epoch": step.writer.epoch,
     }
 
 
 def _ending(step: Step, closed: TurnRecord) -> dict[str, Any]:
     result, error = closed.result, closed.error
+    # Whoever has the answer that it waits for goes on with it, or closes it.
+    holder = NOBODY if closed.state is TurnState.WAITING else step.writer
     return {
         "state": closed.state.value,
         "response": result.text,
@@ -198,6 +226,8 @@ def _ending(step: Step, closed: TurnRecord) -> dict[str, Any]:
         "ended_at": step.at,
         "model": result.model,
         "labels": dump_labels(result.labels),
+        "node": holder.node,
+        "epoch": holder.epoch,
     }
 
 
@@ -254,6 +284,16 @@ def _move_calls(
     connection.execute(_MOVE, [{"turn": turn_id, **move} for move in moves])
 
 
+def _start_call(
+    connection: Connection, turn_id: str, moves: list[dict[str, Any]], writer: Writer
+) -> None:
+    here = {"turn": turn_id, **by(writer)}
+    started = connection.execute(_START, [here | move for move in moves])
+    if not started.rowcount:
+        check_held(connection, writer, turn_id)
+        raise NotFound("turn", turn_id)
+
+
 def _end_calls(connection: Connection, step: Step, message: Message) -> None:
     """The calls of a step have ended; their words are in its message."""
     ended = [part.id for part in message.parts if isinstance(part, ToolOutput)]
@@ -274,14 +314,20 @@ def _keep_outputs(connection: Connection, step: Step, message: Message) -> None:
         _move_calls(connection, step.turn_id, ended)
 
 
-def _interrupt_all(connection: Connection) -> int:
-    for session_id in connection.execute(_FLEETING).scalars().all():
+def _interrupt(connection: Connection, writer: Writer) -> int:
+    fleeting = connection.execute(_FLEETING.where(left_by(sessions, writer)))
+    for session_id in fleeting.scalars().all():
         erase(connection, session_id)
     connection.execute(
         update(tool_calls)
-        .where(tool_calls.c.state == CallState.STARTED.value)
+        .where(
+            tool_calls.c.state == CallState.STARTED.value,
+            exists(_CALLED.where(left_by(turns, writer))),
+        )
         .values(state=CallState.UNKNOWN.value)
     )
-    return connection.execute(
-        update(turns).where(RUNNING).values(state=TurnState.INTERRUPTED.value)
-    ).rowcount
+    # They belong to this epoch now, so that an earlier one's late steps are refused.
+    taken = {"node": writer.node, "epoch": writer.epoch}
+    cut_off = {"state": TurnState.INTERRUPTED.value, **taken}
+    left = update(turns).where(RUNNING, left_by(turns, writer))
+    return connection.execute(left.values(**cut_off)).rowcount

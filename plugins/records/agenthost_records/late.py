@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 
-from agenthost import AgentHostError, Step
+from agenthost import AgentHostError, NotFound, Step, Superseded
 
 TRY_AFTER = 1.0
+
+log = logging.getLogger(__name__)
 
 
 class LateSteps:
@@ -49,9 +52,15 @@ class LateSteps:
         while self._steps:
             await asyncio.sleep(TRY_AFTER)
             for step in list(self._steps.values()):
-                with suppress(AgentHostError):
-                    await self._write(step)
+                # Meanwhile its session's next turn may have seen to it.
+                if self._steps.get(step.turn_id) is step:
+                    with suppress(AgentHostError):
+                        await self._write(step)
 
     async def _write(self, step: Step) -> None:
-        await self._write_step(step)
+        try:
+            await self._write_step(step)
+        except (Superseded, NotFound) as error:
+            # Another has it by now, or it has been deleted: nothing is left to close.
+            log.warning("turn %s is not closed here: %s", step.turn_id, error.message)
         self._steps.pop(step.turn_id, None)

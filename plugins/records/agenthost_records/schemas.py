@@ -11,6 +11,7 @@ from .steps import (
     name_sessions,
     owners_and_labels,
     tell_who_remembers,
+    tell_who_writes,
     write_less,
 )
 
@@ -51,7 +52,7 @@ def _search() -> MetaData:
 KERNEL = SchemaSpec(
     "kernel",
     _kernel,
-    (write_less, go_on_in_place, name_sessions, owners_and_labels),
+    (write_less, go_on_in_place, name_sessions, owners_and_labels, tell_who_writes),
 )
 MEMORY = SchemaSpec("kv", _memory, (tell_who_remembers,))
 RETENTION = SchemaSpec("retention", _retention)

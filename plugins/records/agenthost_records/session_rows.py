@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agenthost import (
+    NOBODY,
     Message,
     NotFound,
     Role,
@@ -13,6 +14,7 @@ from agenthost import (
     Session,
     Step,
     TurnState,
+    Writer,
 )
 from sqlalchemy import (
     ColumnElement,
@@ -32,6 +34,7 @@ from .codec import digest_of, dump_labels, dump_parts, load_parts
 from .tables import agents, messages, sessions, tool_calls, turns
 from .texts import forget_texts, texts
 from .words import folded, title_of
+from .writers import CURRENT, HELD, by, check_held
 
 SUPERSEDED = 2
 """``partial`` of what a turn was saying when it broke off, once it said it anew."""
@@ -61,6 +64,8 @@ _APPEND = (
         updated_at=bindparam("now"),
     )
 )
+_BEGIN = _APPEND.where(CURRENT)
+_GO_ON = _APPEND.where(HELD)
 _NAME = (
     update(sessions)
     .where(sessions.c.id == bindparam("session"), sessions.c.title == "")
@@ -90,8 +95,10 @@ def session_of(row: Row | RowMapping) -> Session:
     )
 
 
-def open_session(connection: Connection, session: Session) -> None:
-    """Write a new session.
+def open_session(
+    connection: Connection, session: Session, writer: Writer = NOBODY
+) -> None:
+    """Write a new session; who made one without a key is to be known at the next start.
 
     Raises:
         NotFound: Its agent has been deleted.
@@ -115,11 +122,13 @@ def open_session(connection: Connection, session: Session) -> None:
         "parent_id": session.parent_id,
         "at_message": session.at_message,
         "root_id": _root_of(connection, session.parent_id),
+        "node": writer.node,
+        "epoch": writer.epoch,
     }
     connection.execute(_OPEN, row)
 
 
-def find_or_open(connection: Connection, session: Session) -> Session:
+def find_or_open(connection: Connection, session: Session, writer: Writer) -> Session:
     """Give the session that has its key already, or write this one.
 
     Raises:
@@ -130,7 +139,7 @@ def find_or_open(connection: Connection, session: Session) -> Session:
         known = connection.execute(BY_KEY, by).mappings().first()
         if known is not None:
             return session_of(known)
-    open_session(connection, session)
+    open_session(connection, session, writer)
     return session
 
 
@@ -139,14 +148,19 @@ def append(connection: Connection, steps: Sequence[Step]) -> None:
 
     Raises:
         NotFound: The session has been deleted.
+        Superseded: The turn is not the writer's, or its node has started again.
     """
     rows = [_row(step, step.message) for step in steps if step.message is not None]
     if not rows:
         return
-    last = rows[-1]
+    first, last = steps[0], rows[-1]
+    begins = first.opened is not None
+    statement, turn = (_BEGIN, {}) if begins else (_GO_ON, {"turn": first.turn_id})
     changed = connection.execute(
-        _APPEND,
+        statement,
         {
+            **turn,
+            **by(first.writer),
             "session": last["session_id"],
             "visible": sum(row["role"] != Role.TOOL for row in rows),
             "next": last["seq"] + 1,
@@ -154,7 +168,8 @@ def append(connection: Connection, steps: Sequence[Step]) -> None:
         },
     )
     if not changed.rowcount:
-        raise NotFound("session", last["session_id"])
+        check_held(connection, first.writer, first.turn_id)
+        raise NotFound("session", first.session_id)
     connection.execute(_INSERT, rows)
     if rows[0]["seq"] == 0:
         title = title_of(rows[0]["parts"])
@@ -201,8 +216,8 @@ def supersede(connection: Connection, step: Step) -> None:
         )
 
 
-def erase(connection: Connection, session_id: str) -> None:
-    """Delete a session, its messages and its journal."""
+def erase(connection: Connection, session_id: str) -> int:
+    """Delete a session, its messages and its journal; count it."""
     spoken = select(messages.c.turn_id).where(messages.c.session_id == session_id)
     kin = _kin_of(connection, session_id)
     if kin:
@@ -212,7 +227,7 @@ def erase(connection: Connection, session_id: str) -> None:
             theirs.c.session_id.in_(kin), theirs.c.turn_id.is_not(None)
         )
         spoken = spoken.where(messages.c.turn_id.not_in(shown))
-    _erase(connection, spoken, sessions.c.id == session_id)
+    return _erase(connection, spoken, sessions.c.id == session_id)
 
 
 def erase_of_agent(connection: Connection, agent_id: str) -> None:
@@ -226,13 +241,13 @@ def _erase(
     connection: Connection,
     spoken: Select[tuple[str | None]],
     these: ColumnElement[bool],
-) -> None:
+) -> int:
     for turn in (tool_calls.c.turn_id, turns.c.id):
         connection.execute(delete(turn.table).where(turn.in_(spoken)))
     ids = select(sessions.c.id).where(these)
     connection.execute(delete(messages).where(messages.c.session_id.in_(ids)))
     forget_texts(connection, ids)
-    connection.execute(delete(sessions).where(these))
+    return connection.execute(delete(sessions).where(these)).rowcount
 
 
 def _root_of(connection: Connection, session_id: str | None) -> str | None:

@@ -32,6 +32,7 @@ from .forks import fork
 from .labels import labels_behind
 from .listing import listing
 from .rows import entry, turn_record
+from .seat import Seat
 from .session_cache import SessionCache
 from .session_rows import BY_ID, BY_KEY, SUPERSEDED, erase, find_or_open, session_of
 from .tables import agents, messages, sessions, turns
@@ -78,9 +79,10 @@ class SessionTable:
     ``take``, ``give_back`` and ``forget`` are those of what is kept in memory.
     """
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, seat: Seat) -> None:
         self._store = store
         self._clock = clock
+        self._seat = seat
         self._texts = MessageTexts(store)
         cache = SessionCache()
         self.take = cache.take
@@ -101,7 +103,8 @@ class SessionTable:
         if found is None:
             now, id_ = self._clock.time(), str(uuid4())
             fresh = Session(id_, agent_id, now, key=key, ephemeral=ephemeral)
-            found = await self._store.write(partial(find_or_open, session=fresh))
+            opening = partial(find_or_open, session=fresh, writer=self._seat.writer)
+            found = await self._store.write(opening)
         if found.ephemeral is not ephemeral:
             raise Conflict("the key has a session that ends otherwise; use another key")
         return found
@@ -214,7 +217,8 @@ class SessionTable:
             NotFound: There is no such message.
             Conflict: The session was changed meanwhile.
         """
-        return await fork(self._store, session, before, self._clock.time())
+        writer = self._seat.writer
+        return await fork(self._store, writer, session, before, self._clock.time())
 
     async def set_thinking(self, session_id: str, *, on: bool) -> None:
         """Switch extended thinking for the session."""

@@ -80,6 +80,23 @@ def tell_who_remembers(op: Operations) -> None:
     _add_texts(op, "kv", "owner", "labels")
 
 
+def tell_who_writes(op: Operations) -> None:
+    """Say which daemon runs a turn, or made a session, and since which start of it."""
+    from sqlalchemy import REAL, Column, Integer, Text, text
+
+    op.create_table(
+        "nodes",
+        Column("node", Text, primary_key=True),
+        Column("epoch", Integer, nullable=False),
+        Column("seen", REAL, nullable=False),
+    )
+    for table in ("sessions", "turns"):
+        _add_texts(op, table, "node")
+        zero = text("0")
+        column = Column("epoch", Integer, nullable=False, server_default=zero)
+        op.add_column(table, column)
+
+
 def _add_texts(op: Operations, table: str, *names: str) -> None:
     from sqlalchemy import Column, Text, text
 

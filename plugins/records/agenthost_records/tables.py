@@ -26,6 +26,22 @@ def _cause() -> tuple[Column[str], ...]:
     )
 
 
+def _writer() -> tuple[Column[str], Column[int]]:
+    """Which daemon a row belongs to, and from which epoch of it on."""
+    return (
+        Column("node", Text, nullable=False, server_default=text("''")),
+        Column("epoch", Integer, nullable=False, server_default=text("0")),
+    )
+
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("node", Text, primary_key=True),
+    Column("epoch", Integer, nullable=False),
+    Column("seen", REAL, nullable=False),
+)
+
 agents = Table(
     "agents",
     metadata,
@@ -60,8 +76,8 @@ sessions = Table(
     Column("parent_id", Text),
     Column("at_message", Integer),
     Column("root_id", Text),
-    Column("owner", Text, nullable=False, server_default=text("''")),
-    Column("labels", Text, nullable=False, server_default=text("''")),
+    *_cause(),
+    *_writer(),
 )
 Index(
     "sessions_by_key",
@@ -125,6 +141,7 @@ turns = Table(
     Column("digest", Text),
     Column("model", Text),
     *_cause(),
+    *_writer(),
 )
 
 RUNNING = turns.c.state == literal_column("'running'")

@@ -25,6 +25,7 @@ from agenthost import (
     Pool,
     Principal,
     PrincipalKind,
+    Superseded,
     Turn,
     TurnFailed,
     TurnOptions,
@@ -460,6 +461,9 @@ class TurnEngine:
                 # Of a session that was deleted meanwhile nothing is left to close.
                 with suppress(NotFound):
                     await run.keep_what_was_said(closed)
+            except Superseded as refused:
+                # Whoever has the turn now ends it; what was said here is not kept.
+                log.warning("turn %s ends here: %s", turn.id, refused.message)
             except Exception:
                 # Whatever the store raised, the row must not say running for ever.
                 log.exception("turn %s could not be closed; trying again", turn.id)

@@ -16,6 +16,7 @@ from agenthost import (
     Observers,
     Sessions,
     Toolbox,
+    Writer,
 )
 
 from .settings import TurnsSection
@@ -27,6 +28,7 @@ class Parts:
 
     limits: TurnsSection
     clock: Clock
+    writer: Writer
     observers: Observers
     agents: Agents
     sessions: Sessions
@@ -43,6 +45,7 @@ def parts_of(host: Host, observers: Observers) -> Parts:
     return Parts(
         limits=host.settings(TurnsSection),
         clock=host.clock,
+        writer=host.writer,
         observers=observers,
         agents=host.agents,
         sessions=host.sessions,

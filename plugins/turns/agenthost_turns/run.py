@@ -215,8 +215,14 @@ class Run:
 
     def closing(self, closed: TurnRecord) -> Step:
         """What closes the turn's row, without words: for a store that took none."""
-        now = self.parts.clock.time()
-        return Step(self.session.id, self.turn.id, now, own=self._own, closed=closed)
+        return Step(
+            session_id=self.session.id,
+            turn_id=self.turn.id,
+            at=self.parts.clock.time(),
+            own=self._own,
+            writer=self.parts.writer,
+            closed=closed,
+        )
 
     async def _ask(self, request: ChatRequest, payer: Payer) -> Answered:
         self.progress.iterations += 1
@@ -318,7 +324,8 @@ class Run:
         # What came of the effects before this one is durable before it begins.
         ended, self._ended = tuple(self._ended), []
         self._effects.add(call.id)
-        await self.parts.journal.start_call(self.turn.id, call.id, ended)
+        start_call, writer = self.parts.journal.start_call, self.parts.writer
+        await start_call(self.turn.id, call.id, ended, writer)
 
     def _spoke(self, message: Message) -> None:
         self._said.add(message)
@@ -344,6 +351,7 @@ class Run:
             message=message,
             behind=self._behind,
             owner=self.turn.context.owner,
+            writer=self.parts.writer,
             own=self._own,
             **facts,
         )

@@ -7,6 +7,7 @@ from typing import Annotated
 import pytest
 from agenthost_toml.types import (
     HttpUrl,
+    Label,
     Lower,
     Table,
     is_loopback,
@@ -21,6 +22,7 @@ from pydantic import ValidationError
 class Named(Table):
     name: Annotated[str, Lower] = "none"
     url: HttpUrl = "http://a.example"
+    label: Label = "x"
 
 
 class Outer(Table):
@@ -61,6 +63,13 @@ def test_a_line_is_trimmed_and_stays_one() -> None:
     assert trimmed_line("  key ") == "key"
     with pytest.raises(ValueError, match="one line"):
         trimmed_line("a\nb")
+
+
+@pytest.mark.parametrize("label", ["", "-a", "a b", "a\n", "a" * 65, "ä"])
+def test_a_label_is_a_short_plain_word(label: str) -> None:
+    assert Named(label="a-1.b_2").label == "a-1.b_2"
+    with pytest.raises(ValidationError, match="must be 1 to 64 letters"):
+        Named(label=label)
 
 
 def test_only_known_hosts_are_loopback() -> None:

@@ -21,8 +21,8 @@ from agenthost.testing.daemons import RunningAgent, RunningDaemon
 from agenthost_agents.agents import KeptAgents
 from agenthost_approvals.desk import Desk, Reply
 from agenthost_approvals.tables import approvals
-from agenthost_records.tables import messages
-from sqlalchemy import Connection, func, update
+from agenthost_records.tables import messages, turns
+from sqlalchemy import Connection, func, select, update
 
 from .stage import TOOLS, Shop, answer, ask, ends, listed, results, wait_until, waits
 
@@ -239,6 +239,13 @@ async def test_a_question_that_was_changed_in_the_store_cannot_be_approved(
     assert shop.runs == []
 
 
+async def ended_by(daemon: RunningDaemon, turn_id: str) -> tuple[str, int]:
+    """The node and the epoch in a turn's row."""
+    asked = select(turns.c.node, turns.c.epoch).where(turns.c.id == turn_id)
+    [row] = await daemon.daemon.store.read(asked)
+    return row["node"], row["epoch"]
+
+
 async def test_a_stop_ends_what_waits_where_nothing_runs(
     daemons: Daemons, shop: Shop
 ) -> None:
@@ -248,6 +255,7 @@ async def test_a_stop_ends_what_waits_where_nothing_runs(
     record = await daemon.daemon.journal.find(told["turn_id"])
     assert record is not None
     assert record.state is TurnState.CANCELLED
+    assert await ended_by(daemon, told["turn_id"]) == ("main", 1)
     assert (await listed(daemon))[0]["state"] == "cancelled"
     assert (await answer(daemon, told["approval_id"])).status_code == 409
     assert shop.runs == []

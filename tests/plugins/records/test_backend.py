@@ -37,13 +37,16 @@ def test_register_backend_offers_the_rows_of_a_store() -> None:
 def test_register_schema_offers_the_kernels_rows_and_memory() -> None:
     offered = {s.name: sorted(s.metadata.tables) for s in register_schema()}
     assert offered == {
-        "kernel": ["agents", "messages", "sessions", "tool_calls", "turns", "usage"],
+        "kernel": [
+            *("agents", "messages", "nodes", "sessions", "tool_calls", "turns"),
+            "usage",
+        ],
         "kv": ["kv"],
         "retention": ["retention_marks", "usage_days"],
         "persons": ["person_links", "persons"],
         "search": ["message_texts", "message_texts_mark"],
     }
-    assert [len(spec.steps) for spec in register_schema()] == [4, 1, 0, 0, 0]
+    assert [len(spec.steps) for spec in register_schema()] == [5, 1, 0, 0, 0]
 
 
 def test_importing_the_plugin_imports_no_sqlalchemy() -> None:

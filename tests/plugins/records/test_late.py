@@ -11,17 +11,22 @@ from agenthost_records.late import LateSteps
 
 
 class Rows:
-    """A store that may be full."""
+    """A store that may be full, or slow with what one turn writes."""
 
     full = False
+    slow = ""
 
     def __init__(self) -> None:
         self.kept: list[str] = []
         self.came = asyncio.Event()
+        self.waits: asyncio.Future[None] | None = None
 
     def write(self, step: Step) -> asyncio.Future[None]:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if self.full:
+        if step.turn_id == self.slow:
+            self.waits = done
+            self.came.set()
+        elif self.full:
             done.set_exception(Unavailable("full"))
         else:
             self.kept.append(step.turn_id)
@@ -69,3 +74,22 @@ async def test_a_late_step_is_tried_again_until_it_is_stopped(
     steps.keep(Step("s1", "t2", 0.0))
     await steps.stop()
     assert asyncio.all_tasks() == before
+
+
+async def test_a_late_step_is_written_once_also_when_others_are_slow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(late, "TRY_AFTER", 0.0)
+    rows = Rows()
+    rows.slow = "t1"
+    steps = LateSteps(rows.write)
+    before = asyncio.all_tasks()
+    steps.keep(Step("s1", "t1", 0.0))
+    steps.keep(Step("s2", "t2", 0.0))
+    [trying] = asyncio.all_tasks() - before
+    await asyncio.wait_for(rows.came.wait(), 10)
+    await steps.close("s2")
+    assert rows.waits is not None
+    rows.waits.set_result(None)
+    await asyncio.wait_for(trying, 10)
+    assert rows.kept == ["t2"]

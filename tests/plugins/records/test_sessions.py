@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from agenthost import (
+    NOBODY,
     Agent,
     AgentMode,
     AgentState,
@@ -266,7 +267,7 @@ async def test_what_has_no_key_is_gone_with_the_next_start(records: Records) -> 
     keyed = await records.sessions.open(ADA.id, "run:1", ephemeral=True)
     await say(records, keyless.id, "one")
     await say(records, keyed.id, "two")
-    await records.journal.interrupt_all()
+    await records.journal.interrupt(NOBODY)
     with pytest.raises(NotFound):
         await records.sessions.get(keyless.id)
     assert await said(records, keyed.id) == ["two", "re two"]

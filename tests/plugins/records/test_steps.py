@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from agenthost import (
+    NOBODY,
     OPERATOR,
     UNTRUSTED,
     Agent,
@@ -197,12 +198,12 @@ async def test_what_a_dead_process_left_running_is_marked(
 ) -> None:
     await run_to_its_call(records)
     await records.journal.start_call("t", "call")
-    assert await records.journal.interrupt_all() == 1
+    assert await records.journal.interrupt(NOBODY) == 1
     assert await rows(store, tool_calls, "state") == [("unknown",)]
     known = await records.journal.find("t")
     assert known is not None
     assert known.state is TurnState.INTERRUPTED
-    assert await records.journal.interrupt_all() == 0
+    assert await records.journal.interrupt(NOBODY) == 0
     assert await records.journal.find("nobody") is None
 
 

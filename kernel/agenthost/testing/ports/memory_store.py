@@ -69,6 +69,24 @@ class MemoryStore:
             done.set_result(result)
         return done
 
+    async def change(
+        self, sql: str, parameters: Mapping[str, Any] = NOTHING
+    ) -> list[Row]:
+        """Run a constant text in a transaction; give the rows that it returns.
+
+        Raises:
+            Unavailable: The store is closed.
+        """
+
+        def run(connection: Connection) -> list[Row]:
+            done = connection.execute(text(sql), dict(parameters))
+            if not done.returns_rows:
+                return []
+            columns = tuple(done.keys())
+            return [_Row(columns, row) for row in done.all()]
+
+        return await self.write(run)
+
     async def read(
         self, statement: Select[Any] | str, parameters: Mapping[str, Any] = NOTHING
     ) -> list[Row]:

@@ -197,6 +197,18 @@ class StoreContract:
         assert row["id"] == 2
         assert await store.first(named, {"name": "' OR '1' = '1"}) is None
 
+    async def test_a_constant_text_is_written_and_gives_what_it_returns(
+        self, store: Store
+    ) -> None:
+        """One that breaks a rule changes nothing."""
+        put = "INSERT INTO contract_items (name) VALUES (:name)"
+        assert await store.change(put, {"name": "a"}) == []
+        rows = await store.change(f"{put} RETURNING id", {"name": "b"})
+        assert [row["id"] for row in rows] == [2]
+        with pytest.raises(Exception, match=r"(?i)unique"):
+            await store.change(put, {"name": "a"})
+        assert await names(store) == ["a", "b"]
+
     async def test_the_first_row_or_none(self, store: Store) -> None:
         """A statement without rows has no first."""
         assert await store.first(ALL) is None

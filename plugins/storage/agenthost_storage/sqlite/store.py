@@ -21,6 +21,7 @@ from .faults import storage_fault
 from .presence import Presence
 from .reader import Reader
 from .ready import take_up
+from .worded import Worded
 from .writer import Opened, Writer
 
 if TYPE_CHECKING:
@@ -115,6 +116,17 @@ class SqliteStore:
         if self._damage is not None:
             raise Unavailable(self._damage)
         return self._writer.submit(fn, *also)
+
+    async def change(
+        self, sql: str, parameters: Mapping[str, Any] = NOTHING
+    ) -> list[Row]:
+        """Run a constant text in a transaction; give the rows that it returns.
+
+        Raises:
+            Unavailable: The store is closed or damaged, or thousands of writes wait.
+            StorageFull: The disk has no room.
+        """
+        return await self.write(Worded(sql, parameters))
 
     async def read(
         self, statement: Select[Any] | str, parameters: Mapping[str, Any] = NOTHING

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TypeVar, Union
+from typing import TYPE_CHECKING, Any, TypeVar, Union, cast
 
 from agenthost import PluginError, Unavailable
 
@@ -17,6 +17,7 @@ from .faults import storage_fault
 from .presence import Presence
 from .slow import SlowWrites
 from .wal import Truncation
+from .worded import Bare, Worded
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -141,11 +142,18 @@ class Writer:
         works = [None if future.cancelled() else work for work, future in batch]
         self._wrote = False
         try:
-            connection = self._present()
+            connection = self._connection_for(works)
         except Exception as error:  # noqa: BLE001 - the thread outlives every fault
             return [Failure(failure_of(error).error, storage=True)] * len(batch)
         self._truncation.written()
         return self._together(connection, works)
+
+    def _connection_for(self, works: Sequence[Work | None]) -> Connection:
+        functions = (function for work in works for function in work or ())
+        if self._bare is None or not all(isinstance(f, Worded) for f in functions):
+            return self._present()
+        self._presence.require(LOOK_EVERY)
+        return cast("Connection", Bare(self._bare))
 
     def _present(self) -> Connection:
         """Give the connection to the file that is meant."""
@@ -194,6 +202,8 @@ class Writer:
     def _alone(self, works: Sequence[Work | None]) -> list[Any]:
         """Run each in a transaction of its own, so that one fault stays with one."""
         outcomes: list[Any] = []
+        if self._bare is not None:
+            self._present()
         for index, work in enumerate(works):
             if self._connection is None:
                 lost = Failure(
