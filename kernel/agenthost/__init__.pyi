@@ -54,6 +54,7 @@ from .errors import Blocked as Blocked
 from .errors import Cancelled as Cancelled
 from .errors import ConfigError as ConfigError
 from .errors import Conflict as Conflict
+from .errors import CutShort as CutShort
 from .errors import Denied as Denied
 from .errors import Interrupted as Interrupted
 from .errors import InvalidInput as InvalidInput
@@ -100,6 +101,7 @@ from .events import ToolEvent as ToolEvent
 from .events import TurnEnded as TurnEnded
 from .events import TurnStarted as TurnStarted
 from .events import as_json as as_json
+from .home_lock import lock_home as lock_home
 from .host import Authenticator as Authenticator
 from .host import Host as Host
 from .host import Installed as Installed
@@ -266,6 +268,7 @@ from .turns.events import Failed as Failed
 from .turns.events import Missed as Missed
 from .turns.events import TextDelta as TextDelta
 from .turns.events import Thinking as Thinking
+from .turns.events import Thought as Thought
 from .turns.events import ToolEnd as ToolEnd
 from .turns.events import ToolProgress as ToolProgress
 from .turns.events import ToolStart as ToolStart

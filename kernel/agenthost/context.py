@@ -88,7 +88,8 @@ class Context:
     spending limits of all of them. ``caller`` is who started the turn and ``cause`` the
     observed activity it came from. ``log_fields`` go into log lines only; none of these
     three decides anything. ``labels`` tell where what it knows came from, such as
-    ``untrusted``; they only grow.
+    ``untrusted``; they only grow. ``found`` is the ``TurnState`` in which a turn was
+    found that brings its open calls again: people may have been asked about them.
     """
 
     principal: Principal
@@ -100,6 +101,7 @@ class Context:
     pools: tuple[Pool, ...] = ()
     log_fields: Mapping[str, Any] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
+    found: str = ""
 
     @property
     def owner(self) -> str:
@@ -121,6 +123,7 @@ class Context:
             turn_id=turn,
             chain=(*self.chain, agent.session_id),
             caller=self.principal,
+            found="",
         )
 
     def moved(self, session_id: str) -> Context:

@@ -91,6 +91,12 @@ class TurnFailed(AgentHostError):
     code = "turn_failed"
 
 
+class CutShort(TurnFailed):
+    """The answer reached its length limit before it said or did anything."""
+
+    code = "cut_short"
+
+
 class Waiting(Conflict):
     """The turn waits for a person, and goes on by itself once they have answered."""
 

@@ -71,7 +71,8 @@ class TurnEnded(MessageEvent):
 
     ``state`` is a turn's: done, failed, cancelled or interrupted, or waiting where it
     goes on once a person has answered; ``text`` is the answer, ``error`` the code of
-    what it failed with.
+    what it failed with, ``finish`` why the model stopped: stop, length, content_filter
+    or tool_calls, or nothing where it did not.
     """
 
     state: str
@@ -80,6 +81,7 @@ class TurnEnded(MessageEvent):
     input_tokens: int
     output_tokens: int
     cost_micro_usd: int
+    finish: str = ""
 
 
 class ToolEvent(Event):

@@ -96,6 +96,8 @@ class Thinking(Table, extra="allow"):
 
     budget_tokens: Count | None = None
     """Tokens a model may think with; 0 is off, nothing is the model's default."""
+    stream_thinking: bool = False
+    """Whether thoughts are streamed to who does not ask with ``thinking`` himself."""
 
 
 # As text, nan survives the database, for the plugin to refuse that reads it.

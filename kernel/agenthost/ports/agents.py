@@ -52,6 +52,9 @@ class Agents(Protocol):
     ) -> Agent:
         """Keep an agent with these keys of its manifest changed; the rest stays.
 
+        A mapping changes these keys of a table, and the rest of the table stays. What
+        counts is the agent as it is now, not as whoever asks has seen it.
+
         Raises:
             Denied: A guard refuses it.
         """

@@ -65,6 +65,21 @@ class Approvals:
         """
         raise Blocked("it needs a person's approval; enable the plugin approvals")
 
+    async def standing(self, context: Context, call: ToolUse) -> JsonObject:  # noqa: ARG002
+        """Let a call that is brought again pass only if all that was asked is approved.
+
+        Whoever asked may be gone; what people said of the call, or did not, holds.
+
+        Returns:
+            The values that came with each yes.
+
+        Raises:
+            Blocked: Something was not approved, or nobody can tell.
+        """
+        if context.found == "waiting":
+            raise Blocked("its turn waited for a person; enable the plugin approvals")
+        return {}
+
     async def pending(self, turn_id: str) -> Waiting | None:  # noqa: ARG002
         """Tell what a turn waits for, None when all its questions are answered."""
         return None

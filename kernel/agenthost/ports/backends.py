@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -35,13 +36,21 @@ if TYPE_CHECKING:
     from .workers import Workers
 
 EndTurns = Callable[[str, str], Awaitable[object]]
+Owned = Callable[[str], bool]
 
 
+@dataclass(frozen=True, slots=True)
 class StoreBackend(Backend):
-    """The database: ``await open(url, schemas)`` makes it or brings it up to date."""
+    """The database: ``await open(url, schemas)`` makes it or brings it up to date.
+
+    While nobody has it open, ``tables(url, owned)`` counts the rows of the tables whose
+    names are owned, and ``drop(url, owned)`` drops them; what a plugin left goes so.
+    """
 
     port: ClassVar[str] = "store"
     open: Callable[[str, Sequence[SchemaSpec]], Awaitable[Store]]
+    tables: Callable[[str, Owned], Mapping[str, int]] = lambda *_: {}
+    drop: Callable[[str, Owned], None] = lambda *_: None
 
 
 class SettingsBackend(Backend):

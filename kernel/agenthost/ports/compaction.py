@@ -10,7 +10,7 @@ from ..context import Context
 if TYPE_CHECKING:
     from ..agent import Agent
     from .models import Target
-    from .sessions import Conversation
+    from .sessions import Conversation, Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,15 @@ class Compaction(Protocol):
         self, conversation: Conversation, target: Target, context: Context
     ) -> bool:
         """Condense what is too long; tell whether the session is to be read anew."""
+
+    async def make_room(
+        self, session: Session, target: Target, context: Context
+    ) -> bool:
+        """Condense all that was said before the turn of the context, however short.
+
+        The provider found the conversation too long. It tells whether there is more
+        room now; nothing is raised.
+        """
 
     async def of_agent(self, agent: Agent) -> Condensed:
         """Condense an agent's own session, when it has more messages than configured.

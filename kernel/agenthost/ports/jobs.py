@@ -12,6 +12,8 @@ from agenthost_chat.chat import Json
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from ..context import Context
+
 
 class JobState(StrEnum):
     """Where a job stands.
@@ -34,8 +36,10 @@ class Job:
 
     ``epoch`` counts its runs, ``attempts`` those since it last finished a step; one
     that an orderly stop cut short is no attempt. A run is leased: its process is
-    ``owner`` and renews ``until`` while it lives. ``error`` is what the last attempt
-    failed with: the message of an error of ours, no inner words of another.
+    ``holder`` and renews ``until`` while it lives. ``error`` is what the last attempt
+    failed with: the message of an error of ours, no inner words of another. ``owner``
+    (``kind:name``) caused it, "" when nobody said, and ``labels`` are those of all that
+    it is made from.
     """
 
     id: str
@@ -50,8 +54,10 @@ class Job:
     error: str | None
     created_at: float
     updated_at: float
-    owner: str | None = None
+    holder: str | None = None
     until: float | None = None
+    owner: str = ""
+    labels: frozenset[str] = frozenset()
 
 
 class RunningJob(Protocol):
@@ -93,9 +99,17 @@ class Jobs(Protocol):
         """
 
     async def submit(
-        self, kind: str, key: str, payload: Json, due: float | None = None
+        self,
+        kind: str,
+        key: str,
+        payload: Json,
+        due: float | None = None,
+        *,
+        context: Context | None = None,
     ) -> str:
         """Ask for work once, from ``due`` on; give the job's id once it is on disk.
+
+        Owner and labels of the job are those of the ``context`` that causes it.
 
         Raises:
             InvalidInput: The key is empty or the payload is not JSON.

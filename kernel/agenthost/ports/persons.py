@@ -27,7 +27,7 @@ class Persons(Protocol):
     """
 
     async def add(self, name: str, role: str) -> Person:
-        """Add a person; Conflict when the name is taken."""
+        """Add a person; Conflict when the name is taken in any case."""
 
     async def get(self, person_id: str) -> Person:
         """Read a person, or raise NotFound."""
@@ -43,6 +43,12 @@ class Persons(Protocol):
 
     async def link(self, kind: str, external: str, person_id: str) -> None:
         """Say who is behind it from now on; NotFound when there is no such person."""
+
+    async def unlink(self, kind: str, external: str, person_id: str) -> None:
+        """Say that this person is behind it no more; NotFound when they were not."""
+
+    async def links(self, person_id: str) -> Sequence[tuple[str, str]]:
+        """What a person comes with: kind and external, in order; none of an unknown."""
 
     async def find(self, kind: str, external: str) -> Person | None:
         """Tell who is behind it, None when nobody said."""

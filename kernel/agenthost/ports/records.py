@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from agenthost_chat.chat import Json, Message, ToolOutput, Usage
+from agenthost_chat.chat import Finish, Json, Message, ToolOutput, Usage
 
 from .persons import Persons
 from .sessions import ALL_SESSIONS, Conversation, Session, SessionFilter
@@ -90,7 +90,8 @@ class TurnResult:
 
     ``cost_micro_usd`` is in millionths of a US dollar, ``iterations`` the number of
     model calls, ``model`` the last one that answered, as ``provider/model``; ``labels``
-    are those of all that it is made from.
+    are those of all that it is made from. ``finish`` is why the model stopped, None
+    where it did not, or where nobody wrote it down.
     """
 
     text: str
@@ -99,6 +100,7 @@ class TurnResult:
     cost_micro_usd: int
     model: str = ""
     labels: frozenset[str] = frozenset()
+    finish: Finish | None = None
 
 
 class TurnState(StrEnum):
@@ -240,7 +242,10 @@ class AgentRows(Protocol):
         """Read all, oldest first."""
 
     async def add(self, agent: Agent) -> None:
-        """Add an agent with its session; Conflict when its name is taken."""
+        """Add an agent with its session.
+
+        Conflict when another has its name, in whatever case.
+        """
 
     async def save(self, agent: Agent) -> None:
         """Write how the agent stands now."""
@@ -322,7 +327,7 @@ class Sessions(Protocol):
         """Read the rows of sessions that are not ephemeral, without their summary."""
 
     async def rename(self, session_id: str, title: str) -> None:
-        """Give a session another title."""
+        """Give a session another title; NotFound when there is no such session."""
 
     async def archive(self, session_id: str, *, on: bool = True) -> None:
         """Put a session into the archive, or take it out; an archived one only rests.
@@ -353,7 +358,8 @@ class Sessions(Protocol):
     ) -> None:
         """Let the summary stand for what is before ``first_seq``; nothing is lost.
 
-        Conflict when the session has been compacted or deleted since it was read.
+        Conflict when the session has been compacted or deleted since it was read: the
+        call is booked all the same.
         """
 
 
@@ -466,7 +472,8 @@ class Memory(Protocol):
     async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
         """Put a value under a key; InvalidInput or TooLarge when it cannot be.
 
-        Owner and labels are those of ``by``.
+        A key has 1 to 256 bytes, a value up to 1 MiB of JSON. Owner and labels are
+        those of ``by``.
         """
 
     async def delete(self, namespace: str, key: str) -> None:

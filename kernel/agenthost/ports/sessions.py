@@ -18,6 +18,8 @@ class Session:
     represented by ``summary``. Numbers have no gaps. ``key`` is what its agent finds it
     by, ``title`` the beginning of its first message until it is renamed, ``parent_id``
     the session that it was forked from, before its message ``at_message``.
+    ``message_count`` counts what is shown: the summary as one, no results of tools, and
+    nothing that a turn has taken back.
     """
 
     id: str

@@ -15,6 +15,8 @@ from agenthost_chat.chat import (
     Delta,
     Finish,
     Message,
+    Reasoning,
+    ReasoningChunk,
     Role,
     Text,
     TextChunk,
@@ -57,6 +59,8 @@ class Answer:
     usage: Usage = USAGE
     finish: Finish | None = None
     fault: ProviderFault | None = None
+    thoughts: tuple[str, ...] = ()
+    cut_call: bool = False
 
 
 @dataclass
@@ -93,14 +97,24 @@ class ScriptedModel:
         """Write an answer that breaks off with a fault after these words."""
         self._answers.append(Answer(pieces, fault=fault))
 
-    def is_cut(self, *pieces: str) -> None:
-        """Write an answer that reached its length limit."""
-        self._answers.append(Answer(pieces, finish=Finish.LENGTH))
+    def is_cut(self, *pieces: str | Pause, in_call: bool = False) -> None:
+        """Write an answer that reached its length limit, perhaps inside a call."""
+        self._answers.append(Answer(pieces, finish=Finish.LENGTH, cut_call=in_call))
+
+    def is_blocked(self, *pieces: str) -> None:
+        """Write an answer that the provider's content rules ended."""
+        self._answers.append(Answer(pieces, finish=Finish.CONTENT_BLOCKED))
+
+    def thinks(self, *thoughts: str, then: str) -> None:
+        """Write an answer that is thought over before it is given."""
+        self._answers.append(Answer((then,), thoughts=thoughts))
 
     async def stream(self, call: ModelCall) -> AsyncGenerator[Delta, None]:
         """Give the next answer."""
         self.requests.append(call.request)
         answer = self._answers.popleft() if self._answers else _echo(call.request)
+        for thought in answer.thoughts:
+            yield ReasoningChunk(thought)
         said = []
         for piece in answer.pieces:
             if isinstance(piece, Pause):
@@ -111,9 +125,11 @@ class ScriptedModel:
         if answer.fault is not None:
             raise ProviderError(answer.fault, SLUG, "scripted to fail")
         text = "".join(said)
-        parts = (*((Text(text),) if text else ()), *answer.calls)
+        thoughts = (Reasoning("".join(answer.thoughts)),) if answer.thoughts else ()
+        parts = (*thoughts, *((Text(text),) if text else ()), *answer.calls)
         finish = answer.finish or (Finish.TOOL_USE if answer.calls else Finish.STOP)
-        yield Completion(Message(Role.ASSISTANT, parts), finish, answer.usage)
+        message, cut = Message(Role.ASSISTANT, parts), answer.cut_call
+        yield Completion(message, finish, answer.usage, cut)
 
     def plugin(self) -> SimpleNamespace:
         """The plugin that offers this model as provider ``scripted``."""

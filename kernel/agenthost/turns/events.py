@@ -27,6 +27,13 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class Thought:
+    """More of what the model thinks, for watchers that want it; never told again."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolStart:
     """A tool call begins."""
 
@@ -89,7 +96,7 @@ class Failed:
 
 
 _Tools = ToolStart | ToolProgress | ToolEnd
-TurnEvent = Thinking | TextDelta | _Tools | Missed | Done | Failed
+TurnEvent = Thinking | Thought | TextDelta | _Tools | Missed | Done | Failed
 
 
 def told_again(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agenthost_chat.chat import Message, Role, Text
 
@@ -18,6 +18,7 @@ from .events import (
     Failed,
     Missed,
     TextDelta,
+    Thought,
     TurnEvent,
     told_again,
 )
@@ -42,12 +43,13 @@ def user_message(text: str) -> Message:
 
 
 class Watcher:
-    """One consumer's bounded queue of a turn's events."""
+    """One consumer's bounded queue of a turn's events; ``thoughts`` when it wants."""
 
-    __slots__ = ("_missed", "_ready", "_waiting", "turn")
+    __slots__ = ("_missed", "_ready", "_waiting", "thoughts", "turn")
 
     def __init__(self, turn: Turn, told: Iterable[TurnEvent] = ()) -> None:
         self.turn = turn
+        self.thoughts = False
         # What is told again may be long; only what comes from now on is bounded.
         self._waiting: deque[TurnEvent] = deque(told)
         self._ready = asyncio.Event()
@@ -81,14 +83,14 @@ class Watcher:
 
     def _next(self) -> TurnEvent:
         event = self._waiting.popleft()
-        if not isinstance(event, TextDelta):
+        if not isinstance(event, TextDelta | Thought):
             return event
-        text, offset = [event.text], event.offset
-        while self._waiting and isinstance(more := self._waiting[0], TextDelta):
+        kind, text = type(event), [event.text]
+        while self._waiting and isinstance(more := self._waiting[0], kind):
             text.append(more.text)
-            offset = more.offset
+            event = more
             self._waiting.popleft()
-        return TextDelta("".join(text), offset)
+        return event if len(text) == 1 else replace(event, text="".join(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +218,14 @@ class Turn(Work):
         self.offset += len(text)
         if self._watchers:
             self.emit(TextDelta(text, self.offset))
+
+    def think(self, text: str) -> None:
+        """Tell more of what the model thinks to those who want it."""
+        curious = [watcher for watcher in self._watchers if watcher.thoughts]
+        if curious:
+            event = Thought(text)
+            for watcher in curious:
+                watcher.put(event)
 
     def spoke(self, message: Message) -> None:
         """A message is complete."""

@@ -162,12 +162,12 @@ class ChatRequest:
 
 
 class Finish(StrEnum):
-    """Why a model stopped."""
+    """Why a model stopped, in the words that clients know from elsewhere."""
 
     STOP = "stop"
-    TOOL_USE = "tool_use"
+    TOOL_USE = "tool_calls"
     LENGTH = "length"
-    CONTENT_BLOCKED = "content_blocked"
+    CONTENT_BLOCKED = "content_filter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +220,13 @@ class Completion:
     """The whole answer of one call, as it is stored and sent back.
 
     Tool calls stand in it only when ``finish`` is TOOL_USE: a call that was cut off
-    is never parsed.
+    is never parsed, and ``cut_call`` says that there was one.
     """
 
     message: Message
     finish: Finish
     usage: Usage
+    cut_call: bool = False
 
 
 Delta = TextChunk | ReasoningChunk | Completion

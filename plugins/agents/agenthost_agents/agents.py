@@ -29,6 +29,7 @@ from agenthost import (
     SpawnCase,
     Target,
 )
+from pydantic import BaseModel
 
 from .manifests import parse_manifest
 from .rights import granted
@@ -55,6 +56,8 @@ class KeptAgents:
         self._rows = rows
         self._end_turns = end_turns
         self.exist = asyncio.Event()
+        # A row is written whole: two changes at once would undo each other.
+        self._changing = asyncio.Lock()
         self._by_id: dict[str, Agent] = {}
         self._by_name: dict[str, Agent] = {}
 
@@ -146,14 +149,20 @@ class KeptAgents:
     ) -> Agent:
         """Keep an agent with these keys of its manifest changed; the rest stays.
 
+        A mapping changes these keys of a table, and the rest of the table stays.
+
         Raises:
             Denied: A guard refuses it.
         """
-        manifest = agent.manifest.model_copy(update=changes)
-        self._check(principal, manifest)
-        changed = await self._save(replace(agent, manifest=manifest))
-        self._tell(AgentUpdated, changed)
-        return changed
+
+        def changed(now: Agent) -> Agent:
+            manifest = _merged(now.manifest, changes)
+            self._check(principal, manifest)
+            return replace(now, manifest=manifest)
+
+        kept = await self._save(agent.id, changed)
+        self._tell(AgentUpdated, kept)
+        return kept
 
     async def set_model(
         self, principal: Principal, agent: Agent, provider: str | None, model: str
@@ -165,20 +174,26 @@ class KeptAgents:
         """
         own, _ = self.model_of(agent)
         choice = await self._host.models.choose(provider, model, own)
-        # Somebody may have changed or deleted the agent while local servers were asked.
-        agent = self.get(agent.id)
         named = choice.target.names
         update = dict(zip(("provider", "model"), named, strict=True))
-        changes = {"model": agent.manifest.model.model_copy(update=update)}
-        if agent.pinned_model is not None:
-            agent = replace(agent, pinned_model=named)
-        await self.change(principal, agent, changes)
+
+        def changed(now: Agent) -> Agent:
+            manifest = _merged(now.manifest, {"model": update})
+            self._check(principal, manifest)
+            pinned = now.pinned_model and named
+            return replace(now, manifest=manifest, pinned_model=pinned)
+
+        self._tell(AgentUpdated, await self._save(agent.id, changed))
         return choice
 
     async def set_mode(self, agent: Agent, mode: AgentMode) -> Agent:
         """Pin the model the agent has now (STABLE), or let go of it (NORMAL)."""
-        pinned = self.model_of(agent) if mode is AgentMode.STABLE else None
-        return await self._save(replace(agent, mode=mode, pinned_model=pinned))
+
+        def changed(now: Agent) -> Agent:
+            pinned = self.model_of(now) if mode is AgentMode.STABLE else None
+            return replace(now, mode=mode, pinned_model=pinned)
+
+        return await self._save(agent.id, changed)
 
     async def new_session(self, agent: Agent, into: str, *, keep: bool) -> Agent:
         """Give the agent another session, an empty one unless it is named.
@@ -188,12 +203,11 @@ class KeptAgents:
         Raises:
             NotFound: It has another session by now, or has been deleted.
         """
-        now = self._host.clock.time()
-        fresh = replace(agent, session_id=into or str(uuid4()), updated_at=now)
-        await self._rows.switch_session(fresh, agent.session_id, keep=keep)
-        # What else was changed meanwhile stays changed.
-        fresh = replace(self.get(agent.id), session_id=fresh.session_id)
-        self._keep(fresh)
+        now, session = self._host.clock.time(), into or str(uuid4())
+        async with self._changing:
+            fresh = replace(self.get(agent.id), session_id=session, updated_at=now)
+            await self._rows.switch_session(fresh, agent.session_id, keep=keep)
+            self._keep(fresh)
         return fresh
 
     async def delete(self, agent: Agent) -> None:
@@ -202,18 +216,18 @@ class KeptAgents:
         Its usage stays.
         """
         host = self._host
-        # It takes no messages from now on.
-        self._keep(replace(self.get(agent.id), state=AgentState.TERMINATED))
+        async with self._changing:
+            # It takes no messages from now on.
+            self._keep(replace(self.get(agent.id), state=AgentState.TERMINATED))
         try:
+            # A turn may be at a change of its own agent: it is not waited for inside.
             await self._end_turns(agent.id, "the agent was deleted")
-            await self._rows.delete(agent.id)
+            await self._removed(agent.id)
         except BaseException:
             # It was not deleted after all.
             with suppress(NotFound):
                 self._keep(replace(self.get(agent.id), state=agent.state))
             raise
-        self._by_id.pop(agent.id, None)
-        self._by_name.pop(agent.name, None)
         await asyncio.to_thread(host.files.workspace(agent.id).remove)
         self._tell(AgentTerminated, agent)
 
@@ -252,11 +266,21 @@ class KeptAgents:
             if name not in known and not set(name) & set("*?[")
         ]
 
-    async def _save(self, agent: Agent) -> Agent:
-        agent = replace(agent, updated_at=self._host.clock.time())
-        await self._rows.save(agent)
-        self._keep(agent)
+    async def _save(self, agent_id: str, changed: Callable[[Agent], Agent]) -> Agent:
+        """Change an agent as it is now: whoever asked may have seen it before."""
+        async with self._changing:
+            now = self._host.clock.time()
+            agent = replace(changed(self.get(agent_id)), updated_at=now)
+            await self._rows.save(agent)
+            self._keep(agent)
         return agent
+
+    async def _removed(self, agent_id: str) -> None:
+        async with self._changing:
+            await self._rows.delete(agent_id)
+            agent = self._by_id.pop(agent_id, None)
+            if agent is not None:
+                self._by_name.pop(agent.name, None)
 
     def _keep(self, agent: Agent) -> None:
         self.exist.set()
@@ -267,3 +291,12 @@ class KeptAgents:
         events, now = self._host.events, self._host.clock.time()
         if events.wants(kind):
             events.publish(kind(agent.id, now, agent.name))
+
+
+def _merged(manifest: Manifest, changes: Mapping[str, object]) -> Manifest:
+    update = dict(changes)
+    for key, value in changes.items():
+        table = getattr(manifest, key)
+        if isinstance(value, Mapping) and isinstance(table, BaseModel):
+            update[key] = table.model_copy(update=value)
+    return manifest.model_copy(update=update)

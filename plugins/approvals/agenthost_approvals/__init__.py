@@ -16,6 +16,8 @@ from agenthost import (
     Approvals,
     ApprovalsBackend,
     Backend,
+    ChatCommand,
+    CommandSpec,
     Host,
     RouteGroup,
     SchemaSpec,
@@ -54,6 +56,22 @@ def register_routes() -> Iterable[RouteGroup]:
     from .routes import routes
 
     yield routes
+
+
+@hookimpl
+def register_command() -> Iterable[CommandSpec]:
+    """Offer ``agenthost approvals``."""
+    from .commands import approvals
+
+    yield CommandSpec(approvals)
+
+
+@hookimpl
+def register_chat_command() -> Iterable[ChatCommand]:
+    """Offer ``/approvals``, ``/approve`` and ``/deny``."""
+    from .chat import chat_commands
+
+    yield from chat_commands()
 
 
 @hookimpl

@@ -90,6 +90,39 @@ class Desk(Approvals):
         # The first of the call that is open is what is waited for.
         raise _waiting(own)
 
+    async def standing(self, context: Context, call: ToolUse) -> JsonObject:
+        """Let a call that is brought again pass only if all that was asked is approved.
+
+        A question that is open still is withdrawn: whoever asked it asks no more.
+
+        Returns:
+            The values that came with each yes.
+
+        Raises:
+            Blocked: Something was not approved, or the call is another one by now.
+        """
+        from . import writes
+        from .tables import OF_CALL
+
+        one = {"turn": context.turn_id, "call": call.id}
+        known = [approval_of(row) for row in await self._host.store.read(OF_CALL, one)]
+        values: dict[str, Any] = {}
+        for each in known:
+            _check_answer(each)
+            _check_shown(each)
+            if _is_about(each, call):
+                values |= each.values
+        if known and not any(_is_about(each, call) for each in known):
+            raise Blocked("the call is not the one that a person was asked about")
+        if any(each.state is State.PENDING for each in known):
+            now = self._host.clock.time()
+            await self._host.store.write(partial(writes.drop, call=one, now=now))
+            raise Blocked(
+                "a person was asked and has not answered, and who asked is gone; "
+                "enable the security system that asks about it, and ask again"
+            )
+        return values
+
     async def pending(self, turn_id: str) -> Waiting | None:
         """Tell what a turn waits for, None when all its questions are answered."""
         from .tables import WAITED_FOR
@@ -293,6 +326,13 @@ def _check_shown(approval: Approval) -> None:
     shown = json.dumps(approval.shown, sort_keys=True)
     if digest_of(shown) != approval.digest:
         raise Blocked("the approval was changed in the store since it was asked")
+
+
+def _is_about(approval: Approval, call: ToolUse) -> bool:
+    """Tell whether the call is the one that people were shown."""
+    shown = [approval.shown["tool"], approval.shown["arguments"]]
+    brought = [call.name, dict(call.arguments)]
+    return json.dumps(shown, sort_keys=True) == json.dumps(brought, sort_keys=True)
 
 
 def _check_principal(principal: Principal, approval: Approval) -> None:

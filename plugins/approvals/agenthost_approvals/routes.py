@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from agenthost import Answer, Call, NotFound, RouteGroup, timestamp
+from agenthost import Answer, Call, Host, NotFound, RouteGroup, timestamp
 
 from .desk import Desk, Reply
 from .rows import Approval, State
@@ -29,7 +29,7 @@ async def list_approvals(call: Call, query: ListQuery) -> Answer:
     agent_id = str(query.agent_id) if query.agent_id else None
     turn_id = str(query.turn_id) if query.turn_id else None
     state = State(query.state) if query.state else None
-    found = await _desk(call).list(state, agent_id, turn_id, query.limit)
+    found = await desk_of(call.host).list(state, agent_id, turn_id, query.limit)
     return {"approvals": [_item(each) for each in found], "total": len(found)}
 
 
@@ -38,7 +38,7 @@ async def list_approvals(call: Call, query: ListQuery) -> Answer:
 )
 async def get_approval(call: Call, approval_id: UUID) -> Answer:
     """Show an approval with the arguments of its call and what is asked for."""
-    return _detail(await _desk(call).get(str(approval_id)))
+    return detail_of(await desk_of(call.host).get(str(approval_id)))
 
 
 @routes.post(
@@ -50,8 +50,8 @@ async def get_approval(call: Call, approval_id: UUID) -> Answer:
 async def approve(call: Call, approval_id: UUID, body: Approve) -> Answer:
     """Say yes, with the values that were asked for; the turn goes on."""
     reply = Reply(yes=True, values=body.values, digest=body.digest)
-    desk = _desk(call)
-    return _detail(await desk.answer(call.principal, str(approval_id), reply))
+    desk = desk_of(call.host)
+    return detail_of(await desk.answer(call.principal, str(approval_id), reply))
 
 
 @routes.post(
@@ -63,17 +63,17 @@ async def approve(call: Call, approval_id: UUID, body: Approve) -> Answer:
 async def deny(call: Call, approval_id: UUID, body: Deny) -> Answer:
     """Say no; the model is told the reason, and the turn goes on."""
     reply = Reply(yes=False, reason=body.reason, digest=body.digest)
-    desk = _desk(call)
-    return _detail(await desk.answer(call.principal, str(approval_id), reply))
+    desk = desk_of(call.host)
+    return detail_of(await desk.answer(call.principal, str(approval_id), reply))
 
 
-def _desk(call: Call) -> Desk:
+def desk_of(host: Host) -> Desk:
     """Find our own desk.
 
     Raises:
         NotFound: Another backend serves the approvals.
     """
-    desk = call.host.approvals
+    desk = host.approvals
     if not isinstance(desk, Desk):
         raise NotFound("approvals", "[backends] approvals names another backend")
     return desk
@@ -99,7 +99,8 @@ def _item(approval: Approval) -> ApprovalItem:
     }
 
 
-def _detail(approval: Approval) -> ApprovalDetail:
+def detail_of(approval: Approval) -> ApprovalDetail:
+    """Show an approval with all that a person reads before they answer."""
     asked: dict[str, Any] = approval.shown["question"]
     return {
         **_item(approval),

@@ -9,6 +9,7 @@ from typing import Any
 
 from agenthost import JsonObject, Row
 
+PENDING_PER_AGENT = 32
 UNSETTLED = (
     "SELECT id, turn_id, agent_id, asked_by, state, deadline FROM approvals "
     "WHERE carried = 0 ORDER BY created_at, id"

@@ -8,10 +8,9 @@ from typing import Any
 from agenthost import Blocked, RateLimited
 from sqlalchemy import Connection, delete, insert, update
 
-from .rows import Approval, State, approval_of
+from .rows import PENDING_PER_AGENT, Approval, State, approval_of
 from .tables import OF_CALL, OPEN, PENDING, WAITING_OF_AGENT, approvals
 
-PENDING_PER_AGENT = 32
 QUESTIONS_PER_CALL = 8
 
 
@@ -80,6 +79,25 @@ def cancel(
         .returning(approvals.c.id, approvals.c.turn_id)
     )
     return {row.id: row.turn_id for row in connection.execute(ended)}
+
+
+def drop(connection: Connection, call: Mapping[str, Any], now: float) -> None:
+    """Withdraw what is open of a call, whose turn goes on without it."""
+    withdrawn = (
+        update(approvals)
+        .where(
+            approvals.c.turn_id == call["turn"],
+            approvals.c.call_id == call["call"],
+            PENDING,
+        )
+        .values(
+            state=State.CANCELLED.value,
+            reason="who asked is gone",
+            answered_at=now,
+            carried=1,
+        )
+    )
+    connection.execute(withdrawn)
 
 
 def carry(connection: Connection, ids: Sequence[str]) -> None:

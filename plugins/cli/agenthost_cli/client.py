@@ -33,6 +33,14 @@ class Client:
         """Send JSON and read the answer's."""
         return self._ask("POST", path, body, timeout)
 
+    def put(self, path: str) -> Any:
+        """Have something be so and read the answer's JSON."""
+        return self._ask("PUT", path, None, 10)
+
+    def patch(self, path: str, body: object) -> Any:
+        """Send what is to change and read the answer's JSON."""
+        return self._ask("PATCH", path, body, 10)
+
     def delete(self, path: str) -> Any:
         """Have something deleted and read the answer's JSON."""
         return self._ask("DELETE", path, None, 10)

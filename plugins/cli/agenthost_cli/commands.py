@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 STOP_SECONDS = 75
 MESSAGE_SECONDS = 900
 INTERRUPTED = 130
+MARKS = {
+    "length": "the answer was cut off at its length limit",
+    "content_filter": "the provider's content rules ended the answer",
+}
 
 
 class Commands(click.Group):
@@ -150,6 +154,7 @@ def message(agent: str, text: str) -> None:
 
     client = Client(home_folder())
     path = f"/api/agents/{client.agent_id(agent)}/message/stream"
+    mark = ""
     # A stream ends its turn when the reader leaves, which is what Ctrl-C means here.
     for event, data in client.events(path, {"message": text}, timeout=MESSAGE_SECONDS):
         if event == "chunk":
@@ -159,7 +164,11 @@ def message(agent: str, text: str) -> None:
         elif event == "error":
             click.echo()
             raise CommandError(data["error"])
+        elif event == "done":
+            mark = MARKS.get(data.get("finish"), "")
     click.echo()
+    if mark:
+        click.echo(f"[{mark}]", err=True)
 
 
 @agenthost.command()

@@ -96,6 +96,25 @@ def disable_plugin(key: str) -> None:
     click.echo(switch(home_folder(), key, on=False))
 
 
+@plugins.command("purge")
+@click.argument("key")
+@click.option("--yes", is_flag=True, help="Remove it; it cannot be brought back.")
+def purge_plugin(key: str, *, yes: bool) -> None:
+    """List what a plugin that is disabled or gone has left; with --yes remove it.
+
+    KEY is its key or its slug. The daemon must not run.
+    """
+    from .purging import purge
+
+    left = list(purge(home_folder(), key, drop=yes).lines())
+    for line in left:
+        click.echo(f"removed: {line}" if yes else line)
+    if not left:
+        click.echo(f"{key} has left nothing")
+    elif not yes:
+        click.echo(f"to remove this: agenthost plugins purge {key} --yes", err=True)
+
+
 @plugins.command("new")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("name")

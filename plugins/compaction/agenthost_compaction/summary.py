@@ -67,12 +67,27 @@ class SummaryCompaction:
         small = count <= settings.threshold_messages and conversation.tokens <= room
         if count <= settings.keep_recent or small:
             return False
-        session = conversation.session
+        return await self._tried(conversation.session, target, context)
+
+    async def make_room(
+        self, session: Session, target: Target, context: Context
+    ) -> bool:
+        """Condense all that was said before the turn of the context, however short."""
+        return await self._tried(session, target, context, context.turn_id)
+
+    async def _tried(
+        self,
+        session: Session,
+        target: Target,
+        context: Context,
+        until: str | None = None,
+    ) -> bool:
         try:
-            return (await self._condense(session, target, context)).summarised > 0
+            done = await self._condense(session, target, context, until)
         except AgentHostError as error:
             log.warning("session %s not compacted: %s", session.id, error.message)
             return False
+        return done.summarised > 0
 
     async def of_agent(self, agent: Agent) -> Condensed:
         """Compact an agent's own session, when it has more messages than the threshold.
@@ -95,11 +110,20 @@ class SummaryCompaction:
         return await host.turns.apart(agent, work)
 
     async def _condense(
-        self, session: Session, target: Target, context: Context
+        self,
+        session: Session,
+        target: Target,
+        context: Context,
+        until: str | None = None,
     ) -> Condensed:
+        """Condense all but the recent messages, or all before a turn's first."""
         entries = await self._host.sessions.entries(session)
         said = [entry.message for entry in entries]
-        cut = safe_cut(said, self._host.settings(CompactionSection).keep_recent)
+        keep = self._host.settings(CompactionSection).keep_recent
+        if until is not None:
+            spoke = (i for i, each in enumerate(entries) if each.turn_id == until)
+            keep = len(said) - next(spoke, 0)
+        cut = safe_cut(said, keep)
         turns = await self._host.sessions.turns(session.id)
         # A turn that waits for a person goes on from its own messages.
         waits = (turns.get(each.turn_id or "") for each in entries)

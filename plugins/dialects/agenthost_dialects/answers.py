@@ -140,6 +140,16 @@ class AnswerDraft:
         self.size += size
         self._overflowed = self.size > self._room
 
+    def ends(self, reason: str, known: Mapping[str, Finish]) -> None:
+        """Take the reason to stop, by a table of those that end an answer well.
+
+        Raises:
+            ProviderError: MALFORMED: nobody knows whether that is the whole answer.
+        """
+        if reason not in known:
+            raise malformed(self._provider, f"it stopped with {reason[:SHOWN]!r}")
+        self.finish = known[reason]
+
     def latest_thought(self) -> ThoughtDraft:
         """Find the reasoning at hand, or begin one."""
         last = self._drafts[-1] if self._drafts else None
@@ -160,7 +170,8 @@ class AnswerDraft:
         calls = [draft for draft in self._drafts if isinstance(draft, CallDraft)]
         finish = self._settle(self.finish, has_calls=bool(calls))
         parts = self._parts(keep_calls=finish is Finish.TOOL_USE)
-        return Completion(Message(Role.ASSISTANT, parts), finish, self.usage)
+        cut = bool(calls) and finish is Finish.LENGTH
+        return Completion(Message(Role.ASSISTANT, parts), finish, self.usage, cut)
 
     def _settle(self, finish: Finish, *, has_calls: bool) -> Finish:
         # A forced call ends with "stop" at OpenAI, and always at several servers.

@@ -118,7 +118,7 @@ class AnthropicDecoder(EventDecoder):
 
     def _reason(self, reason: Any) -> None:
         if isinstance(reason, str):
-            self._draft.finish = FINISHES.get(reason, Finish.STOP)
+            self._draft.ends(reason, FINISHES)
 
     def _account(self, usage: Any) -> None:
         # Counts are cumulative, and a later event may leave some out or null.

@@ -151,9 +151,7 @@ class BedrockDecoder:
     def _reason(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         reason = payload.get("stopReason")
         if isinstance(reason, str):
-            if reason.startswith("malformed"):
-                raise malformed(self._endpoint.provider, f"it stopped with {reason!r}")
-            self._draft.finish = FINISHES.get(reason, Finish.STOP)
+            self._draft.ends(reason, FINISHES)
         yield from ()
 
     def _end(self, payload: Mapping[str, Any]) -> Iterator[Delta]:

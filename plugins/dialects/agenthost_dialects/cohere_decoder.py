@@ -99,7 +99,7 @@ class CohereDecoder(EventDecoder):
             words = f"ended with the reason {reason}"
             raise stream_fault(self._endpoint, {"message": words})
         if isinstance(reason, str):
-            self._draft.finish = FINISHES.get(reason, Finish.STOP)
+            self._draft.ends(reason, FINISHES)
         usage = payload.get("usage")
         if isinstance(usage, dict):
             self._draft.usage = read_usage(usage)

@@ -44,6 +44,7 @@ BY_NAME = {
     "deadline_exceeded": ProviderFault.TIMEOUT,
     "expiredtokenexception": ProviderFault.AUTH,
     "insufficient_quota": ProviderFault.BILLING,
+    "insufficient_system_resource": ProviderFault.OVERLOADED,
     "internal": ProviderFault.SERVER,
     "internal_error": ProviderFault.SERVER,
     "internal_server_error": ProviderFault.SERVER,

@@ -23,7 +23,6 @@ from .answers import (
 )
 from .decoding import EventDecoder
 from .faults import stream_fault
-from .framing import malformed
 
 NAME = "gemini-generateContent"
 
@@ -37,19 +36,10 @@ FINISHES = {
     "PROHIBITED_CONTENT": Finish.CONTENT_BLOCKED,
     "SPII": Finish.CONTENT_BLOCKED,
     "IMAGE_SAFETY": Finish.CONTENT_BLOCKED,
+    "IMAGE_PROHIBITED_CONTENT": Finish.CONTENT_BLOCKED,
+    "IMAGE_RECITATION": Finish.CONTENT_BLOCKED,
+    "MODEL_ARMOR": Finish.CONTENT_BLOCKED,
 }
-
-# The model lost its way: what it said is no answer.
-BROKEN = frozenset(
-    {
-        "MALFORMED_FUNCTION_CALL",
-        "MALFORMED_RESPONSE",
-        "MISSING_THOUGHT_SIGNATURE",
-        "OTHER",
-        "TOO_MANY_TOOL_CALLS",
-        "UNEXPECTED_TOOL_CALL",
-    }
-)
 
 
 class GeminiDecoder(EventDecoder):
@@ -110,11 +100,8 @@ class GeminiDecoder(EventDecoder):
         self._draft.begin(draft)
 
     def _reason(self, reason: Any) -> None:
-        if not isinstance(reason, str) or reason == "FINISH_REASON_UNSPECIFIED":
-            return
-        if reason in BROKEN:
-            raise malformed(self._endpoint.provider, f"it stopped with {reason!r}")
-        self._draft.finish = FINISHES.get(reason, Finish.STOP)
+        if isinstance(reason, str) and reason != "FINISH_REASON_UNSPECIFIED":
+            self._draft.ends(reason, FINISHES)
 
 
 def read_usage(usage: Mapping[str, Any]) -> Usage:

@@ -189,8 +189,8 @@ class OllamaDecoder(EventDecoder):
             yield from self._said(said)
         if payload.get("done") is True:
             self._done = True
-            reason = payload.get("done_reason")
-            self._draft.finish = FINISHES.get(str(reason), Finish.STOP)
+            # Older servers name no reason.
+            self._draft.ends(str(payload.get("done_reason") or "stop"), FINISHES)
             self._draft.usage = read_usage(payload)
             yield self._draft.complete()
 

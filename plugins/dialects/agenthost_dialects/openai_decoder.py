@@ -30,14 +30,19 @@ NAME = "openai-chat"
 PLAIN = frozenset({"role", "content"})
 # Fields of a detail whose pieces follow one another.
 JOINED = frozenset({"text", "summary", "data"})
+# The second line is Together's and that of text-generation-inference.
 FINISHES = {
     "stop": Finish.STOP,
+    **dict.fromkeys(("eos", "eos_token", "stop_sequence"), Finish.STOP),
     "tool_calls": Finish.TOOL_USE,
     "function_call": Finish.TOOL_USE,
     "length": Finish.LENGTH,
     "model_length": Finish.LENGTH,
     "content_filter": Finish.CONTENT_BLOCKED,
 }
+
+# Reasons that are failures of the service: OpenRouter's and Mistral's, DeepSeek's.
+FAILURES = ("error", "insufficient_system_resource")
 
 
 class OpenAIDecoder(EventDecoder):
@@ -198,10 +203,11 @@ class OpenAIDecoder(EventDecoder):
         return known
 
     def _reason(self, reason: Any) -> None:
-        if reason == "error":
-            raise stream_fault(self._endpoint, {})
+        if reason in FAILURES:
+            words = f"it ended with the reason {reason}"
+            raise stream_fault(self._endpoint, {"code": reason, "message": words})
         if isinstance(reason, str) and reason:
-            self._draft.finish = FINISHES.get(reason, Finish.STOP)
+            self._draft.ends(reason, FINISHES)
 
     def _usage(self, payload: Mapping[str, Any]) -> None:
         usage = payload.get("usage")

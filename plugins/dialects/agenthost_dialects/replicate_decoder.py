@@ -90,8 +90,8 @@ class PredictionDecoder:
         reason = told.get("reason")
         if reason == "error":
             raise stream_fault(self._endpoint, {"message": "the prediction failed"})
-        if reason == "canceled":
-            raise malformed(self._endpoint.provider, "the prediction was cancelled")
+        if reason:
+            raise malformed(self._endpoint.provider, f"it ended with {reason!r:.200}")
 
     def _split(self, thought: str, text: str) -> Iterator[Delta]:
         yield from self._draft.thought(thought)

@@ -144,7 +144,7 @@ class ResponsesDecoder(EventDecoder):
         elif answer.get("status") == "incomplete":
             details = answer.get("incomplete_details")
             reason = details.get("reason") if isinstance(details, dict) else None
-            self._draft.finish = CUT_SHORT.get(str(reason), Finish.LENGTH)
+            self._draft.ends(str(reason), CUT_SHORT)
 
     def _fail(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         answer = payload.get("response")

@@ -153,6 +153,7 @@ def _turn_ended(activity: Activity) -> TurnEnded:
         input_tokens=result.usage.input_tokens,
         output_tokens=result.usage.output_tokens,
         cost_micro_usd=result.cost_micro_usd,
+        finish=result.finish.value if result.finish else "",
     )
 
 

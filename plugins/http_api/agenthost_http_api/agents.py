@@ -108,11 +108,11 @@ async def create_agent(call: Call, body: CreateAgent) -> Answer:
 async def update_agent(call: Call, agent_id: UUID, body: UpdateAgent) -> Answer:
     """Change an agent's description, system prompt or tags."""
     agent = call.host.agents.get(str(agent_id))
-    await call.host.agents.change(call.principal, agent, _changes(agent, body))
+    await call.host.agents.change(call.principal, agent, _changes(body))
     return {"status": "updated", "agent_id": agent.id}
 
 
-def _changes(agent: Agent, body: UpdateAgent) -> Mapping[str, object]:
+def _changes(body: UpdateAgent) -> Mapping[str, object]:
     """The keys of the manifest that a request gives another value."""
     changes: dict[str, object] = {}
     if body.description is not None:
@@ -120,8 +120,7 @@ def _changes(agent: Agent, body: UpdateAgent) -> Mapping[str, object]:
     if body.tags is not None:
         changes["tags"] = tuple(body.tags)
     if body.system_prompt is not None:
-        model = {"system_prompt": body.system_prompt}
-        changes["model"] = agent.manifest.model.model_copy(update=model)
+        changes["model"] = {"system_prompt": body.system_prompt}
     return changes
 
 

@@ -60,7 +60,7 @@ async def get_model(call: Call, model_id: str) -> Answer:
     target = host.models.find(model_id)
     if target is None:
         hint = did_you_mean(model_id, _names(host))
-        raise NotFound("model", f"{model_id} is not in the catalogue{hint}")
+        raise NotFound("model", f"{model_id[:100]} is not in the catalogue{hint}")
     item, notice = _item(host, target.model), target.model.notice(model_id)
     return {**item, "warning": notice} if notice else item
 

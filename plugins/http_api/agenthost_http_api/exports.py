@@ -82,6 +82,8 @@ def _about(message: SessionMessage) -> str:
     if images := message.get("images"):
         facts.append(f"{images} images")
     facts.append(message.get("model", ""))
+    if (finish := message.get("finish", "stop")) != "stop":
+        facts.append(f"ended by {finish}")
     if usage := message.get("usage"):
         facts.append(
             f"{usage['input_tokens']} + {usage['output_tokens']} tokens, "

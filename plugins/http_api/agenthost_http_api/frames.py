@@ -10,6 +10,7 @@ from agenthost import (
     Missed,
     TextDelta,
     Thinking,
+    Thought,
     ToolEnd,
     ToolProgress,
     ToolStart,
@@ -46,10 +47,18 @@ def frame_of(event: TurnEvent) -> dict[str, Any]:
             return {"type": "missed", "events": count}
         case ToolStart() | ToolProgress() | ToolEnd():
             return _tool_frame(event)
-        case TextDelta(text, offset):
-            return {"type": "text_delta", "content": text, "offset": offset}
+        case Thinking() | Thought() | TextDelta():
+            return _words_frame(event)
+
+
+def _words_frame(event: Thinking | Thought | TextDelta) -> dict[str, Any]:
+    match event:
         case Thinking():
             return {"type": "thinking"}
+        case Thought(text):
+            return {"type": "thinking", "content": text}
+        case TextDelta(text, offset):
+            return {"type": "text_delta", "content": text, "offset": offset}
 
 
 def _tool_frame(event: ToolStart | ToolProgress | ToolEnd) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from agenthost import (
     RouteGroup,
     TextDelta,
     Thinking,
+    Thought,
     ToolEnd,
     ToolProgress,
     ToolStart,
@@ -52,13 +53,16 @@ def dollars(micro_usd: int) -> float:
 
 def result_body(result: TurnResult) -> MessageAnswer:
     """The totals of a turn."""
-    return {
+    body: MessageAnswer = {
         "response": result.text,
         "input_tokens": result.usage.input_tokens,
         "output_tokens": result.usage.output_tokens,
         "iterations": result.iterations,
         "cost_usd": dollars(result.cost_micro_usd),
     }
+    if result.finish is not None:
+        body["finish"] = result.finish.value
+    return body
 
 
 async def _ended(turn: Turn) -> Answer:
@@ -148,6 +152,7 @@ async def stream_message(
     message = user_message(body.message)
     options = await _options(call, agent.id, body)
     watcher = call.host.turns.watch(call.context, agent, message, options)
+    tell_thoughts(watcher, query.thinking)
     stays = query.detach or options.turn_id is not None
     return EventStream(_frames(watcher, stays=stays))
 
@@ -170,6 +175,7 @@ async def attach_to_turn(call: Call, agent_id: UUID, query: AttachQuery) -> Answ
     turn_id = str(query.turn)
     offset = _offset(call.headers.get("last-event-id", ""), turn_id)
     watcher = await call.host.turns.attach(agent, turn_id, offset)
+    tell_thoughts(watcher, query.thinking)
     return EventStream(_frames(watcher, stays=True))
 
 
@@ -185,6 +191,12 @@ async def resume_turn(call: Call, agent_id: UUID, turn_id: UUID) -> Answer:
     watcher = await call.host.turns.resume(call.context, agent, str(turn_id))
     watcher.leave()
     return await _ended(watcher.turn)
+
+
+def tell_thoughts(watcher: Watcher, asked: bool | None) -> None:  # noqa: FBT001 - as a request has it
+    """Tell a watcher from now on what the model thinks, as asked or by default."""
+    usual = watcher.turn.agent.manifest.thinking.stream_thinking
+    watcher.thoughts = usual if asked is None else asked
 
 
 def _offset(event_id: str, turn_id: str) -> int:
@@ -218,6 +230,8 @@ def _frames_of(event: TurnEvent, turn_id: str) -> list[bytes]:
             return [_frame("error", told), _frame("done", _totals(so_far))]
         case Thinking():
             return []
+        case Thought(text):
+            return [_frame("thinking", {"content": text})]
         case TextDelta(text, offset):
             chunk = {"content": text, "done": False}
             return [_frame("chunk", chunk, f"id: {turn_id}:{offset}\n")]

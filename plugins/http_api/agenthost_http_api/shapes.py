@@ -60,7 +60,16 @@ class SendMessage(Body):
     )
 
 
-class StreamQuery(Body):
+class ThinkingQuery(Body):
+    """What of a turn is streamed."""
+
+    thinking: bool | None = Field(
+        None,
+        description="Stream what the model thinks; by default as its manifest says",
+    )
+
+
+class StreamQuery(ThinkingQuery):
     """``POST /api/agents/{id}/message/stream``."""
 
     detach: bool = Field(
@@ -68,7 +77,7 @@ class StreamQuery(Body):
     )
 
 
-class AttachQuery(Body):
+class AttachQuery(ThinkingQuery):
     """``GET /api/agents/{id}/message/stream``."""
 
     turn: UUID = Field(description="The turn to read")
@@ -205,6 +214,11 @@ class PairChanged(TypedDict):
     key: str
 
 
+Finished = Literal["stop", "length", "content_filter", "tool_calls"]
+"""Why a model stopped: it had said all, reached its length limit, was blocked, or waits
+for the results of calls."""
+
+
 class MessageAnswer(TypedDict):
     """The answer of a turn; ``cost_usd`` in US dollars."""
 
@@ -213,6 +227,13 @@ class MessageAnswer(TypedDict):
     output_tokens: int
     iterations: int
     cost_usd: float
+    finish: NotRequired[Finished]
+
+
+class ThinkingEvent(TypedDict):
+    """More of what the model thinks."""
+
+    content: str
 
 
 class ChunkEvent(TypedDict):
@@ -281,11 +302,13 @@ class DoneEvent(TypedDict):
     usage: TokenCounts
     iterations: int
     cost_usd: float
+    finish: NotRequired[Finished]
 
 
 class TurnEvents(TypedDict):
     """The data of a stream's events, by the event's name."""
 
+    thinking: ThinkingEvent
     chunk: ChunkEvent
     tool_use: ToolUseEvent
     tool_progress: ToolProgressEvent
@@ -322,8 +345,8 @@ class SessionMessage(TypedDict):
     """A message as people read it.
 
     ``status`` of a User message is its turn's as a whole, and ``error`` why it has no
-    answer; of an Assistant message whether it is complete or broke off. ``usage`` and
-    ``model`` stand on the last message of a turn.
+    answer; of an Assistant message whether it is complete or broke off. ``usage``,
+    ``model`` and ``finish`` stand on the last message of a turn.
     """
 
     role: str
@@ -337,6 +360,7 @@ class SessionMessage(TypedDict):
     error: NotRequired[str]
     usage: NotRequired[MessageUsage]
     model: NotRequired[str]
+    finish: NotRequired[Finished]
 
 
 class SessionDetail(TypedDict):

@@ -31,7 +31,7 @@ from agenthost import (
 
 from .commands import run_command
 from .frames import turn_frame
-from .messages import COST, named_session
+from .messages import COST, named_session, tell_thoughts
 from .roster import UPDATE_SECONDS, Roster
 
 TURNS_PER_SOCKET = 16
@@ -91,6 +91,8 @@ class Chat:
             await self._fail(error, message_id)
 
     async def _handle(self, frame: Frame, message_id: str) -> None:
+        if not isinstance(frame.get("thinking"), bool | None):
+            raise InvalidInput("thinking", "must be true or false")
         match frame["type"]:
             case "ping":
                 await self._send({"type": "pong"})
@@ -103,7 +105,7 @@ class Chat:
                 self._admit()
                 turns = self._host.turns
                 watcher = await turns.resume(self._socket.call.context, agent, turn_id)
-                self._follow(watcher, message_id)
+                self._follow(watcher, frame, message_id)
             case "follow":
                 self._told_of_others = True
             case _:
@@ -129,7 +131,7 @@ class Chat:
         watcher = self._host.turns.watch(
             self._socket.call.context, agent, user_message(content), options
         )
-        self._follow(watcher, message_id)
+        self._follow(watcher, frame, message_id)
 
     async def _attach(self, frame: Frame, message_id: str) -> None:
         offset = frame.get("offset", 0)
@@ -139,7 +141,7 @@ class Chat:
         if turn_id in self._following:
             return
         watcher = await self._host.turns.attach(self._agent(), turn_id, offset)
-        self._follow(watcher, message_id)
+        self._follow(watcher, frame, message_id)
 
     def _agent(self) -> Agent:
         return self._host.agents.get(self._agent_id)
@@ -157,7 +159,8 @@ class Chat:
         self._host.guards.check(Guard.REQUEST, case)
         self._host.access.charge(self._socket.call.principal, COST)
 
-    def _follow(self, watcher: Watcher, message_id: str) -> None:
+    def _follow(self, watcher: Watcher, frame: Frame, message_id: str) -> None:
+        tell_thoughts(watcher, frame.get("thinking"))
         self._following.add(watcher.turn.id)
         self._spawn(self._pass_on(watcher, message_id))
 

@@ -112,3 +112,5 @@ def _sum_up(row: SessionMessage, record: TurnRecord) -> None:
     row["usage"] = usage
     if record.result.model:
         row["model"] = record.result.model
+    if record.result.finish is not None:
+        row["finish"] = record.result.finish.value

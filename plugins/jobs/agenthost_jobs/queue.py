@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import random
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from agenthost import (
     AgentHostError,
     Clock,
     Conflict,
+    Context,
     InvalidInput,
     Job,
     JobHandler,
@@ -62,7 +64,7 @@ class EmbeddedJobs:
         self._durably = DurableWrite(store, clock)
         self._concurrency = concurrency
         self._chance = chance
-        self._owner = str(uuid4())
+        self._holder = str(uuid4())
         self._renewal = 0.0
         self._retention = Retention(store, clock)
         self._handlers: dict[str, JobHandler] = {}
@@ -93,7 +95,13 @@ class EmbeddedJobs:
         self._changed.set()
 
     async def submit(
-        self, kind: str, key: str, payload: Json, due: float | None = None
+        self,
+        kind: str,
+        key: str,
+        payload: Json,
+        due: float | None = None,
+        *,
+        context: Context | None = None,
     ) -> str:
         """Ask for work once; it is on disk when this returns.
 
@@ -103,6 +111,7 @@ class EmbeddedJobs:
                 became of it, until the job is forgotten 30 days after its end.
             payload: JSON for the handler.
             due: Epoch seconds before which it does not start.
+            context: What causes it: owner and labels of the job are those of it.
 
         Returns:
             The id of the job.
@@ -126,6 +135,8 @@ class EmbeddedJobs:
             "attempts": 0,
             "created_at": now,
             "updated_at": now,
+            "owner": context.owner if context else "",
+            "labels": json.dumps(sorted(context.labels) if context else []),
         }
         job = await self._store.write(partial(writes.add, row=row))
         self._changed.set()
@@ -201,7 +212,7 @@ class EmbeddedJobs:
         # A disk that fails now only makes these runs count as attempts.
         with suppress(AgentHostError):
             await self._store.write(
-                partial(writes.hand_back, owner=self._owner, now=now)
+                partial(writes.hand_back, holder=self._holder, now=now)
             )
 
     async def _dispatch(self) -> None:
@@ -219,7 +230,7 @@ class EmbeddedJobs:
             from . import writes
 
             self._renewal = now + RENEWAL
-            renew = partial(writes.renew, owner=self._owner, until=now + LEASE)
+            renew = partial(writes.renew, holder=self._holder, until=now + LEASE)
             await self._durably(renew)
 
     async def _start_due(self) -> float | None:
@@ -235,7 +246,7 @@ class EmbeddedJobs:
                 writes.claim,
                 attempts=dict(self._attempts),
                 room=room,
-                lease=writes.Lease(self._owner, now, now + LEASE),
+                lease=writes.Lease(self._holder, now, now + LEASE),
             )
         )
         if claimed.jobs and not self._running:

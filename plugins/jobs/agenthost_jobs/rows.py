@@ -31,8 +31,10 @@ def job_of(row: Row | Any) -> Job:
         error=row["error"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
-        owner=row["owner"],
+        holder=row["holder"],
         until=row["until"],
+        owner=row["owner"],
+        labels=frozenset(json.loads(row["labels"])),
     )
 
 

@@ -24,4 +24,13 @@ def lease_runs(op: Operations) -> None:
     op.add_column("job", Column("until", Float))
 
 
-SCHEMA = SchemaSpec("jobs", _metadata, (lease_runs,))
+def own_jobs(op: Operations) -> None:
+    """Let a job say who caused it, and with which labels; who runs it is its holder."""
+    from sqlalchemy import Column, Text
+
+    op.alter_column("job", "owner", new_column_name="holder")
+    for name, empty in (("owner", ""), ("labels", "[]")):
+        op.add_column("job", Column(name, Text, nullable=False, server_default=empty))
+
+
+SCHEMA = SchemaSpec("jobs", _metadata, (lease_runs, own_jobs))

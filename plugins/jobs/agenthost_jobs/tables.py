@@ -27,7 +27,7 @@ JOB = Table(
     Column("payload", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("due", Float, nullable=False),
-    Column("owner", Text),
+    Column("holder", Text),
     Column("epoch", Integer, nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("result", Text),
@@ -35,6 +35,8 @@ JOB = Table(
     Column("created_at", Float, nullable=False),
     Column("updated_at", Float, nullable=False),
     Column("until", Float),
+    Column("owner", Text, nullable=False, server_default=""),
+    Column("labels", Text, nullable=False, server_default="[]"),
     Index("job_state_due", "state", "due"),
 )
 

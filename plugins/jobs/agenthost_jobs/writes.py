@@ -28,7 +28,7 @@ Chance = Callable[[], float]
 ENDED = (JobState.DONE, JobState.FAILED, JobState.POISONED, JobState.CANCELLED)
 ENDED_NAMES = [state.value for state in ENDED]
 RUNNING = JOB.c.state == JobState.RUNNING.value
-NOBODY = {"owner": None, "until": None}
+NOBODY = {"holder": None, "until": None}
 """Whoever held the lease holds it no more."""
 
 
@@ -36,7 +36,7 @@ NOBODY = {"owner": None, "until": None}
 class Lease:
     """Who runs what is claimed now, and until when this counts unless renewed."""
 
-    owner: str
+    holder: str
     now: float
     until: float
 
@@ -81,11 +81,11 @@ def release(connection: Connection, now: float, chance: Chance) -> None:
         )
 
 
-def hand_back(connection: Connection, owner: str, now: float) -> None:
+def hand_back(connection: Connection, holder: str, now: float) -> None:
     """Let what an orderly stop cut short wait, as if this run had not been."""
     connection.execute(
         update(JOB)
-        .where(RUNNING, JOB.c.owner == owner)
+        .where(RUNNING, JOB.c.holder == holder)
         .values(
             state=JobState.PENDING.value,
             attempts=JOB.c.attempts - 1,
@@ -130,7 +130,7 @@ def start(connection: Connection, job: str, lease: Lease) -> tuple[Job, dict[str
         .where(JOB.c.id == job)
         .values(
             state=JobState.RUNNING.value,
-            owner=lease.owner,
+            holder=lease.holder,
             until=lease.until,
             epoch=JOB.c.epoch + 1,
             attempts=JOB.c.attempts + 1,
@@ -151,17 +151,20 @@ def poison(connection: Connection, job: str, attempts: int, now: float) -> None:
     connection.execute(update(JOB).where(JOB.c.id == job).values(**ended))
 
 
-def renew(connection: Connection, owner: str, until: float) -> None:
+def renew(connection: Connection, holder: str, until: float) -> None:
     """Say that whoever runs these jobs is alive."""
     connection.execute(
-        update(JOB).where(RUNNING, JOB.c.owner == owner).values(until=until)
+        update(JOB).where(RUNNING, JOB.c.holder == holder).values(until=until)
     )
 
 
 def current(job: Job) -> ColumnElement[bool]:
     """Choose the job's row while this run of it counts."""
     return and_(
-        JOB.c.id == job.id, RUNNING, JOB.c.epoch == job.epoch, JOB.c.owner == job.owner
+        JOB.c.id == job.id,
+        RUNNING,
+        JOB.c.epoch == job.epoch,
+        JOB.c.holder == job.holder,
     )
 
 

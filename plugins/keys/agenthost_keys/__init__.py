@@ -67,7 +67,9 @@ def register_routes() -> Iterable[RouteGroup]:
 
 @hookimpl
 def register_command() -> Iterable[CommandSpec]:
-    """Offer ``agenthost keys``."""
+    """Offer ``agenthost keys`` and ``agenthost persons``."""
     from .commands import keys
+    from .person_commands import persons
 
     yield CommandSpec(keys)
+    yield CommandSpec(persons)

@@ -20,6 +20,12 @@ class Api(Protocol):
     def post(self, path: str, body: object) -> Any:
         """Send JSON and read the answer's."""
 
+    def put(self, path: str) -> Any:
+        """Have something be so and read the answer's JSON."""
+
+    def patch(self, path: str, body: object) -> Any:
+        """Send what is to change and read the answer's JSON."""
+
     def delete(self, path: str) -> Any:
         """Have something deleted and read the answer's JSON."""
 
@@ -31,7 +37,7 @@ class Here(Protocol):
         """Find the running daemon."""
 
 
-_as_json = click.option(
+as_json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print what the API answers."
 )
 
@@ -58,7 +64,7 @@ def keys() -> None:
 )
 @click.option("--units", type=click.IntRange(1), help="Units it may use in a minute.")
 @click.option("--person", help="Name or id of whom it stands for.")
-@_as_json
+@as_json_option
 @click.pass_obj
 def create(
     here: Here,
@@ -77,14 +83,14 @@ def create(
         body["expires_at"] = end.isoformat()
     if limits["person"] is not None:
         people = api.get("/api/persons")["persons"]
-        body["person"] = _id_of("person", limits["person"], people)
+        body["person"] = id_of("person", limits["person"], people)
     answer = api.post("/api/keys", body)
     click.echo(json.dumps(answer, indent=2) if as_json else answer["key"])
     click.echo("keep it now: it is not shown again", err=True)
 
 
 @keys.command("list")
-@_as_json
+@as_json_option
 @click.pass_obj
 def list_keys(here: Here, *, as_json: bool) -> None:
     """List the named keys, without their secrets."""
@@ -102,18 +108,19 @@ def list_keys(here: Here, *, as_json: bool) -> None:
 
 @keys.command()
 @click.argument("key")
-@_as_json
+@as_json_option
 @click.pass_obj
 def revoke(here: Here, key: str, *, as_json: bool) -> None:
     """Revoke KEY (a name or an id): what is open for it ends at once."""
     api = here.connect()
     rows = api.get("/api/keys")["keys"]
     living = [row for row in rows if row["status"] != "revoked"]
-    answer = api.delete(f"/api/keys/{_id_of('key', key, living)}")
+    answer = api.delete(f"/api/keys/{id_of('key', key, living)}")
     click.echo(json.dumps(answer, indent=2) if as_json else f"revoked {key}")
 
 
-def _id_of(kind: str, wanted: str, rows: list[dict[str, Any]]) -> str:
+def id_of(kind: str, wanted: str, rows: list[dict[str, Any]]) -> str:
+    """Find the id of a row by its name or id."""
     for row in rows:
         if wanted in (row["name"], row["id"]):
             return str(row["id"])

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from uuid import UUID
 
-from agenthost import Answer, Call, Conflict, Person, RouteGroup
+from agenthost import Answer, Call, Conflict, InvalidInput, Person, RouteGroup
 
 from .keyring import keyring_of
-from .shapes import ChangePerson, CreatePerson, Gone, PersonItem, PersonList
+from .shapes import (
+    ChangePerson,
+    CreatePerson,
+    Gone,
+    LinkItem,
+    LinkList,
+    PersonItem,
+    PersonList,
+)
 
 ADMIN = "persons:admin"
+LINK = "/api/persons/<person_id>/links/<kind>/<path:external>"
+KIND = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
+EXTERNAL_LENGTH = 256
 
 routes = RouteGroup("keys.persons")
 
@@ -29,11 +41,17 @@ async def add_person(call: Call, body: CreatePerson) -> Answer:
     return _item(await call.host.persons.add(body.name, body.role))
 
 
-@routes.put(
+@routes.get("/api/persons/<person_id>", scope=ADMIN, answer=PersonItem)
+async def get_person(call: Call, person_id: UUID) -> Answer:
+    """Show a person."""
+    return _item(await call.host.persons.get(str(person_id)))
+
+
+@routes.patch(
     "/api/persons/<person_id>", scope=ADMIN, body=ChangePerson, answer=PersonItem
 )
 async def change_person(call: Call, person_id: UUID, body: ChangePerson) -> Answer:
-    """Rename a person; its keys stay its own."""
+    """Rename a person; keys and links stay theirs, and what is left out stays."""
     persons = call.host.persons
     now = await persons.get(str(person_id))
     changed = await persons.change(now.id, body.name or now.name, body.role or now.role)
@@ -50,6 +68,41 @@ async def delete_person(call: Call, person_id: UUID) -> Answer:
         )
     await call.host.persons.delete(str(person_id))
     return {"status": "deleted", "id": str(person_id)}
+
+
+@routes.get("/api/persons/<person_id>/links", scope=ADMIN, answer=LinkList)
+async def list_links(call: Call, person_id: UUID) -> Answer:
+    """List what a person comes with, apart from keys."""
+    persons = call.host.persons
+    links = await persons.links((await persons.get(str(person_id))).id)
+    rows = [{"kind": kind, "external": external} for kind, external in links]
+    return {"links": rows, "total": len(rows)}
+
+
+@routes.put(LINK, scope=ADMIN, answer=LinkItem)
+async def link_person(call: Call, person_id: UUID, kind: str, external: str) -> Answer:
+    """Say who is behind it from now on; whoever was linked to it before is no more."""
+    _check_link(kind, external)
+    await call.host.persons.link(kind, external, str(person_id))
+    return {"kind": kind, "external": external}
+
+
+@routes.delete(LINK, scope=ADMIN, answer=LinkItem)
+async def unlink_person(
+    call: Call, person_id: UUID, kind: str, external: str
+) -> Answer:
+    """Say that this person is behind it no more."""
+    await call.host.persons.unlink(kind, external, str(person_id))
+    return {"kind": kind, "external": external}
+
+
+def _check_link(kind: str, external: str) -> None:
+    if not KIND.fullmatch(kind):
+        raise InvalidInput("kind", "must be a word of at most 64 letters, digits, ._-")
+    if len(external) > EXTERNAL_LENGTH or not external.isprintable():
+        raise InvalidInput(
+            "external", f"must be printable, of at most {EXTERNAL_LENGTH} characters"
+        )
 
 
 def _item(person: Person) -> PersonItem:

@@ -102,7 +102,7 @@ class CreatePerson(Body):
 
 
 class ChangePerson(Body):
-    """``PUT /api/persons/{id}``; what is left out stays."""
+    """``PATCH /api/persons/{id}``; what is left out stays."""
 
     name: Words | None = None
     role: Words | None = None
@@ -120,4 +120,18 @@ class PersonList(TypedDict):
     """Answer of ``GET /api/persons``."""
 
     persons: list[PersonItem]
+    total: int
+
+
+class LinkItem(TypedDict):
+    """What somebody comes with: a kind of principal, and its name outside."""
+
+    kind: str
+    external: str
+
+
+class LinkList(TypedDict):
+    """Answer of ``GET /api/persons/{id}/links``."""
+
+    links: list[LinkItem]
     total: int

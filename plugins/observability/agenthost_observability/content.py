@@ -15,6 +15,7 @@ from agenthost import (
     ChatRequest,
     Completion,
     ConfigError,
+    Finish,
     Host,
     Image,
     Json,
@@ -66,7 +67,8 @@ def _answered(activity: Activity) -> Iterator[tuple[str, Json]]:
             yield "gen_ai.output.messages", [answer]
         case TurnResult() as result:
             parts = [{"type": "text", "content": result.text}]
-            answer = {"role": "assistant", "parts": parts, "finish_reason": "stop"}
+            finish = FINISHES[result.finish or Finish.STOP]
+            answer = {"role": "assistant", "parts": parts, "finish_reason": finish}
             yield "gen_ai.output.messages", [answer]
         case ToolOutput() as output:
             yield "gen_ai.tool.call.result", output.text

@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 
 from .labels import inherit, labels_behind
-from .session_rows import SUPERSEDED, erase, open_session
+from .session_rows import BY_ID, SUPERSEDED, erase, open_session
 from .tables import messages, sessions, turns
 
 BATCH = 250
@@ -81,7 +81,7 @@ async def fork(
 
     Raises:
         NotFound: There is no such message.
-        Conflict: The session was changed meanwhile.
+        Conflict: The session was changed or deleted meanwhile.
     """
     rows = await store.read(_PLACES, {"session": source.id})
     said = sorted(rows, key=lambda row: (row["place"], row["seq"]))
@@ -168,6 +168,8 @@ def _write(
     last: bool,
 ) -> None:
     if first is not None:
+        if connection.execute(BY_ID, {"id": made.parent_id}).first() is None:
+            raise Conflict("the session was deleted while it was forked")
         first(connection)
     shown = update(sessions).where(sessions.c.id == made.id)
     if not connection.execute(shown.values(ephemeral=int(not last))).rowcount:

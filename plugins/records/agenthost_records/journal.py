@@ -228,6 +228,7 @@ def _ending(step: Step, closed: TurnRecord) -> dict[str, Any]:
         "labels": dump_labels(result.labels),
         "node": holder.node,
         "epoch": holder.epoch,
+        "finish": result.finish and result.finish.value,
     }
 
 

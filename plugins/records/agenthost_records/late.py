@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 
-from agenthost import AgentHostError, NotFound, Step, Superseded
+from agenthost import NotFound, Step, Superseded
 
 TRY_AFTER = 1.0
 
@@ -52,9 +52,10 @@ class LateSteps:
         while self._steps:
             await asyncio.sleep(TRY_AFTER)
             for step in list(self._steps.values()):
-                # Meanwhile its session's next turn may have seen to it.
+                # Meanwhile its session's next turn may have seen to it; and whatever
+                # the store raises for one, the others are written.
                 if self._steps.get(step.turn_id) is step:
-                    with suppress(AgentHostError):
+                    with suppress(Exception):
                         await self._write(step)
 
     async def _write(self, step: Step) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from uuid import uuid4
 
@@ -15,7 +16,6 @@ from sqlalchemy import (
     Text,
     bindparam,
     delete,
-    func,
     insert,
     select,
     update,
@@ -40,12 +40,18 @@ links = Table(
     Column("person_id", Text, nullable=False, index=True),
 )
 
-_ALL = select(persons).order_by(func.lower(persons.c.name))
+_ALL = select(persons)
 _ONE = select(persons).where(persons.c.id == bindparam("id"))
 _LINKED = (
     select(persons)
     .join(links, links.c.person_id == persons.c.id)
     .where(links.c.kind == bindparam("kind"), links.c.external == bindparam("external"))
+)
+
+_LINKS = (
+    select(links.c.kind, links.c.external)
+    .where(links.c.person_id == bindparam("person"))
+    .order_by(links.c.kind, links.c.external)
 )
 
 
@@ -79,7 +85,8 @@ class PersonTable:
 
     async def list(self) -> list[Person]:
         """All of them, by name."""
-        return [_person(row) for row in await self._store.read(_ALL)]
+        people = map(_person, await self._store.read(_ALL))
+        return sorted(people, key=lambda each: each.name.casefold())
 
     async def change(self, person_id: str, name: str, role: str) -> Person:
         """Rename a person.
@@ -109,6 +116,20 @@ class PersonTable:
         row = {"kind": kind, "external": external, "person_id": person_id}
         await self._store.write(partial(_link, row=row))
 
+    async def unlink(self, kind: str, external: str, person_id: str) -> None:
+        """Say that this person is behind it no more.
+
+        Raises:
+            NotFound: They were not.
+        """
+        row = {"kind": kind, "external": external, "person_id": person_id}
+        await self._store.write(partial(_unlink, row=row))
+
+    async def links(self, person_id: str) -> Sequence[tuple[str, str]]:
+        """What a person comes with: kind and external, in order; none of an unknown."""
+        rows = await self._store.read(_LINKS, {"person": person_id})
+        return [(row["kind"], row["external"]) for row in rows]
+
     async def find(self, kind: str, external: str) -> Person | None:
         """Tell who is behind it, None when nobody said."""
         row = await self._store.first(_LINKED, {"kind": kind, "external": external})
@@ -137,12 +158,11 @@ def _change(connection: Connection, person: Person) -> None:
 
 
 def _check_name(connection: Connection, person: Person) -> None:
-    # People take two names that differ in case alone for one.
-    same = select(persons.c.id).where(
-        func.lower(persons.c.name) == func.lower(person.name),
-        persons.c.id != person.id,
-    )
-    if connection.execute(same).first():
+    # People take two names that differ in case alone for one; SQLite's own lower()
+    # knows ASCII alone.
+    others = select(persons.c.name).where(persons.c.id != person.id)
+    taken = {name.casefold() for name in connection.execute(others).scalars()}
+    if person.name.casefold() in taken:
         raise Conflict(f"a person named {person.name!r} exists already")
 
 
@@ -160,3 +180,9 @@ def _link(connection: Connection, row: dict[str, str]) -> None:
     earlier = links.c.kind == row["kind"], links.c.external == row["external"]
     connection.execute(delete(links).where(*earlier))
     connection.execute(insert(links).values(**row))
+
+
+def _unlink(connection: Connection, row: dict[str, str]) -> None:
+    own = [links.c[name] == value for name, value in row.items()]
+    if not connection.execute(delete(links).where(*own)).rowcount:
+        raise NotFound("link", f"{row['kind']}/{row['external']}")

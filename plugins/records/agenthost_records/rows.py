@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agenthost import (
     Entry,
+    Finish,
     PastFailure,
     Row,
     TurnRecord,
@@ -38,6 +39,7 @@ def turn_record(row: Row) -> TurnRecord:
         cost_micro_usd=row["cost_micro_usd"],
         model=row["model"] or "",
         labels=load_labels(row["labels"]),
+        finish=Finish(row["finish"]) if row["finish"] else None,
     )
     error = row["error"] and PastFailure(row["error"], row["error_code"])
     return TurnRecord(

@@ -12,6 +12,7 @@ from .steps import (
     owners_and_labels,
     tell_who_remembers,
     tell_who_writes,
+    tell_why_it_stopped,
     write_less,
 )
 
@@ -52,7 +53,14 @@ def _search() -> MetaData:
 KERNEL = SchemaSpec(
     "kernel",
     _kernel,
-    (write_less, go_on_in_place, name_sessions, owners_and_labels, tell_who_writes),
+    (
+        write_less,
+        go_on_in_place,
+        name_sessions,
+        owners_and_labels,
+        tell_who_writes,
+        tell_why_it_stopped,
+    ),
 )
 MEMORY = SchemaSpec("kv", _memory, (tell_who_remembers,))
 RETENTION = SchemaSpec("retention", _retention)

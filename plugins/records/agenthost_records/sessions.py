@@ -102,7 +102,9 @@ class SessionTable:
         found = None if key is None else await self._by_key(agent_id, key)
         if found is None:
             now, id_ = self._clock.time(), str(uuid4())
-            fresh = Session(id_, agent_id, now, key=key, ephemeral=ephemeral)
+            fresh = Session(
+                id_, agent_id, now, key=key, ephemeral=ephemeral, updated_at=now
+            )
             opening = partial(find_or_open, session=fresh, writer=self._seat.writer)
             found = await self._store.write(opening)
         if found.ephemeral is not ephemeral:
@@ -215,7 +217,7 @@ class SessionTable:
 
         Raises:
             NotFound: There is no such message.
-            Conflict: The session was changed meanwhile.
+            Conflict: The session was changed or deleted meanwhile.
         """
         writer = self._seat.writer
         return await fork(self._store, writer, session, before, self._clock.time())

@@ -75,6 +75,13 @@ def owners_and_labels(op: Operations) -> None:
     op.create_index("messages_labelled", "messages", columns, sqlite_where=labelled)
 
 
+def tell_why_it_stopped(op: Operations) -> None:
+    """Say of each turn why its model stopped."""
+    from sqlalchemy import Column, Text
+
+    op.add_column("turns", Column("finish", Text))
+
+
 def tell_who_remembers(op: Operations) -> None:
     """Say of each value who put it there, and where it came from."""
     _add_texts(op, "kv", "owner", "labels")

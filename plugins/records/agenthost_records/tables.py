@@ -142,6 +142,7 @@ turns = Table(
     Column("model", Text),
     *_cause(),
     *_writer(),
+    Column("finish", Text),
 )
 
 RUNNING = turns.c.state == literal_column("'running'")

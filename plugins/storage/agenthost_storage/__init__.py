@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -35,13 +35,35 @@ async def open_store(url: str, schemas: Sequence[SchemaSpec]) -> Store:
     """
     from .sqlite import SqliteStore
 
+    return await SqliteStore.open(_path(url), schemas)
+
+
+def count_tables(url: str, owned: Callable[[str], bool]) -> Mapping[str, int]:
+    """Count the rows of the tables whose names are owned, while nobody has it open."""
+    from .sqlite.purge import tables
+
+    return tables(_path(url), owned)
+
+
+def drop_tables(url: str, owned: Callable[[str], bool]) -> None:
+    """Drop the tables whose names are owned, while nobody has it open.
+
+    Raises:
+        Conflict: A table of somebody else refers to one of them.
+    """
+    from .sqlite.purge import drop
+
+    drop(_path(url), owned)
+
+
+def _path(url: str) -> Path:
     path = Path(url.removeprefix(_SCHEME).removeprefix("/"))
     if not url.startswith(_SCHEME) or not path.is_absolute():
         raise ConfigError(
             "storage.url: SQLite needs the absolute path of a file, such as "
             "sqlite:////var/lib/agenthost/agenthost.db"
         )
-    return await SqliteStore.open(path, schemas)
+    return path
 
 
 def open_files(root: Path, guards: Guards) -> Files:
@@ -73,6 +95,6 @@ def register_service() -> Iterable[ServiceSpec]:
 @hookimpl
 def register_backend() -> Iterable[Backend]:
     """Offer the database, the files and the vault."""
-    yield StoreBackend("sqlite", open_store)
+    yield StoreBackend("sqlite", open_store, count_tables, drop_tables)
     yield FilesBackend("local", open_files)
     yield VaultBackend("file", open_vault)

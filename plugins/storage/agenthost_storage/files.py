@@ -34,6 +34,8 @@ from .beneath import opener
 _AGENT_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 _TEMPORARY = ".agenthost-"
+# What lies deeper could not be deleted again: that goes down a call for each folder.
+_DEEPEST = 100
 _WAYS_OUT = frozenset({errno.EXDEV, errno.ELOOP})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -138,7 +140,11 @@ class LocalWorkspace:
     def _checked(self, path: str, *, write: bool) -> PurePosixPath:
         if "\0" in path:
             raise InvalidInput("path", "it contains a null character")
+        if not _can_be_named(path):
+            raise InvalidInput("path", "it contains half a character")
         place = PurePosixPath(path)
+        if len(place.parts) > _DEEPEST:
+            raise InvalidInput("path", f"it has more than {_DEEPEST} parts")
         self._guards.check(Guard.PATH, PathCase(place, write, self._context))
         return place
 
@@ -150,6 +156,14 @@ class LocalWorkspace:
             yield held
         finally:
             os.close(held)
+
+
+def _can_be_named(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any
 from agenthost import (
     Activity,
     AgentHostError,
+    Ask,
     Asked,
     BeforeEffect,
     Context,
@@ -316,6 +317,7 @@ class GuardedToolbox:
         spec, arguments = tool.spec, tool.arguments(call)
         self._keep_pace(context)
         answers: dict[str, Json] = {}
+        asks: Sequence[Ask] = ()
         if self._guards.filled(Guard.TOOL_CALL):
             case = ToolCallCase(
                 context,
@@ -328,8 +330,13 @@ class GuardedToolbox:
             try:
                 self._guards.check(Guard.TOOL_CALL, case)
             except Asked as asked:
-                for ask in asked.asks:
-                    answers |= await self._host.approvals.ask(context, call, ask)
+                asks = asked.asks
+        approvals = self._host.approvals
+        for ask in asks:
+            answers |= await approvals.ask(context, call, ask)
+        if context.found:
+            # Whoever asked before may be off now; what people said of it holds.
+            answers = {**await approvals.standing(context, call), **answers}
         return tool, arguments, answers
 
     async def _call(

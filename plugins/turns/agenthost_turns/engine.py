@@ -407,7 +407,7 @@ class TurnEngine:
         try:
             run = await self._prepare(turn, warm)
             if run is not None:
-                if run.resumed:
+                if run.found:
                     await run.go_on()
                 turn.finish(await run.converse())
                 return run.left()
@@ -434,7 +434,7 @@ class TurnEngine:
                 _check_digest(turn.options, known.digest)
                 if await self._past.replayed(turn, known):
                     return None
-                return await self._past.resumed(turn)
+                return await self._past.resumed(turn, known)
         said = await self._past.begun(turn, warm)
         given = turn.context.labels
         turn.context = turn.context.labelled(said.labels)

@@ -117,7 +117,7 @@ class Past:
             return record
         return replace(record, error=await self._parts.approvals.pending(turn_id))
 
-    async def resumed(self, turn: Turn) -> Run:
+    async def resumed(self, turn: Turn, known: TurnRecord) -> Run:
         """Take up a turn that was cut off, where it stands in its session.
 
         Raises:
@@ -144,10 +144,10 @@ class Past:
             messages.insert(0, session.summary)
         agent = self._parts.agents.get(turn.agent.id)
         target = self._parts.agents.target_of(agent)
-        known = (await self._parts.sessions.history(session)).labels
-        turn.context = turn.context.labelled(known)
+        learnt = (await self._parts.sessions.history(session)).labels
+        turn.context = turn.context.labelled(learnt)
         run = Run(self._parts, turn, Conversation(session, messages), target, behind)
-        run.resumed = True
+        run.found = known.state
         turn.recall([entry.message for entry in head if entry.turn_id == turn.id])
         await self._count(turn, run)
         return run

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from agenthost import (
     Conversation,
     Outcome,
     Payer,
+    ProviderError,
+    ProviderFault,
     Spent,
     Step,
     Target,
@@ -35,6 +38,7 @@ from agenthost_chat.chat import (
     Delta,
     Finish,
     Message,
+    ReasoningChunk,
     Role,
     Text,
     TextChunk,
@@ -43,9 +47,10 @@ from agenthost_chat.chat import (
     ToolUse,
     Usage,
 )
-from agenthost_chat.history import UNKNOWN
+from agenthost_chat.history import UNKNOWN, repaired
 
 from .calls import unlike
+from .ends import Room, cut_off, too_long
 from .prompt import system_prompt
 
 if TYPE_CHECKING:
@@ -66,6 +71,7 @@ class Progress:
     cost: int = 0
     iterations: int = 0
     model: str = ""
+    finish: Finish | None = None
 
     def add(self, spent: Spent | None) -> None:
         """Count what a call has taken."""
@@ -77,7 +83,7 @@ class Progress:
     def result(self, text: str, labels: frozenset[str]) -> TurnResult:
         """The result with this answer, and the labels of what it is made from."""
         took = (self.usage, self.iterations, self.cost, self.model)
-        return TurnResult(text, *took, labels)
+        return TurnResult(text, *took, labels, self.finish)
 
 
 class Run:
@@ -90,7 +96,12 @@ class Run:
         target: The model that is asked.
         behind: Where a resumed turn goes on in the middle of a session: the number of
             its last message.
+
+    Attributes:
+        found: The state in which a resumed turn was found, "" of a new one.
     """
+
+    found = ""
 
     def __init__(
         self,
@@ -105,7 +116,6 @@ class Run:
         self.target = target
         self.session = said.session
         self.progress = Progress()
-        self.resumed = False
         self._own = said.session if turn.options.history is not None else None
         self._said = said
         self._behind = behind
@@ -114,6 +124,7 @@ class Run:
         self._commits: list[asyncio.Future[None]] = []
         self._latest: asyncio.TimerHandle | None = None
         self._lost = False
+        self._room = Room(target, turn.agent, turn.options)
         self._call_ids: set[str] = set()
         self._effects: set[str] = set()
         self._ended: list[Outcome] = []
@@ -152,38 +163,39 @@ class Run:
         Raises:
             ProviderError: A model call failed.
             QuotaExceeded: A budget has no room for the call.
+            CutShort: The answer reached its length limit before it was one.
             TurnFailed: The model asked for tools again and again.
         """
-        agent, options, target = self.turn.agent, self.turn.options, self.target
+        agent, options = self.turn.agent, self.turn.options
         choice = agent.manifest.model
         tools = self._tools(agent)
-        system = system_prompt(agent, tools)
         temperature = options.temperature
         if temperature is None:
             temperature = choice.temperature
+        written = partial(
+            ChatRequest,
+            model=self.target.model.upstream_id,
+            system=system_prompt(agent, tools),
+            tools=tools,
+            temperature=temperature,
+            thinking_budget=self._thinking(agent),
+        )
         limit = self.parts.limits.max_iterations
         if self.turn.watched:
             self.turn.emit(Thinking())
         while self.progress.iterations < limit:
-            request = ChatRequest(
-                model=target.model.upstream_id,
-                system=system,
-                messages=tuple(self._said.messages),
-                tools=tools,
-                max_tokens=options.max_tokens or choice.max_tokens,
-                temperature=temperature,
-                thinking_budget=self._thinking(agent),
-            )
-            context = self.turn.context
-            payer = Payer(agent, self.turn.id, context.pools, context=context)
-            watch = self.parts.observers.watch(context, request, target, payer.failed)
-            with watch as seen:
-                answered = await self._ask(request, payer)
-                completion, spent = answered.completion, answered.spent
-                if seen is not None:
-                    seen.result, seen.spent = completion, spent
-            self.progress.add(spent)
-            message = unlike(self._call_ids, completion.message)
+            try:
+                answered = await self._asked(written)
+            except ProviderError as error:
+                await self._make_room(error)
+                continue
+            completion, spent = answered.completion, answered.spent
+            if cut_off(completion):
+                self._note(spent=spent)
+                self._flush()
+                self._room.grow(completion)
+                continue
+            message = unlike(self._call_ids, self._room.whole(completion.message))
             calls = message.tool_uses
             if completion.finish is not Finish.TOOL_USE or not calls:
                 return await self._answer(message, spent)
@@ -224,14 +236,51 @@ class Run:
             closed=closed,
         )
 
-    async def _ask(self, request: ChatRequest, payer: Payer) -> Answered:
+    async def _asked(self, written: Callable[..., ChatRequest]) -> Answered:
+        """Ask the model, with all that has been said by now."""
+        said, tokens = self._room.asked(self._said.messages), self._room.tokens
+        request = written(messages=said, max_tokens=tokens)
+        context, target = self.turn.context, self.target
+        payer = Payer(self.turn.agent, self.turn.id, context.pools, context=context)
+        watch = self.parts.observers.watch(context, request, target, payer.failed)
         self.progress.iterations += 1
-        stream = self.parts.models.stream(self.target, request, payer)
-        try:
-            return await self._hear(stream)
-        finally:
-            for attempt in payer.failed:
-                self.progress.add(attempt.spent)
+        self.progress.finish = None
+        with watch as seen:
+            stream = self.parts.models.stream(target, request, payer)
+            try:
+                answered = await self._hear(stream)
+            finally:
+                for attempt in payer.failed:
+                    self.progress.add(attempt.spent)
+            if seen is not None:
+                seen.result, seen.spent = answered.completion, answered.spent
+        self.progress.add(answered.spent)
+        self.progress.finish = answered.completion.finish
+        return answered
+
+    async def _make_room(self, error: ProviderError) -> None:
+        """Have all before the turn's question summarised; it goes on behind that.
+
+        A second time there is nothing left to summarise, and with a history of its own
+        there never is. Not in a turn that others stand behind, nor behind words of an
+        answer, which would be said anew.
+
+        Raises:
+            ProviderError: There is no way, or it has another fault.
+        """
+        if error.fault is not ProviderFault.CONTEXT_OVERFLOW:
+            raise error
+        if self._behind is not None or self.turn.saying:
+            raise too_long(error)
+        # The summary is made of what is on disk.
+        await self._settled()
+        make_room = self.parts.compaction.make_room
+        if not await make_room(self.session, self.target, self.turn.context):
+            raise too_long(error)
+        sessions = self.parts.sessions
+        self.session = await sessions.get(self.session.id)
+        found = await sessions.history(self.session)
+        self._said = Conversation(self.session, repaired(found.messages))
 
     async def _hear(self, stream: AsyncGenerator[Delta | Answered, None]) -> Answered:
         async with aclosing(stream) as deltas:
@@ -240,6 +289,8 @@ class Run:
                     await self._settled()
                 if isinstance(delta, TextChunk):
                     self.turn.say(delta.text)
+                elif isinstance(delta, ReasoningChunk):
+                    self.turn.think(delta.text)
                 elif isinstance(delta, Answered):
                     return delta
         raise TurnFailed("the model call ended without an answer")
@@ -272,12 +323,20 @@ class Run:
             elif begun and not self.parts.toolbox.repeatable(call.name):
                 lost = ToolOutput(call.id, call.name, UNKNOWN, is_error=True)
                 known[call.id] = Outcome(lost, known=False)
-        await self._run_tools(calls, known)
+        await self._run_tools(calls, known, self.found)
 
     async def _run_tools(
-        self, calls: Sequence[ToolUse], known: Mapping[str, Outcome] = NOTHING_KNOWN
+        self,
+        calls: Sequence[ToolUse],
+        known: Mapping[str, Outcome] = NOTHING_KNOWN,
+        found: str = "",
     ) -> None:
         """Run the calls that are not known yet, and take up what came of all.
+
+        Args:
+            calls: All of the step.
+            known: What came of those that a turn has found answered.
+            found: The state in which it was found.
 
         Raises:
             Waiting: A person is asked about one; that is on disk.
@@ -291,6 +350,8 @@ class Run:
         outcomes = dict(known)
         toolbox = self.parts.toolbox
         context, before = self.turn.context, self._before_effect
+        if found:
+            context = replace(context, found=found)
         async for outcome in toolbox.run(context, left, before, self.turn.emit):
             out = outcome.output
             outcomes[out.id] = outcome

@@ -247,7 +247,7 @@ def test_an_unknown_key_is_a_warning(text: str, warning: str) -> None:
         ('schedule = "reactive"', 'schedule = "sometimes"'),
         ("skills = []", 'skills = "none"'),
         ("[resources]\nmax_cpu_time_ms = 30_000", "[resources]\nmax_cpu_time_ms = -1"),
-        ("[thinking]\nstream_thinking = false", "[thinking]\nstream_thinking = 2"),
+        ("[capabilities]\nshell = []", '[capabilities]\nshell = ["ls"]'),
     ],
 )
 def test_what_no_plugin_serves_is_told_of_unless_it_is_the_default(

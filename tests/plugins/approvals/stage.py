@@ -65,22 +65,25 @@ class Shop:
 
     @property
     def plugins(self) -> list[Any]:
+        return [
+            *self.tools_alone,
+            SimpleNamespace(
+                __name__="caution", security_system=_system("caution", self.guard)
+            ),
+            SimpleNamespace(
+                __name__="doubt", security_system=_system("doubt", self.other)
+            ),
+        ]
+
+    @property
+    def tools_alone(self) -> list[Any]:
         @hookimpl
         def register_tool() -> Iterable[ToolSpec]:
             yield self.tool("pay", Effect.EXTERNAL)
             yield self.tool("ship", Effect.EXTERNAL)
             yield self.tool("look", Effect.READ)
 
-        return [
-            SimpleNamespace(
-                __name__="shop",
-                register_tool=register_tool,
-                security_system=_system("caution", self.guard),
-            ),
-            SimpleNamespace(
-                __name__="doubt", security_system=_system("doubt", self.other)
-            ),
-        ]
+        return [SimpleNamespace(__name__="shop", register_tool=register_tool)]
 
 
 def _system(

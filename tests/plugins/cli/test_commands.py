@@ -159,6 +159,28 @@ def test_an_answer_that_breaks_off_is_an_error_behind_what_was_said(
     assert (told.out, told.err) == ("half\n", "Error: no key\n")
 
 
+@pytest.mark.parametrize(
+    ("finish", "words"),
+    [("length", "length limit"), ("content_filter", "rules"), ("stop", ""), (None, "")],
+)
+def test_an_answer_that_is_not_whole_is_marked(
+    daemon: ScriptedDaemon,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+    finish: str | None,
+    words: str,
+) -> None:
+    path = f"POST /api/agents/{AGENT['id']}/message/stream"
+    done = {"done": True, **({"finish": finish} if finish else {})}
+    end = f"event: done\ndata: {json.dumps(done)}\n\n".encode()
+    daemon.answers[path] = (200, stream(("chunk", "content", "half")) + end)
+    assert run(monkeypatch, "message", "ada", "hello") == 0
+    told = capsys.readouterr()
+    assert told.out == "half\n"
+    assert words in told.err
+    assert bool(told.err) is bool(words)
+
+
 def test_a_message_to_nobody_names_who_is_there(
     daemon: ScriptedDaemon, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:

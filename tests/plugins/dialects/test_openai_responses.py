@@ -101,7 +101,6 @@ def test_a_server_may_skip_the_pieces() -> None:
     [
         ("max_output_tokens", Finish.LENGTH),
         ("content_filter", Finish.CONTENT_BLOCKED),
-        ("something_new", Finish.LENGTH),
     ],
 )
 def test_a_short_answer_says_why(reason: str, finish: Finish) -> None:

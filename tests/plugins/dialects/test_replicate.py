@@ -161,7 +161,7 @@ async def test_a_prediction_that_fails_is_an_error(
         await ask(QUICK, call)
 
 
-@pytest.mark.parametrize("reason", ["error", "canceled"])
+@pytest.mark.parametrize("reason", ["error", "canceled", "something_new"])
 async def test_a_stream_may_end_in_failure(
     upstream: ReplicateSimulator,
     http: httpx.AsyncClient,

@@ -24,6 +24,7 @@ async def test_a_blocking_message_answers_with_totals(daemon: RunningDaemon) -> 
         "output_tokens": 10,
         "iterations": 2,
         "cost_usd": 0.00004,
+        "finish": "stop",
     }
 
 

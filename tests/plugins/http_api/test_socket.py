@@ -72,6 +72,7 @@ async def test_a_message_streams_and_ends_with_totals(daemon: RunningDaemon) -> 
         "output_tokens": 10,
         "iterations": 2,
         "cost_usd": 0.00004,
+        "finish": "stop",
     }
 
 

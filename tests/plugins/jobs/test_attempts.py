@@ -80,7 +80,7 @@ async def test_what_fails_is_tried_again_after_a_growing_pause(
         found = await until(jobs, job, failed_in(epoch))
         assert (found.attempts, found.error) == (epoch, "weather: is bad")
         assert found.due == clock.time() + wait
-        assert (found.owner, found.until) == (None, None)
+        assert (found.holder, found.until) == (None, None)
         clock.advance(wait)
     done = await until(jobs, job, lambda job: job.state is JobState.DONE)
     assert (done.result, done.error, done.epoch) == (3, None, 3)
@@ -188,11 +188,11 @@ async def test_a_run_is_leased_and_the_lease_is_renewed_while_it_runs(
     held = await until(
         jobs, job, lambda job: job.state is JobState.RUNNING and bool(deadly.entered)
     )
-    assert (held.owner, held.until) == (deadly.entered[0].job.owner, began + 60)
+    assert (held.holder, held.until) == (deadly.entered[0].job.holder, began + 60)
     await clock.sleeper(20)
     clock.advance(20)
     renewed = await until(jobs, job, lambda job: job.until == began + 80)
-    assert (renewed.owner, renewed.epoch) == (held.owner, held.epoch)
+    assert (renewed.holder, renewed.epoch) == (held.holder, held.epoch)
 
 
 async def test_a_zombie_can_finish_neither_step_nor_job(

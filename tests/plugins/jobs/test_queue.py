@@ -241,7 +241,7 @@ async def test_work_in_hand_at_stop_runs_again_with_the_next_epoch(
     await crowd.entered.wait()
     await first.stop()
     cut = await first.get(job)
-    assert (cut.state, cut.attempts, cut.owner) == (JobState.PENDING, 0, None)
+    assert (cut.state, cut.attempts, cut.holder) == (JobState.PENDING, 0, None)
     second = EmbeddedJobs(store, clock)
     second.register("crowd", echo)
     await second.start()

@@ -57,3 +57,4 @@ async def test_jobs_of_an_earlier_release_go_on(tmp_path: Path) -> None:
     await jobs.stop()
     await store.close()
     assert (job.state, job.attempts, job.until) == (JobState.PENDING, 1, None)
+    assert (job.holder, job.owner, job.labels) == (None, "", frozenset())

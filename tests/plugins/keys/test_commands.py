@@ -28,15 +28,15 @@ def run(locked: RunningDaemon, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("AGENTHOST_HOME", str(home))
     monkeypatch.delenv("AGENTHOST_API_KEY", raising=False)
 
-    async def one(*arguments: str) -> int:
-        monkeypatch.setattr(sys, "argv", ["agenthost", "keys", *arguments])
+    async def one(*arguments: str, group: str = "keys") -> int:
+        monkeypatch.setattr(sys, "argv", ["agenthost", group, *arguments])
         return await asyncio.to_thread(agenthost_cli.main)
 
     return one
 
 
 def test_register_command_offers_keys() -> None:
-    assert [spec.command.name for spec in register_command()] == ["keys"]
+    assert [spec.command.name for spec in register_command()] == ["keys", "persons"]
 
 
 async def test_a_key_is_all_that_create_prints(
@@ -102,3 +102,32 @@ async def test_what_the_daemon_refuses_is_said_on_standard_error(
     monkeypatch.setenv("AGENTHOST_API_KEY", MASTER + "!")
     assert await run("list") == 1
     assert "wants its key" in capsys.readouterr().err
+
+
+async def test_people_are_kept_by_name_or_id(
+    locked: RunningDaemon, run: Run, capsys: Captured
+) -> None:
+    async def told(*arguments: str) -> str:
+        assert await run(*arguments, group="persons") == 0
+        return capsys.readouterr().out
+
+    assert (await told("add", "Ada")).startswith("added Ada  ")
+    assert "bob" in await told("add", "bob", "--role", "guest", "--json")
+    assert "owner" in await told("change", "Ada", "--role", "owner")
+    listed = (await told("list")).splitlines()
+    assert [line.split()[:2] for line in listed] == [["Ada", "owner"], ["bob", "guest"]]
+    assert await told("link", "Ada", "matrix", "@ada:a.org/b") == (
+        "matrix @ada:a.org/b is Ada\n"
+    )
+    shown = await told("show", listed[0].split()[-1])
+    assert shown.endswith("\n  matrix @ada:a.org/b\n")
+    found = await locked.daemon.persons.find("matrix", "@ada:a.org/b")
+    assert found is not None
+    assert found.name == "Ada"
+    await told("unlink", "Ada", "matrix", "@ada:a.org/b")
+    assert await locked.daemon.persons.find("matrix", "@ada:a.org/b") is None
+    assert await run("change", "Ada", group="persons") == 2
+    assert await run("link", "Eve", "matrix", "1", group="persons") == 1
+    assert "no person is named 'Eve'" in capsys.readouterr().err
+    assert await told("delete", "Ada") == "deleted Ada\n"
+    assert "Ada" not in await told("list", "--json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from agenthost import Answer, Call, RouteGroup
@@ -26,13 +27,13 @@ async def test_people_are_added_renamed_listed_and_deleted(
     ada, bob = await add(locked, "Ada"), await add(locked, " bob ", role="guest")
     assert (ada["role"], bob["name"], bob["role"]) == ("member", "bob", "guest")
     path = f"/api/persons/{ada['id']}"
-    changed = await locked.http.put(path, json={"role": "owner"})
+    changed = await locked.http.patch(path, json={"role": "owner"})
     assert changed.json() == {"id": ada["id"], "name": "Ada", "role": "owner"}
     listed = (await locked.http.get("/api/persons")).json()
     assert listed == {"persons": [changed.json(), bob], "total": 2}
     assert (await locked.http.delete(path)).json()["status"] == "deleted"
     assert (await locked.http.delete(path)).status_code == 404
-    assert (await locked.http.put(path, json={})).status_code == 404
+    assert (await locked.http.patch(path, json={})).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ async def test_a_name_is_one_persons(locked: RunningDaemon) -> None:
     again = await locked.http.post("/api/persons", json={"name": "ADA"})
     assert again.status_code == 409
     path = f"/api/persons/{bob['id']}"
-    assert (await locked.http.put(path, json={"name": "ada"})).status_code == 409
+    assert (await locked.http.patch(path, json={"name": "ada"})).status_code == 409
 
 
 async def test_a_keys_requests_carry_its_person(daemons: Daemons) -> None:
@@ -110,3 +111,76 @@ async def test_a_person_goes_after_its_keys(locked: RunningDaemon, make: Make) -
     assert "keys ci stand" in refused.json()["error"]
     await ci.revoke()
     assert (await locked.http.delete(path)).status_code == 200
+
+
+async def test_links_are_made_moved_listed_and_undone(locked: RunningDaemon) -> None:
+    ada, bob = await add(locked, "Ada"), await add(locked, "bob")
+    links = {each["name"]: f"/api/persons/{each['id']}/links" for each in (ada, bob)}
+    for external in ("42", "a/b c", "@ada:example.org", "%2F", "é"):
+        path = f"{links['Ada']}/telegram/{quote(external, safe='')}"
+        made = await locked.http.put(path)
+        assert made.json() == {"kind": "telegram", "external": external}
+        assert (await locked.http.put(path)).status_code == 200
+        found = await locked.daemon.persons.find("telegram", external)
+        assert found is not None
+        assert found.id == ada["id"]
+    assert (await locked.http.get(links["Ada"])).json()["total"] == 5
+    # It moves to whom it is given, and only they can lose it.
+    await locked.http.put(f"{links['bob']}/telegram/42")
+    assert (await locked.http.delete(f"{links['Ada']}/telegram/42")).status_code == 404
+    listed = (await locked.http.get(links["bob"])).json()
+    assert listed == {"links": [{"kind": "telegram", "external": "42"}], "total": 1}
+    assert (await locked.http.delete(f"{links['bob']}/telegram/42")).status_code == 200
+    assert (await locked.http.get(links["bob"])).json()["total"] == 0
+    assert (await locked.http.delete(f"{links['bob']}/telegram/42")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "Telegram/1",
+        "a b/1",
+        f"{'k' * 65}/1",
+        "telegram/a%E2%80%AEb",
+        "telegram/" + "x" * 257,
+    ],
+)
+async def test_a_link_that_cannot_be_is_refused(
+    locked: RunningDaemon, link: str
+) -> None:
+    ada = await add(locked, "Ada")
+    path = f"/api/persons/{ada['id']}/links"
+    assert (await locked.http.put(f"{path}/{link}")).status_code == 400
+    assert (await locked.http.get(path)).json()["total"] == 0
+
+
+async def test_nobody_has_no_links(locked: RunningDaemon) -> None:
+    path = f"/api/persons/{NOBODY}"
+    assert (await locked.http.get(path)).status_code == 404
+    assert (await locked.http.get(f"{path}/links")).status_code == 404
+    assert (await locked.http.put(f"{path}/links/telegram/1")).status_code == 404
+    assert (await locked.http.get("/api/persons/x")).status_code == 400
+
+
+async def test_a_deleted_person_leaves_no_link(locked: RunningDaemon) -> None:
+    ada = await add(locked, "Ada")
+    path = f"/api/persons/{ada['id']}"
+    assert (await locked.http.get(path)).json() == ada
+    await locked.http.put(f"{path}/links/telegram/1")
+    await locked.http.delete(path)
+    assert await locked.daemon.persons.find("telegram", "1") is None
+
+
+@pytest.mark.parametrize("scope", ["read", "chat", "operate"])
+async def test_people_are_for_admins(
+    locked: RunningDaemon, make: Make, scope: str
+) -> None:
+    ada = await add(locked, "Ada")
+    key = await make("ci", scope)
+    path = f"/api/persons/{ada['id']}"
+    for each in ("/api/persons", path, f"{path}/links"):
+        assert (await key.get(each)).status_code == 403
+    for verb in ("PUT", "DELETE"):
+        link = f"{path}/links/telegram/1"
+        refused = await locked.http.request(verb, link, headers=key.headers)
+        assert refused.status_code == 403

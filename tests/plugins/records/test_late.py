@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from agenthost import Step, Unavailable
+from agenthost import NotFound, Step, Unavailable
 from agenthost_records import late
 from agenthost_records.late import LateSteps
 
@@ -18,6 +18,7 @@ class Rows:
 
     def __init__(self) -> None:
         self.kept: list[str] = []
+        self.never: dict[str, Exception] = {}
         self.came = asyncio.Event()
         self.waits: asyncio.Future[None] | None = None
 
@@ -28,6 +29,8 @@ class Rows:
             self.came.set()
         elif self.full:
             done.set_exception(Unavailable("full"))
+        elif (error := self.never.get(step.turn_id)) is not None:
+            done.set_exception(error)
         else:
             self.kept.append(step.turn_id)
             self.came.set()
@@ -57,6 +60,34 @@ async def test_a_session_does_not_go_on_while_its_step_cannot_be_written() -> No
     rows.full = False
     await steps.close("s1")
     assert rows.kept == ["t1"]
+    await steps.stop()
+
+
+async def test_what_no_store_will_take_is_tried_beside_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(late, "TRY_AFTER", 0.0)
+    rows = Rows()
+    rows.never["bad"] = ValueError("no such number")
+    steps = LateSteps(rows.write)
+    steps.keep(Step("s1", "bad", 0.0))
+    steps.keep(Step("s2", "t2", 0.0))
+    await asyncio.wait_for(rows.came.wait(), 10)
+    with pytest.raises(ValueError, match="no such number"):
+        await steps.close("s1")
+    assert rows.kept == ["t2"]
+    await steps.stop()
+
+
+async def test_of_a_deleted_session_nothing_is_left_to_write() -> None:
+    rows = Rows()
+    rows.never["gone"] = NotFound("session", "s1")
+    steps = LateSteps(rows.write)
+    steps.keep(Step("s1", "gone", 0.0))
+    await steps.close("s1")
+    rows.never.clear()
+    await steps.close("s1")
+    assert rows.kept == []
     await steps.stop()
 
 

@@ -98,6 +98,7 @@ class FakeTurn:
             shown.append({**answer, "tools": self._tools(), **common})
         if self.status == "complete":
             shown[-1] |= {"usage": USAGE, "model": "offline/offline-1"}
+            shown[-1] |= {"finish": self.frames[-1].get("finish", "stop")}
         return shown
 
     def _tools(self) -> list[dict[str, Any]]:

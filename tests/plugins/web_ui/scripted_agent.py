@@ -127,7 +127,15 @@ async def _failing(content: str, signals: Signals) -> AsyncIterator[Frame]:
     yield {"type": "error", "content": "openai: the model is overloaded"}
 
 
+async def _thoughtful(content: str, signals: Signals) -> AsyncIterator[Frame]:
+    yield {"type": "thinking", "content": "They ask for "}
+    yield {"type": "thinking", "content": "<b>a sum</b>."}
+    yield {"type": "text_delta", "content": "It is"}
+    yield {"type": "response", "content": "It is", "iterations": 1, "finish": "length"}
+
+
 TURNS: dict[str, Turn] = {
+    "ponder": _thoughtful,
     "markdown": _markdown,
     "hostile": _hostile,
     "stepwise": _stepwise,

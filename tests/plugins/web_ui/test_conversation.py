@@ -111,3 +111,29 @@ def test_a_session_without_turns_reads_as_it_always_did(watched: Watched) -> Non
     assert [entry["role"] for entry in once] == ["user", "assistant"]
     assert [part["kind"] for part in once[1]["parts"]] == ["text", "tool", "text"]
     assert merged(watched, once, once, [asked, step, said]) == once
+
+
+def test_thoughts_become_one_part_before_the_words(watched: Watched) -> None:
+    so, be = ({"type": "thinking", "content": text} for text in ("so ", "be it"))
+    start = {"type": "thinking"}
+    end = {"type": "response", "content": "yes", "finish": "length"}
+    (answer,) = heard(watched, start, so, be, words("yes", 3), end)
+    assert answer["parts"] == [
+        {"kind": "thought", "text": "so be it"},
+        {"kind": "text", "text": "yes"},
+    ]
+    assert answer["finish"] == "length"
+
+
+def test_thoughts_stay_when_the_session_is_read(watched: Watched) -> None:
+    thought = {"type": "thinking", "content": "so be it"}
+    end = {"type": "response", "content": "yes"}
+    shown = heard(watched, thought, words("yes", 3), end)
+    common = {"turn_id": "t", "status": "complete"}
+    stored = [
+        {"role": "User", "content": "go", **common},
+        {"role": "Assistant", "content": "yes", "finish": "length", **common},
+    ]
+    _, answer = merged(watched, shown, shown, stored)
+    assert [part["kind"] for part in answer["parts"]] == ["thought", "text"]
+    assert answer["finish"] == "length"

@@ -250,3 +250,16 @@ def test_a_person_who_reads_is_left_alone_when_others_speak(chat: Watched) -> No
     chat.daemon.from_test(lambda: agent_of(chat).start("from elsewhere"))
     expect(page.get_by_text("You said: from elsewhere")).to_be_attached()
     expect(page.get_by_text("first", exact=True)).to_be_in_viewport()
+
+
+def test_thoughts_are_folded_and_a_cut_answer_is_marked(chat: Watched) -> None:
+    chat.say("ponder")
+    thought = answer(chat.page).get_by_role("group")
+    expect(thought).to_contain_text("They ask for <b>a sum</b>.")
+    expect(thought).not_to_have_attribute("open", "")
+    mark = answer(chat.page).get_by_text("Cut off at the length limit.")
+    expect(mark).to_be_visible()
+    sent = [f for f in chat.daemon.heard if f["type"] == "message"]
+    assert [frame["thinking"] for frame in sent] == [True]
+    chat.page.reload()
+    expect(mark).to_be_visible()

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from agenthost_chat.chat import Json
 
+from ...context import OPERATOR, Context
 from ...errors import Conflict, InvalidInput, NotFound, Superseded
 from ...ports.jobs import Job, Jobs, JobState, RunningJob
 from ..clock import ManualClock
@@ -142,6 +143,23 @@ class JobsContract:
         )
         assert (found.id, found.kind, found.key) == (job, "echo", "k")
         assert (found.epoch, found.error) == (1, None)
+
+    async def test_a_job_knows_who_caused_it_and_from_what(self, jobs: Jobs) -> None:
+        """Its handler is told owner and labels; unsaid they are empty."""
+        told: list[Job] = []
+
+        async def handler(running: RunningJob) -> Json:
+            told.append(running.job)
+            return None
+
+        jobs.register("told", handler)
+        context = Context(OPERATOR, labels=frozenset({"untrusted", "secret"}))
+        job = await jobs.submit("told", "k", None, context=context)
+        found = await self.ended(jobs, job)
+        plain = await self.ended(jobs, await jobs.submit("told", "plain", None))
+        assert (told[0].owner, told[0].labels) == (context.owner, context.labels)
+        assert (found.owner, found.labels) == (context.owner, context.labels)
+        assert (plain.owner, plain.labels) == ("", frozenset())
 
     async def test_a_key_is_one_piece_of_work(self, jobs: Jobs) -> None:
         """Asked for at once or after its end: it is done once."""

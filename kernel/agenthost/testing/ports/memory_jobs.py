@@ -12,6 +12,7 @@ from uuid import uuid4
 from agenthost_chat.chat import Json
 
 from ...clock import Clock
+from ...context import Context
 from ...errors import AgentHostError, Conflict, InvalidInput, NotFound, Superseded
 from ...ports.jobs import Job, JobHandler, JobState, Rows
 from ...ports.store import Store
@@ -107,7 +108,13 @@ class MemoryJobs:
         self._begin_all()
 
     async def submit(
-        self, kind: str, key: str, payload: Json, due: float | None = None
+        self,
+        kind: str,
+        key: str,
+        payload: Json,
+        due: float | None = None,
+        *,
+        context: Context | None = None,
     ) -> str:
         """Ask for work once; give the job's id.
 
@@ -123,6 +130,8 @@ class MemoryJobs:
         start = now if due is None else due
         nothing = JobState.PENDING, start, 0, 0, None, None, now, now
         job = Job(str(uuid4()), key, kind, given, *nothing)
+        if context is not None:
+            job = replace(job, owner=context.owner, labels=context.labels)
         self._kept[job.id] = Kept(job)
         self._begin_all()
         return job.id

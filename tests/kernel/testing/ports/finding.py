@@ -14,10 +14,11 @@ FOUND = (
     pytest.fail.Exception,
     AgentHostError,
     LookupError,
+    OSError,
     RuntimeError,
     SQLAlchemyError,
     SystemExit,
-    TimeoutError,
+    ValueError,
 )
 
 

@@ -51,6 +51,12 @@ class CountsNoRuns(MemoryJobs):
         return replace(await super().get(job), epoch=0)
 
 
+class KnowsNobody(MemoryJobs):
+    async def submit(self, kind: str, *more: Any, **named: Any) -> str:
+        named.pop("context", None)
+        return await super().submit(kind, *more, **named)
+
+
 class TakesEachAsNew(MemoryJobs):
     async def submit(self, kind: str, key: str, *more: Any, **named: Any) -> str:
         for kept in self._kept.values():
@@ -60,7 +66,7 @@ class TakesEachAsNew(MemoryJobs):
 
 class BeginsAtOnce(MemoryJobs):
     async def submit(
-        self, kind: str, key: str, payload: Json, due: float | None = None
+        self, kind: str, key: str, payload: Json, *_: Any, **__: Any
     ) -> str:
         return await super().submit(kind, key, payload)
 
@@ -80,8 +86,10 @@ class TakesTheNewestHandler(MemoryJobs):
 
 
 class TakesAnything(MemoryJobs):
-    async def submit(self, kind: str, key: str, payload: Any, *more: Any) -> str:
-        return await super().submit(kind, key, str(payload), *more)
+    async def submit(
+        self, kind: str, key: str, payload: Any, *more: Any, **named: Any
+    ) -> str:
+        return await super().submit(kind, key, str(payload), *more, **named)
 
 
 class InventsJobs(MemoryJobs):
@@ -232,6 +240,7 @@ HURRIED.patience = 0.05
 """For what would be waited for in vain, however long."""
 
 BREACHES: tuple[tuple[type[MemoryJobs], Any], ...] = (
+    (KnowsNobody, HERE.test_a_job_knows_who_caused_it_and_from_what),
     (LosesResults, HERE.test_a_job_runs_and_keeps_its_result),
     (CountsNoRuns, HERE.test_a_job_runs_and_keeps_its_result),
     (TakesEachAsNew, HERE.test_a_key_is_one_piece_of_work),

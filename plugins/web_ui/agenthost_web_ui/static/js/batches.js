@@ -25,7 +25,8 @@ export function createBatches(take) {
 
   function push(frame) {
     queue.push(frame);
-    if (frame.type === "text_delta") timer ||= setTimeout(flush, BATCH_MS);
+    const words = frame.type === "text_delta" || (frame.type === "thinking" && frame.content);
+    if (words) timer ||= setTimeout(flush, BATCH_MS);
     else flush();
   }
 

@@ -30,8 +30,12 @@ function words(value) {
   return plain ? String(value).slice(0, LONGEST) : "";
 }
 
-/** Only pages are linked: nothing that runs, and nothing that opens another program. */
-function addressOf(value) {
+/**
+ * Read an address: only pages are linked, nothing that runs or opens another program.
+ * @param {unknown} value
+ * @returns {string | null} null when it is none
+ */
+export function addressOf(value) {
   if (typeof value !== "string" || !URL.canParse(value, location.href)) return null;
   const url = new URL(value, location.href);
   return ["http:", "https:"].includes(url.protocol) ? url.href : null;

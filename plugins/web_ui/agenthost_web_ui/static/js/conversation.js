@@ -5,9 +5,10 @@
  * - `{id, role: "user", text, turn, sent, pending}`: `sent` is the id under which this
  *   page sent it, `pending` lasts until the daemon has taken it, or refused it;
  * - `{id, role: "note", tone, text}`: words outside any turn;
- * - `{id, role: "assistant", turn, parts, status, error, usage, model, at, offset}`: the
- *   answer of a turn. A part is `{kind: "text", text}` or `{kind: "tool", id, tool,
- *   input, result, isError, done}`; `offset` counts the code points heard of its text.
+ * - `{id, role: "assistant", turn, parts, status, error, finish, usage, model, at,
+ *   offset}`: the answer of a turn. A part is `{kind: "text", text}`, `{kind: "thought",
+ *   text}` or `{kind: "tool", id, tool, input, result, isError, done}`; `offset` counts
+ *   the code points heard of its text, `finish` is why the model stopped.
  *
  * A `remark` is a command or its answer: shown here, stored nowhere.
  * A status is `running`, `waiting`, `complete`, `stopped`, `interrupted` or `failed`.
@@ -25,6 +26,11 @@ const nextId = () => `entry-${(lastId += 1)}`;
  */
 export function isLive(entry) {
   return Boolean(entry?.pending) || ["running", "waiting"].includes(entry?.status);
+}
+
+/** Whether the agent works on an entry now; not while its turn waits for a person. */
+export function isBusy(entry) {
+  return isLive(entry) && entry.status !== "waiting";
 }
 
 /**
@@ -61,6 +67,7 @@ export function answerEntry(turn, known = {}) {
     parts: [],
     status: "running",
     error: null,
+    finish: null,
     usage: null,
     model: null,
     at: null,
@@ -94,13 +101,15 @@ export function applyFrame(entries, frame) {
   const known = bind(entries, frame);
   switch (frame.type) {
     case "thinking":
-      return change(known, frame.turn_id, begin);
+      return change(known, frame.turn_id, (answer) => think(answer, frame));
     case "text_delta":
       return change(known, frame.turn_id, (answer) => addText(answer, frame));
     case "tool_start":
       return change(known, frame.turn_id, (answer) => addTool(answer, frame));
     case "tool_end":
       return change(known, frame.turn_id, (answer) => endTool(answer, frame));
+    case "waiting":
+      return change(known, frame.turn_id, (answer) => ({ ...answer, status: "waiting" }));
     case "response":
       return change(known, frame.turn_id, (answer) => finish(answer, frame));
     case "error":
@@ -111,13 +120,13 @@ export function applyFrame(entries, frame) {
 }
 
 /**
- * End the answers that go on, as after a stop that nobody confirmed.
+ * End the answers that run, as after a stop that nobody confirmed.
  * @param {Array<object>} entries
- * @returns {Array<object>} the entries, none of them live
+ * @returns {Array<object>} the entries, none of them busy
  */
 export function stopAll(entries) {
   return entries.map((entry) => {
-    if (!isLive(entry)) return entry;
+    if (!isBusy(entry)) return entry;
     if (entry.pending) return { ...entry, pending: false };
     return { ...entry, status: "stopped" };
   });
@@ -168,6 +177,17 @@ function change(entries, turn, work) {
   return entries.toSpliced(place, 0, work(answerEntry(turn)));
 }
 
+/** Without words the turn begins to run, or runs again. */
+function think(answer, { content }) {
+  if (!content) return begin(answer);
+  const last = answer.parts.at(-1);
+  const parts =
+    last?.kind === "thought"
+      ? answer.parts.with(-1, { ...last, text: last.text + content })
+      : [...answer.parts, { kind: "thought", text: content }];
+  return { ...answer, parts, status: "running" };
+}
+
 function begin(answer) {
   if (!answer.again) return { ...answer, status: "running" };
   return answerEntry(answer.turn, { reread: true });
@@ -188,7 +208,9 @@ function addText(answer, { content, offset }) {
 }
 
 function addTool(answer, { id, tool, input }) {
-  if (answer.parts.some((part) => part.kind === "tool" && part.id === id)) return answer;
+  if (answer.parts.some((part) => part.kind === "tool" && part.id === id)) {
+    return { ...answer, status: "running" };
+  }
   const part = { kind: "tool", id, tool, input, result: null, isError: false, done: false };
   return { ...answer, parts: [...answer.parts, part], status: "running" };
 }
@@ -203,12 +225,13 @@ function endTool(answer, frame) {
     isError: Boolean(frame.is_error),
     done: true,
   };
-  return { ...answer, parts: answer.parts.with(index, ended) };
+  return { ...answer, parts: answer.parts.with(index, ended), status: "running" };
 }
 
 function finish(answer, frame) {
   const parts = reconcile(answer.parts, frame.content ?? "");
-  return { ...answer, parts, status: "complete", usage: usageOf(frame) };
+  const { finish = null } = frame;
+  return { ...answer, parts, status: "complete", finish, usage: usageOf(frame) };
 }
 
 function breakOff(answer, { code, content }) {

@@ -37,7 +37,8 @@ export function merge(stored, shown, before) {
   const merged = [...behind.get(null)];
   for (const entry of stored) {
     const old = known.get(entry.id);
-    merged.push(old && isNewer(old, entry, before) ? old : entry, ...(behind.get(entry.id) ?? []));
+    const newest = old && isNewer(old, entry, before) ? old : withThoughts(entry, old);
+    merged.push(newest, ...(behind.get(entry.id) ?? []));
   }
   return merged;
 }
@@ -55,6 +56,12 @@ export function knowsMore(entries, before, answer) {
   const begun = answer.parts.length > 0 && !before?.parts.length;
   const asked = entries.some(({ role, turn }) => role === "user" && turn === answer.turn);
   return (ended && Boolean(answer.reread)) || (!asked && (begun || ended));
+}
+
+/** Thoughts are stored nowhere: those that were heard stay as long as the page does. */
+function withThoughts(entry, old) {
+  const thoughts = (old?.parts ?? []).filter(({ kind }) => kind === "thought");
+  return thoughts.length > 0 ? { ...entry, parts: [...thoughts, ...entry.parts] } : entry;
 }
 
 /** What is not stored, by the id of the stored entry that it stands behind. */
@@ -105,6 +112,7 @@ function withMessage(answer, message) {
     error: answer.error ?? message.error ?? null,
     usage: message.usage ? usageOf(message.usage) : answer.usage,
     model: message.model ?? answer.model,
+    finish: message.finish ?? answer.finish,
     at: message.at ?? answer.at,
   };
 }

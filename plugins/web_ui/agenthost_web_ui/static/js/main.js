@@ -1,6 +1,7 @@
 /** Put the page together. */
 
 import { createApi } from "./api.js";
+import { createApprovals } from "./approvals.js";
 import { createConversations } from "./conversations.js";
 import { createDrafts } from "./drafts.js";
 import { html, render } from "./html.js";
@@ -27,12 +28,14 @@ const drafts = createDrafts();
 const session = createSession({ store, drafts, api });
 const offers = createOffers({ store, api });
 const roster = createRoster({ store, api, session, onReached: offers.readOffers });
+const approvals = createApprovals({ api });
 const conversations = createConversations({ store, api, session });
 const actions = {
   ...session,
   ...roster,
   ...offers,
   ...conversations,
+  ...approvals,
   drafts,
   set: store.set,
 };

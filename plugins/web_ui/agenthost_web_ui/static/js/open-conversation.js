@@ -4,13 +4,7 @@ import { complaint } from "./api.js";
 import { takeAside } from "./asides.js";
 import { createBatches } from "./batches.js";
 import {
-  answerOf,
-  applyFrame,
-  isLive,
-  readAfterwards,
-  runAgain,
-  stopAll,
-  userEntry,
+  answerOf, applyFrame, isBusy, isLive, readAfterwards, runAgain, stopAll, userEntry,
 } from "./conversation.js";
 import { tooLong } from "./drafts.js";
 import { addCounts } from "./format.js";
@@ -77,6 +71,11 @@ export class OpenConversation {
     clearTimeout(this.#patience);
   }
 
+  /** Read the session again: something of it may have ended that nobody tells of. */
+  reread() {
+    return this.#reader.read();
+  }
+
   /** Dial at once instead of waiting. */
   retry() {
     this.#socket.retryNow();
@@ -93,7 +92,8 @@ export class OpenConversation {
     if (problem) this.#drafts.write(this.#id, text, problem);
     if (problem || this.#store.get().loading) return false;
     const sent = crypto.getRandomValues(new Uint32Array(2)).join("-");
-    if (!this.#socket.send({ type: "message", content: text, id: sent })) return false;
+    const message = { type: "message", content: text, id: sent, thinking: true };
+    if (!this.#socket.send(message)) return false;
     this.#show([...this.#entries, userEntry(text, sent)], { notice: null });
     return true;
   }
@@ -136,7 +136,7 @@ export class OpenConversation {
   }
 
   #show(entries, more = {}) {
-    this.#store.set({ entries, running: entries.some(isLive), ...more });
+    this.#store.set({ entries, running: entries.some(isBusy), ...more });
   }
 
   /** After a lost line, ask over HTTP first: a refused upgrade does not say why. */
@@ -172,7 +172,7 @@ export class OpenConversation {
   }
 
   #ask(type, turn, more = {}) {
-    return this.#socket.send({ type, turn_id: turn, id: turn, ...more });
+    return this.#socket.send({ type, turn_id: turn, id: turn, thinking: true, ...more });
   }
 
   #follow(state, error) {

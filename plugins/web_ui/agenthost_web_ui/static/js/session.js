@@ -1,6 +1,7 @@
 /** Which conversation is open. */
 
 import { complaint } from "./api.js";
+import { tooLong } from "./drafts.js";
 import { OpenConversation } from "./open-conversation.js";
 
 /** The state of a conversation that was just opened. */
@@ -17,7 +18,8 @@ export const FRESH = {
 /**
  * Make the controller of the open conversation.
  * @param {{store: object, drafts: object, api: object}} parts
- * @returns {object} `select`, `leave`, `send`, `stop`, `resume`, `retry`
+ * @returns {object} `select`, `openWith`, `leave`, `send`, `stop`, `resume`, `reread`,
+ *   `retry`
  */
 export function createSession({ store, drafts, api }) {
   let open = null;
@@ -28,6 +30,18 @@ export function createSession({ store, drafts, api }) {
     store.set({ ...FRESH, selected: id, loading: true, link: "connecting", drawer: false });
     open = new OpenConversation({ id, store, drafts, api, onAgents: listed, onGone: gone });
     describe(id);
+  }
+
+  /** Open an agent's conversation and say something there; what fails is a draft. */
+  function openWith(id, text) {
+    select(id);
+    const unsubscribe = store.subscribe(() => {
+      const { selected, loading } = store.get();
+      if (selected === id && loading) return;
+      unsubscribe();
+      if (selected === id && (open.send(text) || tooLong(text))) return;
+      drafts.giveBack(id, text, "This message was not sent; send it again.");
+    });
   }
 
   async function describe(id) {
@@ -58,10 +72,12 @@ export function createSession({ store, drafts, api }) {
 
   return {
     select,
+    openWith,
     leave,
     send: (text) => open?.send(text) ?? false,
     stop: () => open?.stop(),
     resume: (turn) => open?.resume(turn),
+    reread: () => open?.reread(),
     retry: () => open?.retry(),
   };
 }

@@ -1,5 +1,6 @@
 /** One conversation: its head, its entries, its message field. */
 
+import { isLive } from "../conversation.js";
 import { html, useLayoutEffect, useRef, useState } from "../html.js";
 import { Composer } from "./composer.js";
 import { Fresh, MenuButton } from "./empty.js";
@@ -20,6 +21,8 @@ export function Chat({ agent, state, actions }) {
     document.title = `${agent.name} · agenthost`;
   }, [agent.name]);
   const fresh = !loading && entries.length === 0;
+  const online = state.link === "open";
+  const idle = online && !loading && !entries.some(isLive);
   const waiting = running && entries.at(-1)?.role === "user";
   return html`
     <${Head} agent=${agent} actions=${actions} />
@@ -34,8 +37,9 @@ export function Chat({ agent, state, actions }) {
         ${entries.map((entry) => html`<${Entry}
           key=${entry.id}
           entry=${entry}
-          online=${state.link === "open"}
-          onAgain=${actions.resume}
+          online=${online}
+          idle=${idle && entry.role === "user"}
+          actions=${actions}
         />`)}
         ${waiting && html`<${Waiting} />`}
       </div>

@@ -4,13 +4,16 @@ import { briefInput, fullText } from "../format.js";
 import { html } from "../html.js";
 import { Icon } from "./icons.js";
 
+const STANDS_IN = "Waiting for a person's approval";
+
 /**
  * The card of a tool call.
- * @param {{part: object, ended: boolean}} props `ended` when the turn is over
+ * @param {{part: object, ended: boolean, waits: boolean}} props `ended` when the turn is
+ *   over, `waits` while it waits for a person
  * @returns {object} a vnode
  */
-export function ToolCard({ part, ended }) {
-  const state = stateOf(part, ended);
+export function ToolCard({ part, ended, waits }) {
+  const state = stateOf(part, ended, waits);
   return html`<details class=${`tool ${state.kind}`}>
     <summary>
       <span class="tool-icon"><${Icon} name="tool" /></span>
@@ -28,7 +31,11 @@ export function ToolCard({ part, ended }) {
   </details>`;
 }
 
-function stateOf(part, ended) {
+function stateOf(part, ended, waits) {
+  // Until it goes on, words stand in for the result; they alone tell it from one.
+  if (waits && String(part.result ?? "").startsWith(STANDS_IN)) {
+    return { kind: "waits", words: "waiting" };
+  }
   if (part.done) {
     return part.isError ? { kind: "failed", words: "failed" } : { kind: "done", words: "done" };
   }

@@ -1,0 +1,76 @@
+"""Agents in memory, each written together with its session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ....agent import Agent
+from ....errors import Conflict, NotFound
+from ....ports.sessions import Session
+from .rows import Rows
+
+
+class MemoryAgents:
+    """The agents there are."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    async def load(self) -> Sequence[Agent]:
+        """Read all, oldest first."""
+        agents = self._rows.agents.values()
+        return sorted(agents, key=lambda each: (each.created_at, each.id))
+
+    async def add(self, agent: Agent) -> None:
+        """Add an agent with its session; Conflict when its name is taken."""
+        await self._rows.write(self._add, agent)
+
+    def _add(self, agent: Agent) -> None:
+        names = {each.name.lower() for each in self._rows.agents.values()}
+        if agent.name.lower() in names:
+            raise Conflict(f"an agent named {agent.name!r} exists already")
+        self._rows.agents[agent.id] = agent
+        own = Session(agent.session_id, agent.id, agent.created_at)
+        self._rows.open_session(own)
+
+    async def save(self, agent: Agent) -> None:
+        """Write how the agent stands now."""
+        if agent.id in self._rows.agents:
+            self._rows.agents[agent.id] = agent
+
+    async def switch_session(self, agent: Agent, old: str, *, keep: bool) -> None:
+        """Give the agent the session it names; delete or archive its old one."""
+        await self._rows.write(self._switch_session, agent, old, keep)
+
+    def _switch_session(self, agent: Agent, old: str, keep: object) -> None:
+        rows = self._rows
+        now = rows.agents.get(agent.id)
+        if now is None or now.session_id != old:
+            raise NotFound("session", old)
+        rows.agents[agent.id] = replace(
+            now, session_id=agent.session_id, updated_at=agent.updated_at
+        )
+        if keep and rows.session(old).next_seq:
+            rows.change_session(old, archived_at=agent.updated_at)
+        else:
+            rows.erase_sessions([old])
+        self._take_up(Session(agent.session_id, agent.id, agent.updated_at))
+
+    def _take_up(self, session: Session) -> None:
+        known = self._rows.sessions.get(session.id)
+        if known is None:
+            self._rows.open_session(session)
+            return
+        if known.agent_id != session.agent_id or known.ephemeral:
+            raise NotFound("session", session.id)
+        self._rows.take_out(session.id)
+
+    async def delete(self, agent_id: str) -> None:
+        """Remove an agent with its sessions and its memory; its usage stays."""
+        rows = self._rows
+        sessions = rows.sessions.values()
+        rows.erase_sessions([s.id for s in sessions if s.agent_id == agent_id])
+        rows.agents.pop(agent_id, None)
+        for at in [each for each in rows.values if each[0] == agent_id]:
+            del rows.values[at]

@@ -1,0 +1,63 @@
+"""Values by key, in memory."""
+
+from __future__ import annotations
+
+import json
+
+from agenthost_chat.chat import Json
+
+from ....context import Context
+from ....errors import InvalidInput, NotFound, TooLarge
+from .rows import Rows
+
+KEY_LIMIT = 256
+VALUE_LIMIT = 1024 * 1024
+
+
+class MemoryValues:
+    """What agents remember under a key."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    async def get(self, namespace: str, key: str) -> tuple[Json, frozenset[str]]:
+        """Give the value of a key, and its labels, or raise NotFound."""
+        if (namespace, key) not in self._rows.values:
+            raise NotFound("key", key)
+        value, labels = self._rows.values[namespace, key]
+        return json.loads(value), labels
+
+    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
+        """Put a value under a key, with the labels of ``by``."""
+        _check_key(key)
+        self._rows.values[namespace, key] = _written(value), by.labels
+
+    async def delete(self, namespace: str, key: str) -> None:
+        """Forget a key; NotFound when it has no value."""
+        if self._rows.values.pop((namespace, key), None) is None:
+            raise NotFound("key", key)
+
+    async def items(self, namespace: str) -> list[tuple[str, Json]]:
+        """Give every key of a namespace with its value, sorted by key."""
+        found = sorted(self._rows.values.items())
+        return [(at[1], json.loads(v)) for at, (v, _) in found if at[0] == namespace]
+
+
+def _check_key(key: str) -> None:
+    try:
+        size = len(key.encode())
+    except UnicodeEncodeError:
+        raise InvalidInput("key", "is not valid Unicode text") from None
+    if not 1 <= size <= KEY_LIMIT:
+        raise InvalidInput("key", f"takes 1 to {KEY_LIMIT} bytes of UTF-8, not {size}")
+
+
+def _written(value: Json) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInput("value", "is not JSON") from None
+    if size > VALUE_LIMIT:
+        raise TooLarge(f"value: {size} bytes of JSON; at most {VALUE_LIMIT} are kept")
+    return text

@@ -1,0 +1,269 @@
+"""What every backend of the port MODELS promises, as tests to inherit."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import replace
+
+import pytest
+from agenthost_chat.chat import TextChunk, ToolDefinition
+
+from ...context import Pool
+from ...errors import InvalidInput, ProviderError, ProviderFault, QuotaExceeded
+from ...ports.models import Answered
+from ..scripted import USAGE
+from .stage import Stage, StagedContract, soon
+from .vendors import ASKED, COST, FALLBACKS, KEYED, SLUGS, Vendors
+
+ROOMY = 1_000_000
+AT_ONCE = 10
+REFUSED = ProviderFault.BILLING
+"""A fault that asking the same key again cannot mend."""
+
+
+class ModelsContract(StagedContract):
+    """A router of model calls keeps every promise of the port.
+
+    A subclass overrides the fixture ``backend``. The tests run in daemons that it
+    serves, over three scripted providers.
+
+    Example:
+        ::
+
+            class TestRouted(ModelsContract):
+                @pytest.fixture
+                def backend(self) -> ModelsBackend:
+                    return ModelsBackend("default", open_models)
+    """
+
+    async def test_a_call_gives_words_and_then_its_end(self, stage: Stage) -> None:
+        """The end comes once, and last; the provider is asked by its own name."""
+        vendors = await Vendors.open(stage)
+        vendors.ada.says("one ", "two")
+        *words, end = await vendors.heard("ada", await vendors.payer())
+        assert all(isinstance(word, TextChunk) for word in words)
+        assert "".join(getattr(word, "text", "") for word in words) == "one two"
+        assert isinstance(end, Answered)
+        assert end.completion.message.text == "one two"
+        (request,) = vendors.ada.requests
+        assert request.model == "ada-wire"
+        assert (request.system, request.messages) == (ASKED.system, ASKED.messages)
+
+    async def test_the_end_says_what_it_took_and_who_pays(self, stage: Stage) -> None:
+        """By provider and model, in tokens and micro-dollars."""
+        vendors = await Vendors.open(stage)
+        payer = await vendors.payer()
+        spent = (await vendors.ask("bob", payer)).spent
+        assert (spent.provider, spent.model) == ("bob", "bob-model")
+        assert (spent.usage, spent.cost_micro_usd) == (USAGE, COST)
+        assert (spent.agent_id, spent.turn_id) == (payer.agent.id, "turn")
+        assert spent.session_id == payer.agent.session_id
+
+    async def test_a_payer_books_what_was_answered(self, stage: Stage) -> None:
+        """The router books a call that nobody pays for; neither is booked twice."""
+        vendors = await Vendors.open(stage)
+        await vendors.ask("ada", await vendors.payer())
+        await vendors.ask("ada")
+        assert await vendors.booked() == 1
+
+    async def test_what_stands_in_is_tried_in_order(self, stage: Stage) -> None:
+        """The payer hears of each that failed; the row names who has answered."""
+        vendors = await Vendors.open(stage)
+        payer = await vendors.payer(manifest=FALLBACKS)
+        vendors.ada.fails(REFUSED)
+        vendors.bob.fails(REFUSED)
+        answered = await vendors.ask("ada", payer)
+        assert (answered.spent.provider, vendors.asked) == ("cyd", [1, 1, 1])
+        assert vendors.cyd.requests[0].model == "cyd-wire"
+        tried = [(each.target.names[0], each.outcome) for each in payer.failed]
+        assert tried == [("ada", REFUSED.value), ("bob", REFUSED.value)]
+
+    async def test_who_answers_has_no_stand_in(self, stage: Stage) -> None:
+        """The others are not asked."""
+        vendors = await Vendors.open(stage)
+        payer = await vendors.payer(manifest=FALLBACKS)
+        await vendors.ask("ada", payer)
+        assert (vendors.asked, payer.failed) == ([1, 0, 0], [])
+
+    async def test_the_first_ones_failure_is_told_when_all_fail(
+        self, stage: Stage
+    ) -> None:
+        """It is what was asked for."""
+        vendors = await Vendors.open(stage)
+        payer = await vendors.payer(manifest=FALLBACKS)
+        vendors.ada.fails(ProviderFault.BAD_REQUEST)
+        vendors.bob.fails(REFUSED)
+        vendors.cyd.fails(ProviderFault.AUTH)
+        with pytest.raises(ProviderError) as told:
+            await vendors.ask("ada", payer)
+        assert told.value.fault is ProviderFault.BAD_REQUEST
+        assert vendors.asked == [1, 1, 1]
+
+    async def test_nothing_stands_in_for_a_call_without_a_payer(
+        self, stage: Stage
+    ) -> None:
+        """It is a trial of what was named, and asked once."""
+        vendors = await Vendors.open(stage)
+        vendors.ada.fails(ProviderFault.SERVER)
+        with pytest.raises(ProviderError):
+            await vendors.ask("ada")
+        assert vendors.asked == [1, 0, 0]
+
+    async def test_nothing_is_repeated_after_a_word(self, stage: Stage) -> None:
+        """What was said is booked, and the payer hears of it."""
+        vendors = await Vendors.open(stage)
+        payer = await vendors.payer(manifest=FALLBACKS)
+        vendors.ada.fails(ProviderFault.SERVER, "half an answer")
+        with pytest.raises(ProviderError):
+            await vendors.ask("ada", payer)
+        assert vendors.asked == [1, 0, 0]
+        assert await vendors.booked() == 1
+        (attempt,) = payer.failed
+        assert attempt.spent is not None
+        assert attempt.spent.usage.output_tokens > 0
+
+    async def test_who_leaves_has_what_was_said_booked(self, stage: Stage) -> None:
+        """And nothing stays held."""
+        vendors = await Vendors.open(stage)
+        pool = Pool(ROOMY)
+        payer = await vendors.payer(pool)
+        vendors.ada.says("half an answer", stage.pause())
+        stream = vendors.models.stream(vendors.target("ada"), ASKED, payer)
+        async with aclosing(stream) as deltas:
+            assert isinstance(await soon(anext(deltas)), TextChunk)
+            assert pool.held > 0
+        assert await vendors.booked() == 1
+        assert pool.held == 0
+        assert pool.used > 0
+
+    async def test_a_budget_without_room_refuses_the_call(self, stage: Stage) -> None:
+        """Nobody is asked, nothing is booked."""
+        vendors = await Vendors.open(stage)
+        payer = await vendors.payer(Pool(ROOMY), Pool(0), manifest=FALLBACKS)
+        with pytest.raises(QuotaExceeded):
+            await vendors.ask("ada", payer)
+        assert vendors.asked == [0, 0, 0]
+        assert [pool.held for pool in payer.pools] == [0, 0]
+        assert await vendors.booked() == 0
+
+    async def test_a_budget_counts_what_was_spent(self, stage: Stage) -> None:
+        """Of all its pools; what failed takes nothing, and nothing stays held."""
+        vendors = await Vendors.open(stage)
+        pools = Pool(ROOMY), Pool(ROOMY)
+        payer = await vendors.payer(*pools, manifest=FALLBACKS)
+        vendors.ada.fails(REFUSED)
+        await vendors.ask("ada", payer)
+        assert [(pool.used, pool.held) for pool in pools] == [(COST, 0)] * 2
+
+    async def test_calls_at_once_spend_no_more_than_there_is(
+        self, stage: Stage
+    ) -> None:
+        """Room is held for the dearest before a call, so some are refused."""
+        vendors = await Vendors.open(stage)
+        pool = Pool(2_000)
+        payer = await vendors.payer(pool)
+        pause = stage.pause()
+        for _ in range(AT_ONCE):
+            vendors.ada.says(pause, "fine")
+        calls = [asyncio.create_task(vendors.ask("ada", payer)) for _ in range(AT_ONCE)]
+        await soon(pause.reached.wait())
+        assert pool.held <= pool.limit
+        pause.go_on()
+        ends = await soon(asyncio.gather(*calls, return_exceptions=True))
+        refused = sum(isinstance(end, QuotaExceeded) for end in ends)
+        assert 0 < refused < AT_ONCE
+        assert pool.used == COST * (AT_ONCE - refused) <= pool.limit
+
+    async def test_tools_go_to_models_that_take_them(self, stage: Stage) -> None:
+        """Another is asked without."""
+        vendors = await Vendors.open(stage)
+        request = replace(ASKED, tools=(ToolDefinition("look", "To look.", {}),))
+        payer = await vendors.payer()
+        for name in ("ada-model", "ada-other"):
+            stream = vendors.models.stream(
+                vendors.models.resolve("ada", name), request, payer
+            )
+            async with aclosing(stream) as deltas:
+                assert [delta async for delta in deltas]
+        assert [len(each.tools) for each in vendors.ada.requests] == [1, 0]
+
+    async def test_all_providers_are_there(self, stage: Stage) -> None:
+        """By their slugs, with their models."""
+        vendors = await Vendors.open(stage)
+        providers = vendors.models.providers
+        assert set(SLUGS) <= set(providers)
+        ids = [model.id for model in providers["bob"].facts.models]
+        assert ids == ["bob-model", "bob-other"]
+
+    async def test_a_model_is_found_by_what_it_is_listed_as(self, stage: Stage) -> None:
+        """Its id, an alias, or its provider before it; None when nobody lists it."""
+        vendors = await Vendors.open(stage)
+        names = "bob-other", "bob-short", "bob/bob-other"
+        targets = [vendors.models.find(name) for name in names]
+        assert [target and target.names for target in targets] == [
+            ("bob", "bob-other")
+        ] * 3
+        assert vendors.models.find("nobodys") is None
+
+    async def test_the_default_is_what_the_configuration_names(
+        self, stage: Stage
+    ) -> None:
+        """By every way that leads to it."""
+        vendors = await Vendors.open(stage)
+        models = vendors.models
+        asked = (None, None), (None, "default"), ("default", "")
+        targets = [models.default(), *(models.resolve(*names) for names in asked)]
+        assert {target.names for target in targets} == {("ada", "ada-model")}
+        assert models.names_of_default() == ("ada", "ada-model")
+        assert models.check_default() == []
+
+    async def test_a_provider_that_is_named_is_never_left(self, stage: Stage) -> None:
+        """Whoever else has the model, and also when its own list has not."""
+        vendors = await Vendors.open(stage)
+        for name in ("ada-model", "nobodys", "bob-other", "ada/ada-model"):
+            assert vendors.models.resolve("bob", name).names[0] == "bob"
+            choice = await soon(vendors.models.choose("bob", name, "ada"))
+            assert choice.target.names[0] == "bob"
+
+    async def test_a_provider_that_is_unknown_is_refused(self, stage: Stage) -> None:
+        """Naming it."""
+        vendors = await Vendors.open(stage)
+        with pytest.raises(InvalidInput, match="nobody"):
+            vendors.models.resolve("nobody", "ada-model")
+        with pytest.raises(InvalidInput, match="nobody"):
+            await soon(vendors.models.choose("nobody", "ada-model", "ada"))
+
+    async def test_what_nobody_lists_is_passed_on_and_told(self, stage: Stage) -> None:
+        """Who chose it reads so; what is listed is chosen without a word."""
+        vendors = await Vendors.open(stage)
+        listed = await soon(vendors.models.choose("bob", "bob-other"))
+        passed = await soon(vendors.models.choose("bob", "nobodys"))
+        assert (listed.target.names, listed.notices) == (("bob", "bob-other"), ())
+        assert passed.target.model.upstream_id == "nobodys"
+        assert any("nobodys" in notice for notice in passed.notices)
+
+    async def test_a_provider_without_its_key_is_not_asked(self, stage: Stage) -> None:
+        """Its fault is AUTH; for a payer, what stands in answers."""
+        vendors = await Vendors.open(stage, key="")
+        with pytest.raises(ProviderError) as told:
+            vendors.models.check(vendors.target(KEYED))
+        assert told.value.fault is ProviderFault.AUTH
+        with pytest.raises(ProviderError) as told:
+            await vendors.ask(KEYED)
+        assert told.value.fault is ProviderFault.AUTH
+        answered = await vendors.ask(KEYED, await vendors.payer(manifest=FALLBACKS))
+        assert (answered.spent.provider, vendors.asked) == ("bob", [0, 1, 0])
+
+    async def test_how_a_key_stands_is_told(self, stage: Stage) -> None:
+        """A provider that needs none can be called, and so can one that has its own."""
+        for key, stands in (("", "missing"), ("sk-cyd", "configured")):
+            vendors = await Vendors.open(stage, key=key)
+            assert vendors.models.auth_status(KEYED) == stands
+            assert vendors.models.auth_status("ada") == "no_key_needed"
+            keys = [each.reveal() for each in vendors.models.keys_of(KEYED)]
+            assert keys == ([key] if key else [])
+            assert list(vendors.models.keys_of("ada")) == []
+        vendors.models.check(vendors.target(KEYED))
+        vendors.models.check(vendors.target("ada"))
+        assert (await vendors.ask(KEYED)).spent.provider == KEYED

@@ -1,0 +1,1 @@
+"""What every backend of the port RECORDS promises, one contract a part of it."""

@@ -1,0 +1,43 @@
+"""The routes of keys and persons keep every promise of route groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agenthost.testing import RoutesContract, RunningDaemon, Sample
+
+from .conftest import made
+
+
+class TestTheRoutesOfKeys(RoutesContract):
+    """``/api/keys``."""
+
+    plugin = "plugin:keys"
+    group = "keys.keys"
+
+    async def samples(self, daemon: RunningDaemon) -> Sequence[Sample]:
+        """Make one, list it, revoke it."""
+        old = await made(daemon, "old", "read")
+        return (
+            Sample("POST /api/keys", {"name": "new", "scopes": ["read"]}),
+            Sample("GET /api/keys"),
+            Sample("DELETE /api/keys/<key_id>", path={"key_id": old.id}),
+        )
+
+
+class TestTheRoutesOfPersons(RoutesContract):
+    """``/api/persons``."""
+
+    plugin = "plugin:keys"
+    group = "keys.persons"
+
+    async def samples(self, daemon: RunningDaemon) -> Sequence[Sample]:
+        """Make one, list it, change it, and another goes."""
+        answer = await daemon.http.post("/api/persons", json={"name": "Ada"})
+        person = {"person_id": answer.json()["id"]}
+        return (
+            Sample("POST /api/persons", {"name": "Grace"}),
+            Sample("GET /api/persons"),
+            Sample("PUT /api/persons/<person_id>", {"name": "Ada L."}, person),
+            Sample("DELETE /api/persons/<person_id>", path=person),
+        )
