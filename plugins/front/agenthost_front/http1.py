@@ -108,7 +108,7 @@ class Http1(H11Protocol):
         super().__init__(
             cast("Any", site.app),
             site.config,
-            site.context,
+            cast("Any", site.worker),
             cast("Any", tasks),
             ConnectionState({}),
             False,  # noqa: FBT003 - no TLS; Hypercorn's signature
