@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 def open_front(host: Host) -> Front:
     """Make the front of a daemon as its configuration says; it does not listen yet."""
-    from .http2 import without_http2
+    from .lean import lean
     from .settings import settings_of
 
-    with without_http2():
+    with lean():
         from .front import QuartFront
 
     return QuartFront(host, settings_of(host))

@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-LATER = ("sqlalchemy", "h2", "quart", "aiohttp", "agenthost_tools.documents.plain")
+LATER = (
+    *("sqlalchemy", "h2", "wsproto", "quart", "aiohttp"),
+    "agenthost_tools.documents.plain",
+)
 STARTED = """
 import asyncio, sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""HTTP/2 is not imported, and is there for whoever else wants it."""
+"""What a start leaves out is not imported, and is there for whoever wants it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 
 SCRIPT = """
 import sys
-from agenthost_front.http2 import UNUSED, without_http2
+from agenthost_front.lean import UNUSED, lean
 
-with without_http2():
+with lean():
     import agenthost_front.front
 assert not [name for name in UNUSED if name in sys.modules]
 
@@ -17,9 +17,15 @@ import h2.connection
 
 known = h2.connection
 assert known.H2Connection
-with without_http2():
+with lean():
     import h2.connection as again
 assert again is known
+
+from agenthost_front.frames import SocketStream
+from hypercorn.protocol.ws_stream import WSStream
+
+assert issubclass(SocketStream, WSStream)
+assert WSStream is not object
 """
 
 
