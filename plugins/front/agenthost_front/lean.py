@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from types import ModuleType
 
 UNUSED = {
+    "h2": "",
+    "h2.events": "",
     "hypercorn.protocol.h2": "H2Protocol",
     "hypercorn.protocol.ws_stream": "WSStream",
 }
-"""Modules by name, and what Hypercorn imports from them."""
+"""Modules by name, and the one thing that Hypercorn takes out of them at its import."""
 
 
 @contextmanager
@@ -27,7 +29,8 @@ def lean() -> Iterator[None]:
     for name, wanted in UNUSED.items():
         if name not in sys.modules:
             hollow[name] = ModuleType(name)
-            vars(hollow[name])[wanted] = object
+            if wanted:
+                vars(hollow[name])[wanted] = object
     sys.modules.update(hollow)
     try:
         yield
