@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 
 
 def main() -> int:
@@ -13,6 +14,12 @@ def main() -> int:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # A start makes objects that stay: looking for garbage among them is for nothing.
     gc.disable()
+    if sys.argv[1:] == ["start"]:
+        # There is nothing to parse: it does without Click and all other commands.
+        from .foreground import run_daemon
+        from .home import home_folder
+
+        return run_daemon(home_folder())
     from .commands import run
 
     return run()

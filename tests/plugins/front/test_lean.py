@@ -13,13 +13,13 @@ with lean():
     import agenthost_front.front
 assert not [name for name in UNUSED if name in sys.modules]
 
-import h2.connection
+from hypercorn.protocol import h2
 
-known = h2.connection
-assert known.H2Connection
+assert "h2" in sys.modules
+assert h2.H2Protocol is not object
+known = sys.modules["hypercorn.protocol.h2"]
 with lean():
-    import h2.connection as again
-assert again is known
+    assert sys.modules["hypercorn.protocol.h2"] is known
 
 from agenthost_front.frames import SocketStream
 from hypercorn.protocol.ws_stream import WSStream
