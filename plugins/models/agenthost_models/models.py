@@ -63,7 +63,7 @@ FINAL = frozenset({ProviderFault.CONTENT_BLOCKED, ProviderFault.TOO_LONG})
 
 @dataclass(slots=True)
 class _Call:
-    """One attempt, and what came of it so far.
+    """One attempt, and what came of it so far; ``first`` is when its first piece came.
 
     ``heard`` counts characters, ``size`` what the decoder counts, which last grew at
     ``grown_at``; ``unknown`` says that the provider may have gone on working after we
@@ -74,7 +74,9 @@ class _Call:
     hold: Hold
     payer: Payer | None
     clock: Clock
+    began: float
     grown_at: float
+    first: float = 0.0
     size: int = 0
     heard: int = 0
     delivered: bool = False
@@ -84,6 +86,8 @@ class _Call:
 
     def hears(self, delta: TextChunk | ReasoningChunk) -> None:
         """Note what is handed on."""
+        if not self.first:
+            self.first = self.clock.monotonic()
         self.heard += len(delta.text)
         self.delivered = self.delivered or isinstance(delta, TextChunk)
 
@@ -95,6 +99,7 @@ class _Call:
         """
         now = self.clock.monotonic()
         if size != self.size:
+            self.first = self.first or now
             self.size, self.grown_at = size, now
         elif now - self.grown_at > (patience := silence(self.candidate.target.model)):
             raise self.fault(
@@ -177,7 +182,8 @@ class RoutedModels(Catalogue):
             request = in_words(request)
         hold = await self._budgets.reserve(payer, model, request)
         clock = self._host.clock
-        return _Call(candidate, hold, payer, clock, clock.monotonic())
+        now = clock.monotonic()
+        return _Call(candidate, hold, payer, clock, began=now, grown_at=now)
 
     async def _deltas(self, call: _Call) -> AsyncGenerator[Delta | Answered, None]:
         """Yield one attempt's deltas and settle what it has cost, however it ends."""
@@ -231,7 +237,7 @@ class RoutedModels(Catalogue):
             self._host.usage.book(spent)
         if usage is not completion.usage:
             completion = replace(completion, usage=usage)
-        return Answered(completion, spent)
+        return Answered(completion, spent, call.began, call.first)
 
     def _close(self, call: _Call) -> None:
         """Book what an unfinished call has cost: what it said, and its prompt."""
@@ -249,8 +255,9 @@ class RoutedModels(Catalogue):
         if spent is not None:
             self._host.usage.book(spent)
         if call.payer is not None:
-            attempt = Attempt(call.candidate.target, call.outcome, spent)
-            call.payer.failed.append(attempt)
+            seconds = call.clock.monotonic() - call.began
+            attempt = (call.candidate.target, call.outcome, spent, call.began, seconds)
+            call.payer.failed.append(Attempt(*attempt))
 
     def _settle(self, call: _Call, spent: Spent | None) -> None:
         call.settled = True
