@@ -28,9 +28,9 @@ class Activity:
     """A turn, a model call or a tool call, as its ``subject`` tells.
 
     ``parent`` is the id of what caused it, None at the root; ``context`` names the
-    agent and its caller, ``began`` is a moment of the monotonic clock. What follows it
-    is known at the end: ``spent`` names the model that answered, ``failed`` those that
-    did not, ``answered`` has the moments of an answer. Subject, result and an
+    agent and its caller. What follows ``target`` is known at the end: ``spent`` names
+    the model that answered, ``failed`` those that did not, ``answered`` has the moments
+    of an answer. Subject, result and an
     error's message are content: not to be kept unless the operator asks for it.
     """
 
@@ -40,7 +40,6 @@ class Activity:
     context: Context
     subject: Subject
     target: Target | None = None
-    began: float = 0.0
     seconds: float = 0.0
     spent: Spent | None = None
     answered: Answered | None = None

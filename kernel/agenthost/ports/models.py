@@ -71,7 +71,7 @@ class Answered:
     """The end of a call: what was said, by which model and for how much.
 
     ``began`` is when the try that answered did, ``first`` when its first piece came; 0
-    where nobody knows.
+    where there was none.
     """
 
     completion: Completion

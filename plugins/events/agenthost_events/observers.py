@@ -30,12 +30,12 @@ T = TypeVar("T")
 class _Watch(AbstractContextManager[Activity]):
     """Tells of what its block does."""
 
-    __slots__ = ("_activity", "_observers")
+    __slots__ = ("_activity", "_began", "_observers")
 
     def __init__(self, observers: ToldObservers, activity: Activity) -> None:
         self._observers = observers
         self._activity = activity
-        activity.began = activity.host.clock.monotonic()
+        self._began = activity.host.clock.monotonic()
 
     def __enter__(self) -> Activity:
         self._observers.tell("started", self._activity)
@@ -45,7 +45,7 @@ class _Watch(AbstractContextManager[Activity]):
         activity = self._activity
         if error is not None:
             activity.error = error
-        activity.seconds = activity.host.clock.monotonic() - activity.began
+        activity.seconds = activity.host.clock.monotonic() - self._began
         self._observers.tell("ended", activity)
 
 

@@ -77,6 +77,33 @@ def at_end(activity: Activity) -> dict[str, Value]:
     return _present(_ending(activity))
 
 
+def of_try(names: tuple[str, str], outcome: str) -> dict[str, Value]:
+    """Tell what a try of a model call asked, a slug and a model, and how it ended."""
+    return {
+        "gen_ai.provider.name": provider(names[0]),
+        "gen_ai.request.model": names[1],
+        "agenthost.outcome": outcome,
+    }
+
+
+def first_chunk(activity: Activity) -> float | None:
+    """Seconds from sending what was answered to the first piece of the answer."""
+    answered = activity.answered
+    if answered is None or not answered.first:
+        return None
+    return answered.first - answered.began
+
+
+def server(activity: Activity) -> Iterator[Pair]:
+    """Name the server that was asked first."""
+    if activity.target is None:
+        return
+    address = urlsplit(activity.target.provider.facts.base_url)
+    if address.hostname:
+        yield "server.address", address.hostname
+        yield "server.port", address.port or (80 if address.scheme == "http" else 443)
+
+
 def provider(slug: str) -> str:
     """The conventions' name of a provider; its slug where they have none."""
     return PROVIDERS.get(slug, slug)
@@ -132,12 +159,8 @@ def _request(activity: Activity, request: ChatRequest) -> Iterator[Pair]:
     yield "agenthost.prompt.hash", digest[:HASH_DIGITS]
     if activity.target is None:
         return
-    facts = activity.target.provider.facts
-    yield "gen_ai.provider.name", provider(facts.slug)
-    address = urlsplit(facts.base_url)
-    if address.hostname:
-        yield "server.address", address.hostname
-        yield "server.port", address.port or (80 if address.scheme == "http" else 443)
+    yield "gen_ai.provider.name", provider(activity.target.provider.facts.slug)
+    yield from server(activity)
 
 
 def _tool(activity: Activity, call: ToolUse) -> Iterator[Pair]:
@@ -154,6 +177,8 @@ def _ending(activity: Activity) -> Iterator[Pair]:
     match activity.result:
         case Completion() as completion:
             yield "gen_ai.response.finish_reasons", (FINISHES[completion.finish],)
+            yield "gen_ai.response.id", completion.id or None
+            yield "gen_ai.response.time_to_first_chunk", first_chunk(activity)
             yield from _usage(completion.usage)
         case TurnResult() as result:
             yield from _usage(result.usage)
