@@ -30,6 +30,8 @@ from agenthost import (
     Usage,
 )
 
+from .endings import first_chunk
+
 Value = str | bool | int | float | tuple[str, ...]
 Pair = tuple[str, Value | None]
 
@@ -84,14 +86,6 @@ def of_try(names: tuple[str, str], outcome: str) -> dict[str, Value]:
         "gen_ai.request.model": names[1],
         "agenthost.outcome": outcome,
     }
-
-
-def first_chunk(activity: Activity) -> float | None:
-    """Seconds from sending what was answered to the first piece of the answer."""
-    answered = activity.answered
-    if answered is None or not answered.first:
-        return None
-    return answered.first - answered.began
 
 
 def server(activity: Activity) -> Iterator[Pair]:

@@ -114,12 +114,20 @@ async def test_what_a_turn_logs_carries_its_ids_and_those_of_its_request(
     daemons: Daemons, caplog: pytest.LogCaptureFixture
 ) -> None:
     lines: list[str] = []
-    caplog.handler.emit = lambda r: lines.append(LineFormatter().format(r))  # type: ignore[method-assign]  # reason: formatted where it is logged
+    formatter = LineFormatter()
+
+    def noted(record: logging.LogRecord) -> bool:
+        # Formatted where it is logged, as a stream's handler does.
+        lines.append(formatter.format(record))
+        return True
+
+    caplog.handler.addFilter(noted)
     daemon = await daemons.start()
     agents = [await daemon.agent(f"agent-{n}", tools=[]) for n in range(4)]
     for _ in agents:
         daemon.model.fails(ProviderFault.BAD_REQUEST)
     answers = await asyncio.gather(*(agent.send("hello") for agent in agents))
+    caplog.handler.removeFilter(noted)
     failed = [line for line in lines if "model call failed" in line]
     asked = zip(answers, agents, strict=True)
     wanted = {(a.headers["x-request-id"], agent.id) for a, agent in asked}

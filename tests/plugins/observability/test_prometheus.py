@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from agenthost import Activity, ChatRequest, Observer, ProviderFault, Target, hookimpl
 from agenthost.testing import Daemons, Pause, RunningDaemon
-from agenthost_observability.meters import MOST_MODELS, OTHER, Meters
+from agenthost_observability.listing import MOST_MODELS, OTHER
+from agenthost_observability.meters import Meters
 from prometheus_client import parser
 from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -162,3 +163,22 @@ async def test_scrapes_at_once_agree(daemon: RunningDaemon) -> None:
     )
     turns = {answer["agenthost_turns_total", "outcome=ok"] for answer in answers}
     assert turns == {1.0}
+
+
+async def test_tries_and_times_of_model_calls_are_counted(daemons: Daemons) -> None:
+    config = '[[fallback_providers]]\nprovider = "offline"\n'
+    daemon = await daemons.start(config=config)
+    agent = await daemon.agent(tools=[])
+    daemon.model.says("one", "two")
+    await agent.ask("hi")
+    daemon.model.fails(ProviderFault.BILLING)
+    await agent.ask("hi")
+    found = await scrape(daemon)
+    asked = "model=scripted-model,provider=scripted"
+    assert found["agenthost_model_call_seconds_count", asked] == 2
+    assert found["agenthost_model_call_seconds_sum", asked] > 0
+    assert found["agenthost_model_first_chunk_seconds_count", asked] == 1
+    answered = "model=offline,provider=offline"
+    assert found["agenthost_model_first_chunk_seconds_count", answered] == 1
+    failed = "model=scripted-model,outcome=billing,provider=scripted"
+    assert found["agenthost_model_failed_tries_total", failed] == 1
