@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -122,6 +122,9 @@ class Models(Protocol):
 
         As :meth:`resolve`, but local servers are asked for names that nobody lists.
         """
+
+    def gauges(self) -> Iterable[tuple[str, Mapping[str, str], float]]:
+        """What a monitor may show now: names, labels of closed lists, and numbers."""
 
     def check(self, target: Target) -> None:
         """Refuse a target without a key: ProviderError, fault AUTH."""

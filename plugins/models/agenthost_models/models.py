@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from random import Random
@@ -129,6 +129,13 @@ class RoutedModels(Catalogue):
     def hourly_tokens(self) -> int:
         """Tokens an hour of an agent whose manifest names no limit; 0 is none."""
         return self._host.settings(Budget).default_max_llm_tokens_per_hour
+
+    def gauges(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
+        """Tell of breakers that are not closed, and of the daemon's budgets."""
+        states = self._breakers.states(self._host.clock.monotonic())
+        for (provider, state), number in states.items():
+            yield "model_breakers", {"provider": provider, "state": state}, number
+        yield from self._budgets.gauges()
 
     def check(self, target: Target) -> None:
         """Refuse a target that cannot be called for want of a key.

@@ -21,6 +21,10 @@ from prometheus_client.registry import Collector
 from .meters import BUCKETS, Histogram, Meters
 
 MICRO = 1e-6
+GAUGES = {
+    "model_breakers": "Models by key that cool down (open) or wait for a trial.",
+    "budget_usd": "The daemon's budgets: the limit, what is used of it and what held.",
+}
 
 Counts = Iterable[tuple[tuple[str, ...], float]]
 
@@ -43,6 +47,7 @@ class _Families(Collector):
         """Give every family."""
         yield from self._turns()
         yield from self._calls()
+        yield from self._models()
         yield from self._daemon_itself()
 
     def _turns(self) -> Iterator[Metric]:
@@ -104,6 +109,16 @@ class _Families(Collector):
             ("tool", "outcome"),
             meters.tool_calls.items(),
         )
+
+    def _models(self) -> Iterator[Metric]:
+        families: dict[str, GaugeMetricFamily] = {}
+        for name, labels, number in self._host.models.gauges():
+            if name not in families:
+                text = GAUGES.get(name, "As the plugin of the port models tells.")
+                made = GaugeMetricFamily(f"agenthost_{name}", text, labels=[*labels])
+                families[name] = made
+            families[name].add_metric([*labels.values()], number)
+        yield from families.values()
 
     def _daemon_itself(self) -> Iterator[Metric]:
         host = self._host

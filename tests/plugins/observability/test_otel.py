@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from agenthost_observability import otel
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.trace import SpanKind, StatusCode
 from websockets.asyncio.client import connect
+
+from benchmarks.upstream import Upstream
 
 from .spans import Spans, facts
 
@@ -168,6 +171,23 @@ async def test_the_time_to_the_first_chunk_is_that_of_the_answer(
     assert 0 < seconds < (spoken.end_time - spoken.start_time) / 1e9
     # A driver that says nothing before its end has no first chunk to tell of.
     assert "gen_ai.response.time_to_first_chunk" not in facts(silent)
+
+
+async def test_an_answer_is_named_as_its_provider_does(daemons: Daemons) -> None:
+    spans = Spans()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Upstream(3), "127.0.0.1", 0)
+    async with server:
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        config = f'[providers.bench]\nbase_url = "{address}"\n'
+        daemon = await daemons.start(plugins=[spans.plugin()], config=config)
+        model = '[model]\nprovider = "bench"\nmodel = "bench-model"\n'
+        agent = await daemon.agent(tools=[], extra=model)
+        await agent.ask("hi")
+        chat = facts(spans.named("chat bench-model"))
+        assert chat["gen_ai.response.id"] == "chatcmpl-bench"
+        assert chat["gen_ai.response.time_to_first_chunk"] > 0
+        await daemon.daemon.stop()
 
 
 @pytest.mark.parametrize("way", ["blocking", "stream", "socket"])

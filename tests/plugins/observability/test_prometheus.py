@@ -182,3 +182,38 @@ async def test_tries_and_times_of_model_calls_are_counted(daemons: Daemons) -> N
     assert found["agenthost_model_first_chunk_seconds_count", answered] == 1
     failed = "model=scripted-model,outcome=billing,provider=scripted"
     assert found["agenthost_model_failed_tries_total", failed] == 1
+
+
+async def test_breakers_that_are_not_closed_are_shown(daemons: Daemons) -> None:
+    config = '[[fallback_providers]]\nprovider = "offline"\n'
+    daemon = await daemons.start(config=config)
+    agent = await daemon.agent(tools=[])
+    daemon.model.fails(ProviderFault.BILLING)
+    await agent.ask("hi")
+    found = await scrape(daemon)
+    state = "provider=scripted,state={}"
+    assert found["agenthost_model_breakers", state.format("open")] == 1
+    assert ("agenthost_model_breakers", state.format("half_open")) not in found
+
+
+async def test_budgets_are_shown_with_what_is_used_and_held(daemons: Daemons) -> None:
+    config = "[budget]\nmax_hourly_usd = 0.5\nmax_daily_usd = 2.0\n"
+    daemon = await daemons.start(config=config)
+    agent = await daemon.agent(tools=[])
+    daemon.model.says("hello")
+    await agent.ask("hi")
+    pause = Pause()
+    daemon.model.says(pause, "done")
+    turn = agent.start("wait")
+    await pause.reached.wait()
+    found = await scrape(daemon)
+    pause.go_on()
+    await turn.result()
+    row = "budget=budget.{},kind={}"
+    for name, dollars in (("max_hourly_usd", 0.5), ("max_daily_usd", 2.0)):
+        assert found["agenthost_budget_usd", row.format(name, "limit")] == dollars
+        used = found["agenthost_budget_usd", row.format(name, "used")]
+        assert used == pytest.approx(20e-6)
+        assert found["agenthost_budget_usd", row.format(name, "held")] > 0
+    after = await scrape(daemon)
+    assert after["agenthost_budget_usd", row.format("max_daily_usd", "held")] == 0
