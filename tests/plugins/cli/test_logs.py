@@ -10,9 +10,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from agenthost import LOG_FIELDS, ProviderFault
+from agenthost import LOG_FIELDS, Call, ProviderFault, RouteGroup, hookimpl
 from agenthost.testing import DaemonProcess, Daemons
 from agenthost_cli.logs import JsonFormatter, LineFormatter, redacted
 
@@ -146,3 +147,31 @@ def test_lines_of_the_access_log_go_to_standard_output_whole() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert (done.stdout, done.stderr) == ("GET /a token=***\n", "")
+
+
+async def test_what_a_handler_logs_carries_the_id_of_its_request(
+    daemons: Daemons, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines: list[str] = []
+    formatter, routes = LineFormatter(), RouteGroup("noisy")
+
+    @routes.get("/api/noisy", scope="agents:read", cost=1)
+    async def noisy(call: Call) -> dict[str, str]:
+        logging.getLogger("agenthost.noisy").warning("heard")
+        await asyncio.to_thread(logging.getLogger("agenthost.noisy").warning, "heard")
+        return {}
+
+    def noted(record: logging.LogRecord) -> bool:
+        lines.append(formatter.format(record))
+        return True
+
+    plugin = SimpleNamespace(
+        __name__="noisy", register_routes=hookimpl(lambda: [routes])
+    )
+    daemon = await daemons.start(plugins=[plugin])
+    caplog.handler.addFilter(noted)
+    answers = [await daemon.http.get("/api/noisy") for _ in range(2)]
+    caplog.handler.removeFilter(noted)
+    asked = [answer.headers["x-request-id"] for answer in answers for _ in range(2)]
+    ends = [line.partition("heard ")[2] for line in lines if "heard" in line]
+    assert ends == [f"[request={each}]" for each in asked]

@@ -181,14 +181,33 @@ async def test_a_log_that_stands_still_holds_nothing_up(
     assert len(heard.lines) == 6
 
 
-async def test_the_last_lines_are_written_before_the_end(
-    daemons: Daemons, heard: Heard
+async def test_the_last_lines_are_written_before_the_end(heard: Heard) -> None:
+    lines = access_log.Lines(access_log.Entry.as_json)
+    lines.start()
+    heard.on.clear()
+    for number in range(50):
+        lines.add(access_log.Entry(0.0, "", "GET", f"/{number}"))
+    stop = asyncio.create_task(lines.stop())
+    await asyncio.wait([stop], timeout=0.1)
+    assert not stop.done()
+    heard.on.set()
+    await stop
+    assert [line["path"] for line in heard.told()] == [f"/{n}" for n in range(50)]
+
+
+async def test_a_reader_that_never_comes_does_not_keep_the_daemon(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    daemon = await daemons.start(config=JSON)
-    for _ in range(50):
-        await daemon.http.get("/api/health")
-    await daemon.daemon.stop()
-    assert len(heard.lines) == 50
+    monkeypatch.setattr(access_log, "PATIENCE", 0.01)
+    lines = access_log.Lines(access_log.Entry.as_json)
+    lines.start()
+    heard.on.clear()
+    lines.add(access_log.Entry(0.0, "", "GET", "/"))
+    async with asyncio.timeout(10):
+        await lines.stop()
+    assert not heard.lines
+    heard.on.set()
+    await until(lambda: bool(heard.lines))
 
 
 async def test_without_the_setting_there_is_neither_line_nor_thread(
