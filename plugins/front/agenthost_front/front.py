@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from agenthost import Mountable
@@ -81,8 +83,9 @@ class QuartFront:
         return await self._server.start(host, port)
 
     async def warm_up(self) -> None:
-        """Make the Quart application."""
+        """Make the Quart application, and import what WebSockets need."""
         await self._mounted.ready()
+        await asyncio.to_thread(import_module, f"{__package__}.frames")
 
     async def drain(self, end_turns: EndTurns | None = None) -> None:
         """Refuse new work, end the turns by the callback, close streams and sockets."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 from wsgiref.handlers import format_date_time
 
-from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
 
 from .asgi import ASGIApp, Headers
@@ -19,6 +18,7 @@ from .headers import CONSTANT, NO_STORE, answered_by_layer
 from .listening import Door, listen, raise_descriptor_limit
 from .settings import FrontSettings
 from .sockets import FRAME_LIMIT
+from .worker import Worker
 
 if TYPE_CHECKING:
     from .access_log import AccessLog
@@ -81,7 +81,7 @@ class Server:
         self._site = Site(
             self._app,
             ServerConfig(settings),
-            WorkerContext(None),
+            Worker(),
             Connections(
                 most, settings.connections_per_address, settings.connection_idle
             ),
@@ -96,6 +96,6 @@ class Server:
         if self._door is None or self._site is None:
             return
         await self._door.close()
-        await self._site.context.terminated.set()
+        await self._site.worker.terminated.set()
         await self._site.connections.close(_PATIENCE, self._settings.grace + 1)
         self._door = None
