@@ -222,13 +222,15 @@ class Completion:
     """The whole answer of one call, as it is stored and sent back.
 
     Tool calls stand in it only when ``finish`` is TOOL_USE: a call that was cut off
-    is never parsed, and ``cut_call`` says that there was one.
+    is never parsed, and ``cut_call`` says that there was one. ``id`` is the provider's
+    name of it, for whoever asks the provider about it.
     """
 
     message: Message
     finish: Finish
     usage: Usage
     cut_call: bool = False
+    id: str = field(default="", compare=False)
 
 
 Delta = TextChunk | ReasoningChunk | Completion

@@ -31,12 +31,16 @@ _log = logging.getLogger("agenthost.front.server")
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What all connections of a server share."""
+    """What all connections of a server share.
+
+    ``refused`` is told of what is no proper request: client, method and status.
+    """
 
     app: ASGIApp
     config: Config
     worker: Worker
     connections: Connections
+    refused: Callable[[str, str, int], None] | None = None
 
 
 class Connection(asyncio.Protocol):

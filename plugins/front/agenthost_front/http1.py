@@ -117,6 +117,7 @@ class Http1(H11Protocol):
             send,
         )
         self.connection = StrictWire()
+        self._refused = site.refused
 
     async def _check_protocol(self, event: h11.Request) -> None:
         """Go on: Hypercorn would turn to HTTP/2 here, which needs TLS with us."""
@@ -156,6 +157,9 @@ class Http1(H11Protocol):
 
     async def _send_error_response(self, status_code: int) -> None:
         wire = cast("StrictWire", self.connection)
+        if self._refused is not None:
+            method = wire.method.decode("latin-1")
+            self._refused((self.client or ("",))[0], method, status_code)
         plain = server_error(status_code, wire.fault)
         headers = [*plain.headers, *self.config.response_headers("h11")]
         await self._send_h11_event(

@@ -255,6 +255,7 @@ class Run:
                     self.progress.add(attempt.spent)
             if seen is not None:
                 seen.result, seen.spent = answered.completion, answered.spent
+                seen.answered = answered
         self.progress.add(answered.spent)
         self.progress.finish = answered.completion.finish
         return answered
