@@ -157,6 +157,8 @@ async def test_the_way_of_a_message_stays_short(
     before = commits_of(log)
     with watched() as way:
         await agent.ask("hi")
+    # Only a request that takes long, on a busy machine, is watched for a disconnect.
+    way.tasks = [name for name in way.tasks if name != "DisconnectWatcher._wait"]
     commits = commits_of(log) - before
     record_property("message", f"{way}, {commits} commits")
     assert commits == COMMITS
