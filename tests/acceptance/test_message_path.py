@@ -135,6 +135,8 @@ async def agent(
 ) -> AsyncIterator[RunningAgent]:
     # What a daemon does by itself after its start is no part of a message.
     monkeypatch.setattr("agenthost.daemon.WARM_UP_AFTER", 3600)
+    # Nor is the commit of a question whose answer takes long, on a busy machine.
+    monkeypatch.setattr("agenthost_turns.run.TOGETHER", 3600)
     daemons = Daemons(tmp_path)
     config = (
         '[default_model]\nprovider = "bench"\nmodel = "bench-model"\n'
