@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 import pytest
 from hypothesis import settings
 
+FIGURES = "figures"
 BREACHES = 5
 """How many of a table of broken things are tried at every change."""
 
@@ -26,3 +28,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for number, item in enumerate(table):
             if number % step:
                 item.add_marker(pytest.mark.conformance)
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Keeps what a test has measured; it is printed when all tests are done."""
+    return lambda line: request.node.user_properties.append((FIGURES, line))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures beside their limits."""
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.getreports(outcome):
+            for name, line in report.user_properties:
+                if name == FIGURES:
+                    told = report.nodeid.rpartition("::")[2]
+                    terminalreporter.line(f"{told}: {line}")

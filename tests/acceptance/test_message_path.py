@@ -153,7 +153,7 @@ async def agent(
 
 
 async def test_the_way_of_a_message_stays_short(
-    agent: RunningAgent, tmp_path: Path, record_property: Callable[[str, object], None]
+    agent: RunningAgent, tmp_path: Path, figures: Callable[[str], None]
 ) -> None:
     log = next((tmp_path / "home").rglob("*-wal"))
     before = commits_of(log)
@@ -162,7 +162,7 @@ async def test_the_way_of_a_message_stays_short(
     # Only a request that takes long, on a busy machine, is watched for a disconnect.
     way.tasks = [name for name in way.tasks if name != "DisconnectWatcher._wait"]
     commits = commits_of(log) - before
-    record_property("message", f"{way}, {commits} commits")
+    figures(f"{way}, {commits} commits")
     assert commits == COMMITS
     assert len(way.tasks) <= TASKS, way.tasks
     assert len(set(way.functions.values())) <= AREAS, str(way)
