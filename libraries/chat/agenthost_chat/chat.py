@@ -148,7 +148,8 @@ class ChatRequest:
     """One call of a model.
 
     ``model`` is the id on the provider's wire. ``thinking_budget`` is None for the
-    model's default, 0 for off, else the tokens a model may think.
+    model's default, 0 for off, else the tokens a model may think. Requests that begin
+    alike have the same ``cache_key``: services that keep prompts find theirs by it.
     """
 
     model: str
@@ -159,6 +160,7 @@ class ChatRequest:
     temperature: float | None = None
     thinking_budget: int | None = None
     stream: bool = True
+    cache_key: str = ""
 
 
 class Finish(StrEnum):

@@ -179,6 +179,7 @@ class Run:
             tools=tools,
             temperature=temperature,
             thinking_budget=self._thinking(agent),
+            cache_key=str(self.session.id),
         )
         limit = self.parts.limits.max_iterations
         if self.turn.watched:
