@@ -30,8 +30,8 @@ class Activity:
     ``parent`` is the id of what caused it, None at the root; ``context`` names the
     agent and its caller. What follows ``target`` is known at the end: ``spent`` names
     the model that answered, ``failed`` those that did not, ``answered`` has the moments
-    of an answer. Subject, result and an
-    error's message are content: not to be kept unless the operator asks for it.
+    of an answer. Subject, result and an error's message are content: not to be kept
+    unless the operator asks for it.
     """
 
     id: str
