@@ -126,7 +126,7 @@ def cold_start_row(home: Path) -> Row:
             seconds.append(start)
     bare = measure.wall_of([sys.executable, "-I", "-S", "-c", "pass"], 21)
     ours = statistics.median(seconds[1:])
-    return Row("cold start", ours * 1e3, "ms", 80, bare * 1e3)
+    return Row("cold start", ours * 1e3, "ms", 60, bare * 1e3)
 
 
 def write_row() -> Row:

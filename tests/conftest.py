@@ -2,7 +2,45 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable
+
+import pytest
 from hypothesis import settings
+
+FIGURES = "figures"
+BREACHES = 5
+"""How many of a table of broken things are tried at every change."""
 
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Try five of each table of broken things quickly, and all with ``conformance``."""
+    tables: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("breaches"):
+            tables[item.nodeid.partition("[")[0]].append(item)
+    for table in tables.values():
+        step = -(-len(table) // BREACHES)
+        for number, item in enumerate(table):
+            if number % step:
+                item.add_marker(pytest.mark.conformance)
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Keeps what a test has measured; it is printed when all tests are done."""
+    return lambda line: request.node.user_properties.append((FIGURES, line))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures beside their limits."""
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.getreports(outcome):
+            for name, line in report.user_properties:
+                if name == FIGURES:
+                    told = report.nodeid.rpartition("::")[2]
+                    terminalreporter.line(f"{told}: {line}")

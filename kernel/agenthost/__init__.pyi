@@ -40,6 +40,7 @@ from .clock import SystemClock as SystemClock
 from .clock import timestamp as timestamp
 from .config import load_config as load_config
 from .config_model import Config as Config
+from .context import LOG_FIELDS as LOG_FIELDS
 from .context import OPERATOR as OPERATOR
 from .context import UNTRUSTED as UNTRUSTED
 from .context import AgentView as AgentView

@@ -69,6 +69,9 @@ class Config(Table):
         Literal["debug", "info", "warning", "error", "critical"], Lower
     ] = "info"
     """The least that the log tells."""
+    log_format: Annotated[Literal["text", "json"], Lower] = "text"
+    """How the log is written: lines of text, or an object of JSON a line. Both carry
+    the ids of request, turn and agent."""
     allow_unauthenticated_network: bool = False
     """Whether the API may be open to the network without a key."""
     default_model: ModelChoice = unwritten(ModelChoice)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -59,6 +60,8 @@ class Principal:
 UNTRUSTED = frozenset({"untrusted"})
 """The label of what strangers may have written."""
 OPERATOR = Principal(PrincipalKind.OPERATOR, "operator")
+LOG_FIELDS: ContextVar[Mapping[str, Any]] = ContextVar("log_fields")
+"""The ids that log lines of the work at hand carry; they decide nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +89,8 @@ class Context:
 
     ``chain`` holds the session ids of the calling turns, oldest first; ``pools`` the
     spending limits of all of them. ``caller`` is who started the turn and ``cause`` the
-    observed activity it came from. ``log_fields`` go into log lines only; none of these
-    three decides anything. ``labels`` tell where what it knows came from, such as
+    observed activity it came from. ``log_fields`` go into log lines and traces; none of
+    these three decides anything. ``labels`` tell where what it knows came from, such as
     ``untrusted``; they only grow. ``found`` is the ``TurnState`` in which a turn was
     found that brings its open calls again: people may have been asked about them.
     """

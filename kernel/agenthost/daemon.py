@@ -304,6 +304,9 @@ class Daemon:
         """Do what the first requests need but the start does not."""
         # The first answers should not have to share the processor with an import.
         await asyncio.sleep(WARM_UP_AFTER)
+        services = self.registry.offered(ServiceSpec)
+        calls = [(key, s.warm_up) for key, s in services if s.warm_up]
+        await self.plugins.run_each("warm-up", calls)
         await self.front.warm_up()
         await self.models.probe_local()
         # Without an agent nobody asks a model: the memory that takes is saved.

@@ -24,7 +24,9 @@ class Event:
 
     def __init_subclass__(cls) -> None:
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
-        dataclass(frozen=True)(cls)
+        # One without fields of its own needs no more: dataclasses take long to make.
+        if "__annotations__" in vars(cls):
+            dataclass(frozen=True)(cls)
 
 
 class LifecycleEvent(Event):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .context import Context
     from .host import Host
     from .plugins.guards import Verdict
-    from .ports.models import Attempt, Target
+    from .ports.models import Answered, Attempt, Target
     from .ports.records import Memory, Spent, TurnResult
 
 T = TypeVar("T")
@@ -29,8 +29,9 @@ class Activity:
 
     ``parent`` is the id of what caused it, None at the root; ``context`` names the
     agent and its caller. What follows ``target`` is known at the end: ``spent`` names
-    the model that answered, ``failed`` those that did not. Subject, result and an
-    error's message are content: not to be kept unless the operator asks for it.
+    the model that answered, ``failed`` those that did not, ``answered`` has the moments
+    of an answer. Subject, result and an error's message are content: not to be kept
+    unless the operator asks for it.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Activity:
     target: Target | None = None
     seconds: float = 0.0
     spent: Spent | None = None
+    answered: Answered | None = None
     failed: Sequence[Attempt] = ()
     result: TurnResult | Completion | ToolOutput | None = None
     error: BaseException | None = None

@@ -52,7 +52,8 @@ class ModelFacts:
     and ``thinking_off`` how it is told not to: an effort, or a word of its dialect;
     empty for not at all. ``sampling`` says whether it takes a temperature,
     ``documents`` whether it reads files, ``caches`` which caches of prompts it has:
-    ``automatic``, or ``marks`` where the prompt says what to keep.
+    ``automatic``, or ``marks`` where the prompt says what to keep; then ``hour`` where
+    it is to be kept an hour, ``brief`` where it never can be.
     """
 
     id: str

@@ -37,7 +37,11 @@ class Call:
     @property
     def context(self) -> Context:
         """The context of what this request causes."""
-        return Context(self.principal, log_fields={"request_id": self.request_id})
+        fields = {"request_id": self.request_id}
+        if "traceparent" in self.headers:
+            traced = ("traceparent", "tracestate")
+            fields |= {each: self.headers.get(each, "") for each in traced}
+        return Context(self.principal, log_fields=fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,6 +135,8 @@ async def agent(
 ) -> AsyncIterator[RunningAgent]:
     # What a daemon does by itself after its start is no part of a message.
     monkeypatch.setattr("agenthost.daemon.WARM_UP_AFTER", 3600)
+    # Nor is the commit of a question whose answer takes long, on a busy machine.
+    monkeypatch.setattr("agenthost_turns.run.TOGETHER", 3600)
     daemons = Daemons(tmp_path)
     config = (
         '[default_model]\nprovider = "bench"\nmodel = "bench-model"\n'
@@ -151,14 +153,16 @@ async def agent(
 
 
 async def test_the_way_of_a_message_stays_short(
-    agent: RunningAgent, tmp_path: Path, record_property: Callable[[str, object], None]
+    agent: RunningAgent, tmp_path: Path, figures: Callable[[str], None]
 ) -> None:
     log = next((tmp_path / "home").rglob("*-wal"))
     before = commits_of(log)
     with watched() as way:
         await agent.ask("hi")
+    # Only a request that takes long, on a busy machine, is watched for a disconnect.
+    way.tasks = [name for name in way.tasks if name != "DisconnectWatcher._wait"]
     commits = commits_of(log) - before
-    record_property("message", f"{way}, {commits} commits")
+    figures(f"{way}, {commits} commits")
     assert commits == COMMITS
     assert len(way.tasks) <= TASKS, way.tasks
     assert len(set(way.functions.values())) <= AREAS, str(way)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,31 @@ async def test_a_service_that_would_end_the_process_fails_its_plugin_alone(
 
     running = await daemons.start(plugins=[service(start, stop)])
     assert not running.daemon.plugins.healthy(KEY)
+    assert (await running.http.get("/api/health")).status_code == 200
+
+
+async def test_a_service_is_warmed_up_once_the_daemon_serves(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agenthost.daemon.WARM_UP_AFTER", 0.0)
+    warmed: list[str] = []
+
+    def warm_up() -> None:
+        warmed.append(threading.current_thread().name)
+
+    def breaks() -> None:
+        raise ZeroDivisionError
+
+    services = [
+        ServiceSpec("broken", nothing, nothing, breaks),
+        ServiceSpec("warm", nothing, nothing, warm_up),
+    ]
+    running = await daemons.start(plugins=[module(register_service=lambda: services)])
+    async with asyncio.timeout(10):
+        while running.daemon.plugins.healthy(KEY):
+            await running.http.get("/api/health")
+    assert warmed
+    assert warmed[0] != threading.main_thread().name
     assert (await running.http.get("/api/health")).status_code == 200
 
 

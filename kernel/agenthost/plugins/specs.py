@@ -99,12 +99,18 @@ class SchemaSpec:
 
     Each step is ``step(op)`` over alembic's operations, run once, in order, in one
     transaction; a fresh database gets ``metadata`` as it stands. Tables must be named
-    after the plugin.
+    after the plugin. ``tables`` is the metadata, or a function that imports and gives
+    it: a start that finds every schema up to date does not call it.
     """
 
     name: str
-    metadata: MetaData
+    tables: MetaData | Callable[[], MetaData]
     steps: tuple[Callable[[Any], None], ...] = ()
+
+    @property
+    def metadata(self) -> MetaData:
+        """The tables as they stand now."""
+        return self.tables() if callable(self.tables) else self.tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +134,14 @@ class ServiceSpec:
     """Something that runs as long as the daemon.
 
     ``start`` is awaited after the store is open and before the first request;
-    ``stop`` when turns have ended.
+    ``stop`` when turns have ended. ``warm_up`` is called off the event loop soon after
+    the daemon serves: it imports what the first requests need and the start does not.
     """
 
     name: str
     start: Callable[[Host], Awaitable[None]]
     stop: Callable[[Host], Awaitable[None]]
+    warm_up: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeVar
+from typing import ClassVar, TypeVar, dataclass_transform
 
 from agenthost_toml.suggest import did_you_mean
 
 from ..errors import ConfigError
 
 
+@dataclass_transform(frozen_default=True)
 @dataclass(frozen=True, slots=True)
 class Backend:
     """A backend on offer: one of the classes of ``ports/backends.py``.
 
-    ``name`` is what ``[backends]`` chooses it by; of STORE, the scheme of its URL.
+    Those say more of the same fields; at run time they are no dataclasses of their own,
+    which take long to make. ``name`` is what ``[backends]`` chooses it by; of STORE,
+    the scheme of its URL.
     """
 
     port: ClassVar[str] = ""

@@ -53,7 +53,6 @@ class StoreBackend(Backend):
     drop: Callable[[str, Owned], None] = lambda *_: None
 
 
-@dataclass(frozen=True, slots=True)
 class SettingsBackend(Backend):
     """Plugins' own settings: ``await open(said, plugins, sections)`` checks them.
 
@@ -64,7 +63,6 @@ class SettingsBackend(Backend):
     open: Callable[[Said, Plugins, Sections], Awaitable[Settings]]
 
 
-@dataclass(frozen=True, slots=True)
 class FilesBackend(Backend):
     """The agents' workspaces below a folder: ``open(root, guards)``."""
 
@@ -72,7 +70,6 @@ class FilesBackend(Backend):
     open: Callable[[Path, Guards], Files]
 
 
-@dataclass(frozen=True, slots=True)
 class VaultBackend(Backend):
     """Secrets at rest: ``open(home, environ)``."""
 
@@ -80,7 +77,6 @@ class VaultBackend(Backend):
     open: Callable[[Path, Mapping[str, str]], Vault]
 
 
-@dataclass(frozen=True, slots=True)
 class EgressBackend(Backend):
     """The one HTTP client: ``open(guards)``."""
 
@@ -88,7 +84,6 @@ class EgressBackend(Backend):
     open: Callable[[Guards], Egress]
 
 
-@dataclass(frozen=True, slots=True)
 class RecordsBackend(Backend):
     """What is kept of agents and turns: ``open(store, clock)``."""
 
@@ -96,7 +91,6 @@ class RecordsBackend(Backend):
     open: Callable[[Store, Clock], Records]
 
 
-@dataclass(frozen=True, slots=True)
 class AgentsBackend(Backend):
     """The agents' life cycle: ``open(host, rows, end_turns)``.
 
@@ -107,7 +101,6 @@ class AgentsBackend(Backend):
     open: Callable[[Host, AgentRows, EndTurns], Agents]
 
 
-@dataclass(frozen=True, slots=True)
 class ToolsBackend(Backend):
     """What runs tool calls: ``open(host, observers)``."""
 
@@ -115,7 +108,6 @@ class ToolsBackend(Backend):
     open: Callable[[Host, Observers], Toolbox]
 
 
-@dataclass(frozen=True, slots=True)
 class TurnsBackend(Backend):
     """What runs turns: ``open(host, observers)``."""
 
@@ -123,7 +115,6 @@ class TurnsBackend(Backend):
     open: Callable[[Host, Observers], Engine]
 
 
-@dataclass(frozen=True, slots=True)
 class JobsBackend(Backend):
     """Durable work that happens once: ``open(store, clock)``."""
 
@@ -131,7 +122,6 @@ class JobsBackend(Backend):
     open: Callable[[Store, Clock], Jobs]
 
 
-@dataclass(frozen=True, slots=True)
 class EventsBackend(Backend):
     """Who is told of what happens: ``open(host, observers)``.
 
@@ -142,7 +132,6 @@ class EventsBackend(Backend):
     open: Callable[[Host, Sequence[tuple[str, Observer]]], Bus]
 
 
-@dataclass(frozen=True, slots=True)
 class CompactionBackend(Backend):
     """What condenses long conversations: ``open(host, observers)``."""
 
@@ -150,7 +139,6 @@ class CompactionBackend(Backend):
     open: Callable[[Host, Observers], Compaction]
 
 
-@dataclass(frozen=True, slots=True)
 class ApprovalsBackend(Backend):
     """What asks people before a tool call: ``open(host)``. Without one all is refused.
 
@@ -161,7 +149,6 @@ class ApprovalsBackend(Backend):
     open: Callable[[Host], Approvals]
 
 
-@dataclass(frozen=True, slots=True)
 class ModelsBackend(Backend):
     """Which model a call goes to: ``open(host)``."""
 
@@ -169,7 +156,6 @@ class ModelsBackend(Backend):
     open: Callable[[Host], Models]
 
 
-@dataclass(frozen=True, slots=True)
 class WorkersBackend(Backend):
     """Where work runs that must not hold the event loop: ``open()``."""
 
@@ -177,7 +163,6 @@ class WorkersBackend(Backend):
     open: Callable[[], Workers]
 
 
-@dataclass(frozen=True, slots=True)
 class FrontBackend(Backend):
     """What listens and serves the routes: ``open(host)``, before anything else is."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -39,11 +39,16 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A try that gave no answer: of what, why, and what was booked for it."""
+    """A try that gave no answer: of what, why, and what was booked for it.
+
+    ``began`` is a moment of the daemon's monotonic clock, as that of an answer.
+    """
 
     target: Target
     outcome: str
     spent: Spent | None = None
+    began: float = 0.0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +70,16 @@ class Payer:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The end of a call: what was said, by which model and for how much."""
+    """The end of a call: what was said, by which model and for how much.
+
+    ``began`` is when the try that answered did, ``first`` when its first piece came; 0
+    where there was none.
+    """
 
     completion: Completion
     spent: Spent
+    began: float = 0.0
+    first: float = 0.0
 
 
 class Models(Protocol):
@@ -116,6 +127,9 @@ class Models(Protocol):
 
     def resting(self, slug: str) -> Sequence[tuple[str, str, float]]:
         """Tell which of a provider's models rest: name, fault and seconds to go."""
+
+    def gauges(self) -> Iterable[tuple[str, Mapping[str, str], float]]:
+        """What a monitor may show now: names, labels of closed lists, and numbers."""
 
     def check(self, target: Target) -> None:
         """Refuse a target without a key: ProviderError, fault AUTH."""

@@ -72,14 +72,30 @@ class Store(Protocol):
             Unavailable: The store is closed, or thousands of writes wait.
         """
 
+    async def change(
+        self, sql: str, parameters: Mapping[str, Any] = NOTHING
+    ) -> list[Row]:
+        """Write as a start does, which imports no SQLAlchemy; give what it returns.
+
+        Args:
+            sql: A constant text that every database takes, with ``:name`` where values
+                go and, where there is an answer, ``RETURNING``.
+            parameters: The values, by name.
+
+        Raises:
+            Unavailable: As a write does; so is StorageFull.
+        """
+
     async def read(
-        self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
+        self, statement: Select[Any] | str, parameters: Mapping[str, Any] = NOTHING
     ) -> list[Row]:
         """Give the rows of a statement, as of the last commit.
 
         Args:
             statement: Built once, at module level, with ``bindparam`` where values
-                go: it is compiled at its first use and remembered by identity.
+                go: it is compiled at its first use and remembered by identity. What
+                a start reads is a constant text of SQL that every database takes,
+                with ``:name`` where values go: a start imports no SQLAlchemy.
             parameters: The values, by name.
 
         Raises:
@@ -87,7 +103,7 @@ class Store(Protocol):
         """
 
     async def first(
-        self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
+        self, statement: Select[Any] | str, parameters: Mapping[str, Any] = NOTHING
     ) -> Row | None:
         """Give the first row of a statement, or None."""
 

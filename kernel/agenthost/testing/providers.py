@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import AsyncIterator
+import re
 from dataclasses import replace
 from itertools import chain, repeat
-from typing import ClassVar
 
-import httpx
 import pytest
 from agenthost_chat.chat import (
-    ChatRequest,
     Completion,
     Delta,
     Finish,
-    Image,
-    Message,
     ReasoningChunk,
-    Role,
     Text,
     TextChunk,
-    ToolOutput,
     Usage,
 )
 
 from ..errors import ProviderError, ProviderFault
-from ..providers import Endpoint, ModelCall, ProviderSpec
-from ..secrets import Secret
-from .exchanges import installed_exchange
-from .installed import provider_of
+from ..providers import ModelFacts
+from .provider_requests import ProviderRequests
 from .samples import (
     CALLING,
     FAULTS,
@@ -39,32 +29,16 @@ from .samples import (
     KEY,
     LONG,
     LONGEST,
-    PICTURE,
-    UNSEEN,
-    WEATHER,
-    WIRES,
     user,
 )
-from .simulators import (
-    ProviderSimulator,
-    ReplicateSimulator,
-    ReplicateWire,
-    Reply,
-    ScriptedCall,
-    Turn,
-    Wire,
-)
+from .simulators import ProviderSimulator, Reply, ScriptedCall, Turn
 from .steps import check_steps
 
-EXTENSION = "agenthost.contract"
+SLUGS, VARIABLES = re.compile(r"[a-z][a-z0-9_-]*"), re.compile(r"[A-Z][A-Z0-9_]*")
+TIERS = {"frontier", "smart", "balanced", "fast", "local", "custom"}
 
 
-async def _extended(request: httpx.Request) -> None:
-    """Demand that a request is sent with the extensions of its call."""
-    assert EXTENSION in request.extensions, "send every request with call.extensions"
-
-
-class ProviderContract:
+class ProviderContract(ProviderRequests):
     """What every provider promises; inherit it and name the provider.
 
     Set ``provider`` to a slug, or override :meth:`spec`. Override :meth:`wire` when
@@ -76,99 +50,6 @@ class ProviderContract:
             class TestGroq(ProviderContract):
                 provider = "groq"
     """
-
-    provider: ClassVar[str]
-    returns_reasoning: ClassVar[bool] = False
-    """Whether reasoning must go back inside a tool loop."""
-
-    sees_results: ClassVar[bool] = False
-    """Whether the model's results of tools may bring pictures."""
-
-    patience: ClassVar[float] = 5.0
-    """Seconds that the client waits for more of an answer."""
-
-    pytestmark = pytest.mark.asyncio
-
-    def spec(self) -> ProviderSpec:
-        """The provider under test."""
-        return provider_of(self.provider)
-
-    def wire(self) -> Wire:
-        """What its dialect looks like from the other side."""
-        return WIRES[self.spec().spoken_to(self.model()).name]
-
-    def model(self) -> str:
-        """The id on the wire of the model that is asked: the provider's first."""
-        models = self.spec().facts.models
-        return models[0].upstream_id if models else "simulated"
-
-    def simulator(self) -> ProviderSimulator:
-        """The service that speaks so."""
-        wire = self.wire()
-        if isinstance(wire, ReplicateWire):
-            return ReplicateSimulator(wire)
-        return ProviderSimulator(wire)
-
-    @pytest.fixture
-    async def upstream(self) -> AsyncIterator[ProviderSimulator]:
-        """The simulated service."""
-        async with self.simulator() as simulator:
-            yield simulator
-
-    def request(self, *messages: Message, stream: bool = True) -> ChatRequest:
-        """A request for the provider's first model, with one tool."""
-        asked = messages or (user(Text("hello")),)
-        return ChatRequest(
-            self.model(), "Be brief.", asked, (WEATHER,), 1000, stream=stream
-        )
-
-    async def deltas(
-        self, upstream: ProviderSimulator, request: ChatRequest
-    ) -> list[Delta]:
-        """Make the call and give what it yields."""
-        deltas: list[Delta] = []
-        await self.gather(upstream, request, deltas)
-        return deltas
-
-    async def gather(
-        self, upstream: ProviderSimulator, request: ChatRequest, deltas: list[Delta]
-    ) -> None:
-        """Make the call and gather what it yields, also when it fails."""
-        spec = self.spec()
-        rows = (r for r in spec.facts.models if r.upstream_id == request.model)
-        row = next(rows, None)
-        where = Endpoint(spec.facts.slug, upstream.base_url, Secret(KEY), row)
-        # Loading certificates takes longer than the call, and nothing here is TLS.
-        bare = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        async with httpx.AsyncClient(
-            verify=bare,
-            trust_env=False,
-            timeout=self.patience,
-            event_hooks={"request": [_extended]},
-        ) as http:
-            exchange = installed_exchange()
-            call = ModelCall(request, where, http, exchange, {EXTENSION: True})
-            async for delta in exchange.open(spec, call):
-                deltas.append(delta)  # noqa: PERF401 - kept when it fails
-
-    async def answer(
-        self, upstream: ProviderSimulator, request: ChatRequest | None = None
-    ) -> Completion:
-        """Make the call; return its Completion, which must be the only and last."""
-        deltas = await self.deltas(upstream, request or self.request())
-        whole = [delta for delta in deltas if isinstance(delta, Completion)]
-        assert len(whole) == 1, "exactly one Completion"
-        assert deltas[-1] is whole[0], "the Completion comes last"
-        return whole[0]
-
-    async def fault(
-        self, upstream: ProviderSimulator, request: ChatRequest | None = None
-    ) -> ProviderError:
-        """Make a call that must fail; return its error."""
-        with pytest.raises(ProviderError) as caught:
-            await self.deltas(upstream, request or self.request())
-        assert caught.value.provider == self.spec().facts.slug
-        return caught.value
 
     async def test_text_arrives_in_pieces_and_whole(
         self, upstream: ProviderSimulator
@@ -194,33 +75,6 @@ class ProviderContract:
         assert streamed == whole
         assert [heard.stream for heard in upstream.heard] == [True, False]
 
-    async def test_the_request_carries_everything(
-        self, upstream: ProviderSimulator
-    ) -> None:
-        """Key, model, system prompt, words, image and tools reach the provider."""
-        upstream.play(Turn("a cat"))
-        asked = self.request(
-            user(Text("what is this?"), Image("image/png", "iVBORw0="))
-        )
-        await self.answer(upstream, asked)
-        (heard,) = upstream.heard
-        assert heard.key == KEY
-        assert heard.model.endswith(asked.model)
-        assert heard.system == "Be brief."
-        assert heard.said == ("what is this?",)
-        assert heard.images == ("iVBORw0=",)
-        assert heard.tools == ("get_weather",)
-
-    async def test_equal_requests_are_equal_bytes(
-        self, upstream: ProviderSimulator
-    ) -> None:
-        """Prompt caches hit: the body is stable, and a prefix of the next turn's."""
-        upstream.play(Turn("one"), Turn("one"))
-        await self.answer(upstream)
-        await self.answer(upstream)
-        first, second = upstream.heard
-        assert first.raw == second.raw
-
     async def test_reasoning_stays_out_of_the_text(
         self, upstream: ProviderSimulator
     ) -> None:
@@ -241,45 +95,6 @@ class ProviderContract:
         cities = [use.arguments["city"] for use in done.message.tool_uses]
         assert cities == ["Lisbon", "Porto"]
 
-    async def test_results_find_their_calls(self, upstream: ProviderSimulator) -> None:
-        """A tool loop goes back whole: calls, results and, if need be, reasoning."""
-        upstream.play(replace(CALLING, reasoning="two cities"), Turn("warm"))
-        asked = user(Text("weather?"))
-        first = await self.answer(upstream, self.request(asked))
-        outputs = tuple(
-            ToolOutput(use.id, use.name, f"{use.arguments['city']}: 20 degrees")
-            for use in first.message.tool_uses
-        )
-        results = Message(Role.TOOL, outputs)
-        await self.answer(upstream, self.request(asked, first.message, results))
-        heard = upstream.heard[1]
-        texts = tuple(text for _, text in heard.results)
-        assert texts == ("Lisbon: 20 degrees", "Porto: 20 degrees")
-        assert tuple(name for name, _ in heard.results) == heard.calls
-        if self.returns_reasoning:
-            assert heard.thoughts[0][0] == "two cities"
-
-    async def test_results_bring_their_pictures(
-        self, upstream: ProviderSimulator
-    ) -> None:
-        """A picture in a result is sent where it can be, and always told in words."""
-        upstream.play(
-            replace(CALLING, calls=(IN_LISBON,)), Turn("sunny"), Turn("sorry")
-        )
-        asked = user(Text("weather?"))
-        first = await self.answer(upstream, self.request(asked))
-        (use,) = first.message.tool_uses
-        words, picture = "a map [image: image/png, 5 bytes]", Image(*PICTURE)
-        output = ToolOutput(use.id, use.name, words, media=(picture, *UNSEEN))
-        for sent in (output, replace(output, is_error=True)):
-            results = Message(Role.TOOL, (sent,))
-            await self.answer(upstream, self.request(asked, first.message, results))
-        _, good, failed = upstream.heard
-        assert [text for _, text in good.results] == [words]
-        assert good.result_images == ((picture.data,) if self.sees_results else ())
-        assert [text for _, text in failed.results] == [words]
-        assert good.images == failed.images == ()
-
     async def test_usage_is_normalised(self, upstream: ProviderSimulator) -> None:
         """Counts mean what ``Usage`` says, whatever the vendor counts apart."""
         usage = Usage(1000, 300, cached_tokens=600, reasoning_tokens=200)
@@ -297,6 +112,17 @@ class ProviderContract:
         assert done.finish is Finish.LENGTH
         assert done.message.tool_uses == ()
         assert done.message.text == "I will"
+
+    async def test_a_blocked_answer_is_no_good_end(
+        self, upstream: ProviderSimulator
+    ) -> None:
+        """What content rules cut is told as such, streamed and whole."""
+        turn = Turn("I can", finish=Finish.CONTENT_BLOCKED)
+        upstream.play(turn, turn)
+        for stream in (True, False):
+            done = await self.answer(upstream, self.request(stream=stream))
+            assert done.finish is Finish.CONTENT_BLOCKED
+            assert done.message.text == "I can"
 
     async def test_equal_ids_are_made_unique(self, upstream: ProviderSimulator) -> None:
         """Results need calls that can be told apart, in the whole conversation."""
@@ -477,3 +303,30 @@ class ProviderContract:
         async with self.simulator() as gone:
             pass
         assert (await self.fault(gone)).fault is ProviderFault.UNREACHABLE
+
+    async def test_its_facts_agree(self) -> None:
+        """Budgets, routing and the catalogue count on them."""
+        facts = self.spec().facts
+        assert SLUGS.fullmatch(facts.slug)
+        assert facts.base_url.startswith("https://") or facts.local
+        assert VARIABLES.fullmatch(facts.env_var or "NONE")
+        assert facts.env_var or not facts.key_required, "say where the key comes from"
+        ids = [row.id for row in facts.models]
+        assert len(set(ids)) == len(ids)
+        assert facts.default_model in {None, *ids}
+        for row in facts.models:
+            assert row.provider == facts.slug
+            _check(row)
+
+
+def _check(row: ModelFacts) -> None:
+    """Demand that the row of a model does not contradict itself."""
+    assert row.upstream_id, row.id
+    assert row.tier in TIERS, row.id
+    assert 0 < row.max_output <= row.context_window, row.id
+    assert 0 < (row.max_input or 1) <= row.context_window, row.id
+    assert row.input_cost_per_1m >= 0, row.id
+    assert row.output_cost_per_1m >= 0, row.id
+    assert 0 <= (row.cached_input_cost_per_1m or 0) <= row.input_cost_per_1m, row.id
+    assert row.supports_thinking or not row.always_thinks, row.id
+    assert row.status in {"active", "deprecating"}, row.id

@@ -13,6 +13,8 @@ from agenthost_chat.chat import (
     Role,
     Text,
     ToolDefinition,
+    ToolOutput,
+    ToolUse,
 )
 
 from ..errors import ProviderFault
@@ -21,6 +23,7 @@ from .simulators import (
     BedrockWire,
     CohereWire,
     GeminiWire,
+    Line,
     OllamaWire,
     OpenAIChatWire,
     OpenAIResponsesWire,
@@ -28,6 +31,7 @@ from .simulators import (
     ScriptedCall,
     Turn,
     Wire,
+    called,
 )
 
 WIRES: Mapping[str, Wire] = {
@@ -58,6 +62,40 @@ PICTURE = ("image/png", "iVBORw0=")
 UNSEEN = (Audio("audio/wav", "UklGRg=="), File("a.csv", "text/csv", "YSxi"))
 IN_LISBON = ScriptedCall("get_weather", '{"city": "Lisbon"}')
 IN_PORTO = ScriptedCall("get_weather", '{"city": "Porto"}', "call_2")
+TALK = (
+    Message(Role.USER, (Text("hello"),)),
+    Message(Role.ASSISTANT, (Text("hi there"),)),
+    Message(Role.USER, (Text("weather?"),)),
+    Message(
+        Role.ASSISTANT,
+        (
+            Text("Let me look."),
+            ToolUse("call_1", "get_weather", {"city": "Lisbon"}),
+            ToolUse("call_2", "get_weather", {"city": "Évora"}),
+        ),
+    ),
+    Message(
+        Role.TOOL,
+        (
+            ToolOutput("call_1", "get_weather", "20 degrees"),
+            ToolOutput("call_2", "get_weather", "no such city", is_error=True),
+        ),
+    ),
+    Message(Role.ASSISTANT, (Text("Warm in Lisbon."),)),
+    Message(Role.USER, (Text("and tomorrow?"),)),
+)
+TOLD: tuple[Line, ...] = (
+    ("user", "hello"),
+    ("assistant", "hi there"),
+    ("user", "weather?"),
+    ("assistant", "Let me look."),
+    called("get_weather", {"city": "Lisbon"}),
+    called("get_weather", {"city": "Évora"}),
+    ("result", "20 degrees"),
+    ("result", "no such city"),
+    ("assistant", "Warm in Lisbon."),
+    ("user", "and tomorrow?"),
+)
 CALLING = Turn(calls=(IN_LISBON, IN_PORTO), finish=Finish.TOOL_USE)
 FAULTS = [
     (400, ProviderFault.BAD_REQUEST),

@@ -148,7 +148,8 @@ class ChatRequest:
     """One call of a model.
 
     ``model`` is the id on the provider's wire. ``thinking_budget`` is None for the
-    model's default, 0 for off, else the tokens a model may think.
+    model's default, 0 for off, else the tokens a model may think. Requests that begin
+    alike have the same ``cache_key``: services that keep prompts find theirs by it.
     """
 
     model: str
@@ -159,6 +160,7 @@ class ChatRequest:
     temperature: float | None = None
     thinking_budget: int | None = None
     stream: bool = True
+    cache_key: str = ""
 
 
 class Finish(StrEnum):
@@ -220,13 +222,15 @@ class Completion:
     """The whole answer of one call, as it is stored and sent back.
 
     Tool calls stand in it only when ``finish`` is TOOL_USE: a call that was cut off
-    is never parsed, and ``cut_call`` says that there was one.
+    is never parsed, and ``cut_call`` says that there was one. ``id`` is the provider's
+    name of it, for whoever asks the provider about it.
     """
 
     message: Message
     finish: Finish
     usage: Usage
     cut_call: bool = False
+    id: str = field(default="", compare=False)
 
 
 Delta = TextChunk | ReasoningChunk | Completion

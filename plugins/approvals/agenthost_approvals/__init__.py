@@ -8,6 +8,8 @@ on in its own place, also after a restart.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from agenthost import (
@@ -24,6 +26,8 @@ from agenthost import (
 )
 
 if TYPE_CHECKING:
+    from sqlalchemy import MetaData
+
     from .desk import Desk
 
 
@@ -37,9 +41,7 @@ def open_approvals(host: Host) -> Approvals:
 @hookimpl
 def register_schema() -> SchemaSpec:
     """Offer the table of approvals."""
-    from .tables import SCHEMA
-
-    return SCHEMA
+    return SchemaSpec("approvals", _metadata)
 
 
 @hookimpl
@@ -75,7 +77,14 @@ def register_chat_command() -> Iterable[ChatCommand]:
 @hookimpl
 def register_service() -> Iterable[ServiceSpec]:
     """Offer what ends overdue questions and goes on with answered turns."""
-    yield ServiceSpec("approvals", _start, _stop)
+    warm_up = partial(import_module, ".writes", __package__)
+    yield ServiceSpec("approvals", _start, _stop, warm_up)
+
+
+def _metadata() -> MetaData:
+    from .tables import metadata
+
+    return metadata
 
 
 async def _start(host: Host) -> None:

@@ -16,10 +16,9 @@ from agenthost import (
 
 from .desk import Desk, Reply
 from .routes import desk_of, detail_of
+from .rows import PENDING_PER_AGENT, Approval, State
 from .shapes import REASON_LENGTH
 from .spoken import SHORT, lines_of, plain, typed_values
-from .tables import Approval, State
-from .writes import PENDING_PER_AGENT
 
 LEAST = 4
 """Fewer characters of an id are no name for it."""

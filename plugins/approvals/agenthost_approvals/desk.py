@@ -30,11 +30,10 @@ from agenthost import (
     Waiting,
 )
 
-from . import writes
 from .events import ApprovalAnswered, ApprovalEvent, ApprovalRequested
 from .keeper import Keeper, close_turn
 from .questions import check_question, check_values, digest_of, shown_to_people
-from .tables import LISTED, OF_CALL, ONE, WAITED_FOR, Approval, State, approval_of
+from .rows import Approval, State, approval_of
 
 DEADLINE_SECONDS = 30 * 86_400.0
 """No question stays open longer."""
@@ -75,6 +74,8 @@ class Desk(Approvals):
             Waiting: Nobody has answered yet.
             Blocked: The answer was no, came too late, or this cannot be asked.
         """
+        from . import writes
+
         row = self._row(context, call, ask)
         known, fresh = await self._host.store.write(partial(writes.put, row=row))
         self.keeper.wake()
@@ -100,6 +101,9 @@ class Desk(Approvals):
         Raises:
             Blocked: Something was not approved, or the call is another one by now.
         """
+        from . import writes
+        from .tables import OF_CALL
+
         one = {"turn": context.turn_id, "call": call.id}
         known = [approval_of(row) for row in await self._host.store.read(OF_CALL, one)]
         values: dict[str, Any] = {}
@@ -121,6 +125,8 @@ class Desk(Approvals):
 
     async def pending(self, turn_id: str) -> Waiting | None:
         """Tell what a turn waits for, None when all its questions are answered."""
+        from .tables import WAITED_FOR
+
         row = await self._host.store.first(WAITED_FOR, {"turn": turn_id})
         return None if row is None else _waiting(approval_of(row))
 
@@ -141,6 +147,8 @@ class Desk(Approvals):
         Raises:
             NotFound: There is none.
         """
+        from .tables import ONE
+
         row = await self._host.store.first(ONE, {"id": approval_id})
         if row is None:
             raise NotFound("approval", approval_id)
@@ -150,6 +158,8 @@ class Desk(Approvals):
         self, state: State | None, agent_id: str | None, turn_id: str | None, limit: int
     ) -> Sequence[Approval]:
         """Give approvals, those that wait first, then the newest first."""
+        from .tables import LISTED
+
         wanted = {
             "state": state and state.value,
             "agent_id": agent_id,
@@ -169,6 +179,8 @@ class Desk(Approvals):
             InvalidInput: The values are not those that were asked for.
             Conflict: It is answered already, was something else, or has ended.
         """
+        from . import writes
+
         approval = await self.get(approval_id)
         _check_principal(principal, approval)
         _check_shown(approval)
@@ -203,6 +215,8 @@ class Desk(Approvals):
             raise Conflict("the turn that asked has ended or was deleted")
 
     async def _cancel(self, wanted: dict[str, str], reason: str) -> int:
+        from . import writes
+
         store, now = self._host.store, self._host.clock.time()
         cancel = partial(writes.cancel, wanted=wanted, reason=reason, now=now)
         ended = await store.write(cancel)

@@ -28,8 +28,7 @@ from agenthost import (
     Waiting,
 )
 
-from . import writes
-from .tables import UNSETTLED, State
+from .rows import OLD, UNSETTLED, State
 
 LONGEST_WAIT = 60.0
 """Seconds after which a jump of the wall clock is noticed."""
@@ -86,15 +85,21 @@ class Keeper:
     async def _forget(self) -> None:
         """Once a day, delete what ended long ago."""
         now = self._host.clock.time()
-        if now >= self._forget_at:
+        if now < self._forget_at:
+            return
+        if await self._host.store.first(OLD, {"before": now - KEPT}) is not None:
+            from . import writes
+
             await self._host.store.write(partial(writes.forget, before=now - KEPT))
-            self._forget_at = now + DAY
+        self._forget_at = now + DAY
 
     async def _once(self) -> float | None:
         """Do what is due, and tell when something will be."""
         store, now = self._host.store, self._host.clock.time()
         rows = await store.read(UNSETTLED)
         if any(_is_pending(row) and row["deadline"] <= now for row in rows):
+            from . import writes
+
             await store.write(partial(writes.expire, now=now))
             rows = await store.read(UNSETTLED)
         pending = [row for row in rows if _is_pending(row)]
@@ -136,6 +141,8 @@ class Keeper:
 
     async def _carry(self, turn_id: str, rows: Sequence[Row]) -> None:
         """Let a turn go on, and remember it once that is not to be done again."""
+        from . import writes
+
         try:
             if any(row["state"] == State.CANCELLED for row in rows):
                 withdrawn = Cancelled(

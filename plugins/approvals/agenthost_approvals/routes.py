@@ -8,6 +8,7 @@ from uuid import UUID
 from agenthost import Answer, Call, Host, NotFound, RouteGroup, timestamp
 
 from .desk import Desk, Reply
+from .rows import Approval, State
 from .shapes import (
     ApprovalDetail,
     ApprovalItem,
@@ -16,7 +17,6 @@ from .shapes import (
     Deny,
     ListQuery,
 )
-from .tables import Approval, State
 
 routes = RouteGroup("approvals")
 

@@ -8,18 +8,9 @@ from typing import Any
 from agenthost import Blocked, RateLimited
 from sqlalchemy import Connection, delete, insert, update
 
-from .tables import (
-    OF_CALL,
-    OPEN,
-    PENDING,
-    WAITING_OF_AGENT,
-    Approval,
-    State,
-    approval_of,
-    approvals,
-)
+from .rows import PENDING_PER_AGENT, Approval, State, approval_of
+from .tables import OF_CALL, OPEN, PENDING, WAITING_OF_AGENT, approvals
 
-PENDING_PER_AGENT = 32
 QUESTIONS_PER_CALL = 8
 
 

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 
 
 def main() -> int:
     """Run the command line; 0 done, 1 failed, 2 wrongly used, 130 interrupted."""
+    # Otherwise pydantic would import whatever is installed as its plugin, enabled by
+    # nobody, and read the metadata of every distribution to find it.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # A start makes objects that stay: looking for garbage among them is for nothing.
     gc.disable()
+    if sys.argv[1:] == ["start"]:
+        # There is nothing to parse: it does without Click and all other commands.
+        from .foreground import run_daemon
+        from .home import home_folder
+
+        return run_daemon(home_folder())
     from .commands import run
 
     return run()

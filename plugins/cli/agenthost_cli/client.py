@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import CommandError
-from .home import RunningDaemon, api_key, not_running, running_daemon
+from .running import RunningDaemon, api_key, not_running, running_daemon
 
 
 class Client:

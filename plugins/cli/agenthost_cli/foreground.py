@@ -25,10 +25,12 @@ def run_daemon(home: Path) -> int:
         error), 70 when the end was not orderly. A second signal ends the process
         with 130 at once, and so does with 70 an event loop that stands still.
     """
-    set_up_logs()
+    log = set_up_logs()
     with suppress(OSError):
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    code = Process(home, settle_memory).run()
+    process = Process(home, settle_memory)
+    log.form = process.log_format
+    code = process.run()
     # A thread that somebody left behind must not keep the process.
     leaving = threading.Thread(target=_leave, args=(code,), daemon=True)
     leaving.start()

@@ -8,7 +8,7 @@ from typing import Any
 
 from .client import Client
 from .extensions import load_plugins
-from .home import NoDaemon
+from .running import NoDaemon
 from .switching import key_of
 
 

@@ -37,7 +37,7 @@ def list_plugins(*, as_json: bool) -> None:
 
 def _running_plugins(home: Path) -> list[dict[str, Any]] | None:
     from .client import Client
-    from .home import NoDaemon
+    from .running import NoDaemon
 
     try:
         detail = Client(home).get("/api/health/detail")

@@ -10,12 +10,20 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from agenthost import AgentHostError, ConfigError, Conflict, Daemon, describe
+from agenthost import (
+    AgentHostError,
+    Config,
+    ConfigError,
+    Conflict,
+    Daemon,
+    describe,
+)
 
 from .blame import files_of, frames_of_traceback, owner, places_of, shown
 from .caution import look_back
 from .home import announce
 from .incidents import Incidents
+from .logs import TEXT
 from .memory import Memory
 from .signals import FAILED_END, Signals
 from .watchdog import Watchdog
@@ -49,6 +57,11 @@ class Process:
         self._signals = Signals(self._on_first_signal)
         self._loop = asyncio.new_event_loop()
         self._serving = False
+
+    def log_format(self) -> str:
+        """In which form the log is to be written, as far as is known."""
+        config: Config | None = getattr(self._daemon, "config", None)
+        return TEXT if config is None else config.log_format
 
     def run(self) -> int:
         """Serve until a signal, a request or a plugin ends it; return the exit code."""

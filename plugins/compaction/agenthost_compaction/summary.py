@@ -141,6 +141,7 @@ class SummaryCompaction:
             answer = await self._ask(target, request, payer)
             if seen is not None:
                 seen.result, seen.spent = answer.completion, answer.spent
+                seen.answered = answer
         text = PREFIX + answer.completion.message.text
         summary = Message(Role.USER, (Text(text),))
         await self._host.sessions.compact(

@@ -10,13 +10,13 @@ from agenthost import Host, ServiceSpec, hookimpl
 
 async def start(host: Host) -> None:
     """Read the plugins of others, where there is something to look for."""
-    from .scan import table, warnings_of
+    states = [s for s in host.plugins.states() if host.plugins.healthy(s.key)]
+    others = [state for state in states if not state.first_party]
+    if others:
+        from .scan import table, warnings_of
 
-    rows = table()
-    if rows:
-        states = [s for s in host.plugins.states() if host.plugins.healthy(s.key)]
-        others = [state for state in states if not state.first_party]
-        host.warnings.extend(await asyncio.to_thread(warnings_of, others, rows))
+        if rows := table():
+            host.warnings.extend(await asyncio.to_thread(warnings_of, others, rows))
 
 
 async def stop(_: Host) -> None:

@@ -82,6 +82,7 @@ class AnswerDraft:
         self.size = 0
         self.finish: Finish | None = None
         self.usage = Usage()
+        self.id = ""
 
     def begin(self, draft: Draft) -> None:
         """Start another part."""
@@ -171,7 +172,8 @@ class AnswerDraft:
         finish = self._settle(self.finish, has_calls=bool(calls))
         parts = self._parts(keep_calls=finish is Finish.TOOL_USE)
         cut = bool(calls) and finish is Finish.LENGTH
-        return Completion(Message(Role.ASSISTANT, parts), finish, self.usage, cut)
+        said = Message(Role.ASSISTANT, parts)
+        return Completion(said, finish, self.usage, cut, self.id[:SHOWN])
 
     def _settle(self, finish: Finish, *, has_calls: bool) -> Finish:
         # A forced call ends with "stop" at OpenAI, and always at several servers.

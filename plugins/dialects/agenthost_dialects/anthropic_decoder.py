@@ -65,6 +65,7 @@ class AnthropicDecoder(EventDecoder):
         """Read a whole answer: its blocks as if each had come in one piece."""
         for index, block in enumerate(objects_of(payload.get("content"))):
             yield from self._begin({"index": index, "content_block": block})
+        self._draft.id = text_of(payload.get("id"))
         self._account(payload.get("usage"))
         self._reason(payload.get("stop_reason"))
         yield from self._finish(payload)
@@ -72,6 +73,7 @@ class AnthropicDecoder(EventDecoder):
     def _start(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         message = payload.get("message")
         if isinstance(message, dict):
+            self._draft.id = text_of(message.get("id"))
             self._account(message.get("usage"))
         yield from ()
 

@@ -30,7 +30,9 @@ from .anthropic_decoder import AnthropicDecoder
 from .capabilities import (
     Thinking,
     answer_limit,
+    keeps_an_hour,
     marks_cache,
+    places_to_mark,
     samples,
     thinking_of,
 )
@@ -44,6 +46,7 @@ VERSION = "2026-10-21"
 # The newest version has no temperature; older models take one through the last.
 SAMPLING_VERSION = "2023-06-01"
 CACHED = {"type": "ephemeral"}
+CACHED_AN_HOUR = {"type": "ephemeral", "ttl": "1h"}
 LEAST_THINKING = 1024
 # A conversation must open with the user; one cut by compaction may not.
 OPENING = "(The conversation goes on.)"
@@ -60,8 +63,8 @@ class AnthropicQuirks:
         thinking: How a thinking budget is written: not at all, as ``budget_tokens``,
             or as adaptive thinking with an effort.
         can_disable: Whether the model lets thinking be switched off.
-        cache: Whether the end of tools and of the system prompt is marked for the
-            prompt cache.
+        cache: Whether the ends of tools, of the system prompt and of the conversation
+            are marked for the prompt cache.
     """
 
     max_tokens: int = 8192
@@ -94,15 +97,14 @@ class AnthropicMessages:
         """Write the request: tools and system first, so that they stay cached."""
         quirks = self.quirks.of(request.model)
         limit = request.max_tokens or answer_limit(endpoint, quirks.max_tokens)
-        marked = marks_cache(endpoint, usual=quirks.cache)
         body: dict[str, Any] = {"model": request.model, "max_tokens": limit}
         if request.tools:
-            tools = [_tool(tool) for tool in request.tools]
-            body["tools"] = _cached(tools) if marked else tools
+            body["tools"] = [_tool(tool) for tool in request.tools]
         if request.system:
-            system = [_text(request.system)]
-            body["system"] = _cached(system) if marked else system
+            body["system"] = [_text(request.system)]
         body["messages"] = _messages(request, endpoint)
+        if marks_cache(endpoint, usual=quirks.cache):
+            _mark(body, CACHED_AN_HOUR if keeps_an_hour(endpoint) else CACHED)
         body.update(_sampling(request, quirks, endpoint, limit))
         if request.stream:
             body["stream"] = True
@@ -172,9 +174,14 @@ def _unthinking(thinking: Thinking) -> dict[str, Any]:
     return {"thinking": {"type": thinking.off}}
 
 
-def _cached(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    blocks[-1]["cache_control"] = CACHED
-    return blocks
+def _mark(body: Mapping[str, Any], mark: Mapping[str, str]) -> None:
+    """Mark what is kept: four places, which is all the service takes."""
+    for part in ("tools", "system"):
+        for block in body.get(part, ())[-1:]:
+            block["cache_control"] = mark
+    messages = body["messages"]
+    for place in places_to_mark(messages):
+        messages[place]["content"][-1]["cache_control"] = mark
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:

@@ -30,7 +30,14 @@ from agenthost import (
 from .answers import body_of
 from .aws_signature import Unsigned, read_keys, region_of, sign
 from .bedrock_decoder import NAME, BedrockDecoder
-from .capabilities import Thinking, marks_cache, samples, thinking_of
+from .capabilities import (
+    Thinking,
+    keeps_an_hour,
+    marks_cache,
+    places_to_mark,
+    samples,
+    thinking_of,
+)
 from .conversation import begun_elsewhere, own_of, wire_id
 from .faults import http_fault
 from .quirks import Quirks, read_quirks
@@ -45,6 +52,7 @@ MISWRITTEN = (
     "<access key id>:<secret access key>, the id in 16 or more capitals and digits"
 )
 CACHE_POINT = {"cachePoint": {"type": "default"}}
+CACHED_AN_HOUR = {"cachePoint": {"type": "default", "ttl": "1h"}}
 # A conversation must open with the user; one cut by compaction may not.
 OPENING = "(The conversation goes on.)"
 
@@ -58,8 +66,8 @@ class BedrockQuirks:
         thinking: How a thinking budget is written: not at all, in tokens or as
             adaptive thinking with an effort (both as Anthropic's models take it), as
             ``reasoning_effort``, or as a ``reasoningConfig`` (Amazon's own models).
-        cache: Whether the end of the system prompt is marked for the prompt cache. The
-            tools stand before it, so that they are kept as well.
+        cache: Whether the ends of the system prompt and of the conversation are marked
+            for the prompt cache. The tools stand before, so that they are kept as well.
         profile: Whether the model is reached through an inference profile: of none,
             of the whole world, or of the region's part of it.
     """
@@ -104,8 +112,9 @@ class Bedrock:
         quirks = self.quirks.of(request.model)
         body: dict[str, Any] = {"messages": _messages(request, quirks, endpoint)}
         if request.system:
-            marks = [CACHE_POINT] if marks_cache(endpoint, usual=quirks.cache) else []
-            body["system"] = [{"text": request.system}, *marks]
+            body["system"] = [{"text": request.system}]
+        if marks_cache(endpoint, usual=quirks.cache):
+            _mark(body, CACHED_AN_HOUR if keeps_an_hour(endpoint) else CACHE_POINT)
         tools = _tools(request)
         if tools:
             body["toolConfig"] = {"tools": tools}
@@ -212,6 +221,15 @@ def _unthinking(thinking: Thinking) -> dict[str, Any]:
     if off in thinking.efforts:
         return {"output_config": {"effort": off}}
     return {"thinking": {"type": off}}
+
+
+def _mark(body: Mapping[str, Any], point: dict[str, Any]) -> None:
+    """Put a point behind what is kept: three, of the four that the service takes."""
+    if "system" in body:
+        body["system"].append(point)
+    messages = body["messages"]
+    for place in places_to_mark(messages):
+        messages[place]["content"].append(point)
 
 
 def _tools(request: ChatRequest) -> list[dict[str, Any]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from agenthost import Endpoint
 
@@ -57,6 +58,29 @@ def marks_cache(endpoint: Endpoint, *, usual: bool) -> bool:
     """Tell whether the prompt says what the model's cache keeps."""
     row = endpoint.model
     return usual if row is None or not row.caches else "marks" in row.caches
+
+
+def keeps_an_hour(endpoint: Endpoint) -> bool:
+    """Tell whether what is marked is wanted for an hour, not for five minutes."""
+    return endpoint.model is not None and "hour" in endpoint.model.caches
+
+
+def places_to_mark(written: Sequence[Mapping[str, Any]]) -> Iterator[int]:
+    """Find where the conversation is marked: its end, and the end it had before.
+
+    A service looks for what it kept at a mark, and 20 blocks before it; a step may add
+    more. The request before ended with what was said to the model last but one.
+    """
+    left = 2
+    answered = True
+    for index in range(len(written) - 1, -1, -1):
+        is_answer = written[index]["role"] == "assistant"
+        if answered and not is_answer:
+            yield index
+            left -= 1
+            if not left:
+                return
+        answered = is_answer
 
 
 def answer_limit(endpoint: Endpoint, usual: int) -> int:

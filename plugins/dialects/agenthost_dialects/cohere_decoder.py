@@ -46,6 +46,8 @@ class CohereDecoder(EventDecoder):
         message = delta.get("message")
         if isinstance(message, dict):
             yield from self._said(message, str(payload.get("index")))
+        if payload.get("type") == "message-start":
+            self._draft.id = text_of(payload.get("id"))
         if payload.get("type") == "message-end":
             if delta.get("error"):
                 raise stream_fault(self._endpoint, delta)
@@ -91,6 +93,7 @@ class CohereDecoder(EventDecoder):
                 yield from self._content(content)
             for index, call in enumerate(objects_of(message.get("tool_calls"))):
                 self._call(call, str(index))
+        self._draft.id = text_of(payload.get("id"))
         yield from self._end(payload)
 
     def _end(self, payload: Mapping[str, Any]) -> Iterator[Delta]:

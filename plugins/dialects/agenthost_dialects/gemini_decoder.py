@@ -55,6 +55,7 @@ class GeminiDecoder(EventDecoder):
         if payload.get("error"):
             raise stream_fault(self._endpoint, payload)
         self._refuse_blocked(payload.get("promptFeedback"))
+        self._draft.id = text_of(payload.get("responseId"))
         usage = payload.get("usageMetadata")
         if isinstance(usage, dict):
             self._draft.usage = read_usage(usage)

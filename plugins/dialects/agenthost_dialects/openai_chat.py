@@ -26,7 +26,15 @@ from agenthost import (
 )
 
 from .answers import body_of, compact
-from .capabilities import EFFORTS, Thinking, samples, thinking_of
+from .capabilities import (
+    EFFORTS,
+    Thinking,
+    keeps_an_hour,
+    marks_cache,
+    places_to_mark,
+    samples,
+    thinking_of,
+)
 from .conversation import bearer, loop_start, own_of, wire_id
 from .faults import http_fault
 from .openai_decoder import OpenAIDecoder
@@ -36,6 +44,8 @@ from .schema import OPENAI, shape_schema
 NAME = "openai-chat"
 NINE = re.compile(r"[a-zA-Z0-9]{9}")
 AFTER_TOOL = "(Noted.)"
+CACHED = {"type": "ephemeral"}
+CACHED_AN_HOUR = {"type": "ephemeral", "ttl": "1h"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +77,9 @@ class OpenAIQuirks:
         usage_include: Whether the price has to be asked for.
         call_ids: Whether ids of calls may be any, or are nine letters and digits.
         answer_tools: Whether the user may not speak right after a tool.
+        cache: Whether the ends of the system prompt and of the conversation are marked
+            for the prompt cache, as a gateway to Claude takes it.
+        cache_key: Whether the service finds kept prompts by ``prompt_cache_key``.
     """
 
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -87,6 +100,8 @@ class OpenAIQuirks:
     usage_include: bool = False
     call_ids: Literal["any", "nine"] = "any"
     answer_tools: bool = False
+    cache: bool = False
+    cache_key: bool = False
 
 
 PLAIN = Quirks(OpenAIQuirks())
@@ -117,6 +132,8 @@ class OpenAIChat:
         }
         if request.tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
+        if marks_cache(endpoint, usual=quirks.cache):
+            _mark(body["messages"], endpoint)
         body.update(_options(request, quirks, endpoint))
         url = endpoint.base_url.rstrip("/") + "/chat/completions"
         return HttpRequest("POST", url, bearer(endpoint), body_of(body))
@@ -149,9 +166,24 @@ def _options(
         options["stream"] = True
         if quirks.stream_options:
             options["stream_options"] = {"include_usage": True}
+    if quirks.cache_key and request.cache_key:
+        options["prompt_cache_key"] = request.cache_key
     if quirks.usage_include:
         options["usage"] = {"include": True}
     return options
+
+
+def _mark(messages: Sequence[dict[str, Any]], endpoint: Endpoint) -> None:
+    """Mark what is kept: only a part of a content that has words takes a mark."""
+    mark = CACHED_AN_HOUR if keeps_an_hour(endpoint) else CACHED
+    ends = [messages[place] for place in places_to_mark(messages)]
+    for message in (*messages[:1], *ends):
+        content = message["content"] or ()
+        parts = [_text(content)] if isinstance(content, str) else content
+        said = next((part for part in reversed(parts) if part.get("text")), None)
+        if said is not None:
+            said["cache_control"] = mark
+            message["content"] = parts
 
 
 def _thinking(budget: int, thinking: Thinking) -> dict[str, Any]:

@@ -118,6 +118,7 @@ class OpenAIDecoder(EventDecoder):
             raise stream_fault(self._endpoint, payload)
         if "usage" in payload or "x_groq" in payload:
             self._usage(payload)
+        self._draft.id = text_of(payload.get("id"))
         for choice in objects_of(payload.get("choices"))[:1]:
             said = choice.get("delta") or choice.get("message")
             if isinstance(said, dict):

@@ -45,8 +45,8 @@ class ResponsesQuirks:
         encrypted: Whether reasoning is asked for in encrypted form, to be sent back
             inside a tool loop.
         summary: Whether a summary of the reasoning is asked for.
-        lean: Whether calls are sent without ids, pictures without a detail, and results
-            of tools without pictures.
+        lean: Whether calls are sent without ids, pictures without a detail, results
+            of tools without pictures, and all without a ``prompt_cache_key``.
         cost_field: Where usage names the price in US dollars, a path with dots; empty
             for nowhere.
     """
@@ -118,6 +118,8 @@ def _options(
         options["temperature"] = request.temperature
     if request.thinking_budget is not None:
         options.update(_reasoning(request.thinking_budget, quirks, endpoint))
+    if request.cache_key and not quirks.lean:
+        options["prompt_cache_key"] = request.cache_key
     if request.stream:
         options["stream"] = True
     return options

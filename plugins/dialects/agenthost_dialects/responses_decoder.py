@@ -129,6 +129,7 @@ class ResponsesDecoder(EventDecoder):
             for index, item in enumerate(objects_of(answer.get("output"))):
                 yield from self._settle({"output_index": index, "item": item})
         self._reason(answer)
+        self._draft.id = text_of(answer.get("id"))
         usage = answer.get("usage")
         if isinstance(usage, dict):
             self._draft.usage = read_usage(usage, self._cost_field)

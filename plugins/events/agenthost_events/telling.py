@@ -94,8 +94,14 @@ class ToldMemory:
         self._memory = memory
         self._events = events
         self._clock = host.clock
-        self.get = memory.get
-        self.items = memory.items
+
+    async def get(self, namespace: str, key: str) -> tuple[Json, frozenset[str]]:
+        """Give the value of a key, and its labels."""
+        return await self._memory.get(namespace, key)
+
+    async def items(self, namespace: str) -> list[tuple[str, Json]]:
+        """Give every key of a namespace with its value."""
+        return await self._memory.items(namespace)
 
     async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
         """Put a value under a key."""

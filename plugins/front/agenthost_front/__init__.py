@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 def open_front(host: Host) -> Front:
     """Make the front of a daemon as its configuration says; it does not listen yet."""
-    from .front import QuartFront
+    from .lean import lean
     from .settings import settings_of
+
+    with lean():
+        from .front import QuartFront
 
     return QuartFront(host, settings_of(host))
 

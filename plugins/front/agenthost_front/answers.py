@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from agenthost import (
     AgentHostError,
@@ -20,6 +20,7 @@ from agenthost import (
     Reply,
     Unauthenticated,
 )
+from hypercorn.protocol.events import Body, EndBody, Event, Response
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
@@ -203,3 +204,18 @@ def socket_only(method: str, path: str) -> Plain:
         return Plain(426, error_body(text, code), headers)
     text = f"method {method} is not allowed for {path}: it is a WebSocket"
     return http_error(405, text, {"Allow": "GET"})
+
+
+class Sending(Protocol):
+    """What of a stream of Hypercorn an answer needs."""
+
+    stream_id: int
+    send: Callable[[Event], Awaitable[None]]
+
+
+async def send_whole(stream: Sending, plain: Plain, *, head: bool = False) -> None:
+    """Answer in place of an application."""
+    await stream.send(Response(stream.stream_id, plain.headers, plain.status))
+    if not head:
+        await stream.send(Body(stream.stream_id, plain.body))
+    await stream.send(EndBody(stream.stream_id))

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, cast
 
-from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
 from hypercorn.events import Closed, RawData, Updated
 from hypercorn.events import Event as WireEvent
@@ -22,6 +21,7 @@ from .asgi import ASGIApp, Event, Scope
 from .connections import Connections
 from .http1 import Http1, Peers
 from .inbox import Inbox, serve
+from .worker import Worker
 
 _HIGH_WATER = 64 * 1024
 _LINGER = 1.0
@@ -31,12 +31,16 @@ _log = logging.getLogger("agenthost.front.server")
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What all connections of a server share."""
+    """What all connections of a server share.
+
+    ``refused`` is told of what is no proper request: client, method and status.
+    """
 
     app: ASGIApp
     config: Config
-    context: WorkerContext
+    worker: Worker
     connections: Connections
+    refused: Callable[[str, str, int], None] | None = None
 
 
 class Connection(asyncio.Protocol):

@@ -4,38 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64decode
-from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any
 
 from hypercorn.protocol.events import (
     Body,
     Data,
-    EndBody,
     Event,
     Request,
-    Response,
     StreamClosed,
 )
 from hypercorn.protocol.ws_stream import FrameTooLargeError, Handshake, WSStream
 from wsproto.events import CloseConnection, Message, Ping
 from wsproto.frame_protocol import CloseReason
 
-from .answers import Plain, server_error
-
-
-class Sending(Protocol):
-    """What of a stream of Hypercorn an answer needs."""
-
-    stream_id: int
-    send: Callable[[Event], Awaitable[None]]
-
-
-async def send_whole(stream: Sending, plain: Plain, *, head: bool = False) -> None:
-    """Answer in place of an application."""
-    await stream.send(Response(stream.stream_id, plain.headers, plain.status))
-    if not head:
-        await stream.send(Body(stream.stream_id, plain.body))
-    await stream.send(EndBody(stream.stream_id))
+from .answers import Plain, send_whole, server_error
 
 
 class SocketStream(WSStream):

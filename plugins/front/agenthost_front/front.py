@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from agenthost import Mountable
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from agenthost import Host
     from quart import Quart
 
+    from .access_log import AccessLog
+
 
 class QuartFront:
     """Everything between a TCP port and the handlers of route groups.
@@ -43,7 +47,8 @@ class QuartFront:
         self.asgi = Layer(self._gate, self._mounted, dispatcher, sockets, errors)
         self.access = Entrance(self._gate, self.tickets, self.asgi.streams, sockets)
         self._shutdown = Shutdown(self._gate, self.asgi, sockets)
-        self._server = Server(self.asgi, settings)
+        self._log = _access_log(host, self.asgi, settings)
+        self._server = Server(self.asgi, settings, self._log)
         keyless = settings.api_key is None
         mounted = self._mounted
         self.mount(description(Described(mounted.endpoints, mounted.sockets, keyless)))
@@ -70,14 +75,17 @@ class QuartFront:
         """
         self._gate.listen_on(host)
         self._gate.others.take()
+        if self._log is not None:
+            self._log.start()
         # The application waits until it is needed, unless a plugin has asked for it.
         if self._mounted.made:
             await self._mounted.ready()
         return await self._server.start(host, port)
 
     async def warm_up(self) -> None:
-        """Make the Quart application."""
+        """Make the Quart application, and import what WebSockets need."""
         await self._mounted.ready()
+        await asyncio.to_thread(import_module, f"{__package__}.frames")
 
     async def drain(self, end_turns: EndTurns | None = None) -> None:
         """Refuse new work, end the turns by the callback, close streams and sockets."""
@@ -88,6 +96,16 @@ class QuartFront:
         await self._shutdown.finish()
         await self._server.stop()
         await self._mounted.stop()
+        if self._log is not None:
+            await self._log.stop()
 
     def _count_panic(self) -> None:
         self.panics += 1
+
+
+def _access_log(host: Host, layer: Layer, settings: FrontSettings) -> AccessLog | None:
+    if settings.access_log == "off":
+        return None
+    from .access_log import AccessLog
+
+    return AccessLog(host, layer, settings.access_log)

@@ -50,7 +50,7 @@ NO_STORE = (b"cache-control", b"no-store")
 PRIVATE = ("/api", "/v1")
 
 _OURS = frozenset(name for name, _ in CONSTANT) | {b"x-request-id", b"server"}
-_STARTS = frozenset(
+STARTS = frozenset(
     {"http.response.start", "websocket.http.response.start", "websocket.accept"}
 )
 
@@ -72,7 +72,7 @@ class SendWrapper:
 
     async def __call__(self, message: Event) -> None:
         """Pass a message on; yield once for each chunk or frame that it brings."""
-        if message["type"] in _STARTS:
+        if message["type"] in STARTS:
             await self._start(message)
             return
         await self._target(message)

@@ -17,11 +17,11 @@ from hypercorn.protocol.h11 import STREAM_ID, H11Protocol, H11WSConnection
 from hypercorn.protocol.http_stream import ASGIHTTPState, HTTPStream
 from hypercorn.typing import ConnectionState
 
-from .answers import server_error
-from .frames import SocketStream, send_whole
+from .answers import send_whole, server_error
 
 if TYPE_CHECKING:
     from .connection import Connection, Site
+    from .frames import SocketStream
 
 HEAD_LIMIT = 16 * 1024
 _HEAD_END = re.compile(rb"\n\r?\n")
@@ -108,7 +108,7 @@ class Http1(H11Protocol):
         super().__init__(
             cast("Any", site.app),
             site.config,
-            site.context,
+            cast("Any", site.worker),
             cast("Any", tasks),
             ConnectionState({}),
             False,  # noqa: FBT003 - no TLS; Hypercorn's signature
@@ -117,13 +117,18 @@ class Http1(H11Protocol):
             send,
         )
         self.connection = StrictWire()
+        self._refused = site.refused
 
     async def _check_protocol(self, event: h11.Request) -> None:
         """Go on: Hypercorn would turn to HTTP/2 here, which needs TLS with us."""
 
     async def _create_stream(self, request: h11.Request) -> None:
         kind: type[SocketStream | RequestStream] = RequestStream
-        if _is_upgrade(request):
+        upgrade = _is_upgrade(request)
+        if upgrade:
+            # A start does without it; the warm-up imports it.
+            from .frames import SocketStream
+
             kind = SocketStream
         self.stream = kind(
             self.app,
@@ -136,7 +141,7 @@ class Http1(H11Protocol):
             self.stream_send,
             STREAM_ID,
         )
-        if kind is SocketStream:
+        if upgrade:
             self.connection = H11WSConnection(cast("h11.Connection", self.connection))
         await self.stream.handle(
             Request(
@@ -152,6 +157,9 @@ class Http1(H11Protocol):
 
     async def _send_error_response(self, status_code: int) -> None:
         wire = cast("StrictWire", self.connection)
+        if self._refused is not None:
+            method = wire.method.decode("latin-1")
+            self._refused((self.client or ("",))[0], method, status_code)
         plain = server_error(status_code, wire.fault)
         headers = [*plain.headers, *self.config.response_headers("h11")]
         await self._send_h11_event(

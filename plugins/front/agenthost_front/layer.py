@@ -10,7 +10,7 @@ import asyncio
 from typing import Any
 from uuid import uuid4
 
-from agenthost import EventStream, authorize
+from agenthost import LOG_FIELDS, EventStream, authorize
 
 from .access import UNDECIDED
 from .answers import ErrorMap, Plain, socket_only
@@ -60,6 +60,8 @@ class Layer:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve an HTTP request or a WebSocket."""
         request_id = str(uuid4())
+        # Inherited by every task that the request starts.
+        LOG_FIELDS.set({"request_id": request_id})
         sender = SendWrapper(send, scope["path"], request_id)
         exchange = open_exchange(scope, request_id)
         task = asyncio.current_task()

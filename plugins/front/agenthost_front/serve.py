@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from typing import TYPE_CHECKING
 from uuid import uuid4
 from wsgiref.handlers import format_date_time
 
-from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
 
 from .asgi import ASGIApp, Headers
@@ -18,6 +18,10 @@ from .headers import CONSTANT, NO_STORE, answered_by_layer
 from .listening import Door, listen, raise_descriptor_limit
 from .settings import FrontSettings
 from .sockets import FRAME_LIMIT
+from .worker import Worker
+
+if TYPE_CHECKING:
+    from .access_log import AccessLog
 
 # Of the descriptors of the process; the rest is for files and for calls to others.
 _SHARE = 0.8
@@ -53,8 +57,11 @@ class ServerConfig(Config):
 class Server:
     """Serves an application on a port until it is told to stop."""
 
-    def __init__(self, app: ASGIApp, settings: FrontSettings) -> None:
-        self._app = app
+    def __init__(
+        self, app: ASGIApp, settings: FrontSettings, log: AccessLog | None = None
+    ) -> None:
+        self._app = app if log is None else log
+        self._log = log
         self._settings = settings
         self._site: Site | None = None
         self._door: Door | None = None
@@ -74,10 +81,11 @@ class Server:
         self._site = Site(
             self._app,
             ServerConfig(settings),
-            WorkerContext(None),
+            Worker(),
             Connections(
                 most, settings.connections_per_address, settings.connection_idle
             ),
+            None if self._log is None else self._log.refused,
         )
         self._door = Door(listener, self._site)
         self._door.open()
@@ -88,6 +96,6 @@ class Server:
         if self._door is None or self._site is None:
             return
         await self._door.close()
-        await self._site.context.terminated.set()
+        await self._site.worker.terminated.set()
         await self._site.connections.close(_PATIENCE, self._settings.grace + 1)
         self._door = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from agenthost import Secret
-from agenthost_toml.types import Names, Positive, Table
+from agenthost_toml.types import Lower, Names, Positive, Table
 from pydantic import Field
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ class Server(Table):
     connections_per_address: Positive = Field(
         256,
         description="Open connections from one address, this machine's own apart.",
+    )
+    access_log: Annotated[Literal["off", "text", "json"], Lower] = Field(
+        "off",
+        description="Whether each request is a line on standard output, and of what; "
+        "it has no query, header or body.",
     )
 
 
@@ -53,6 +58,7 @@ class FrontSettings:
         socket_ping: Seconds between two pings to a WebSocket.
         peer_timeout: Seconds for a peer to read something of what it was sent.
         grace: Seconds for running requests to end when the front stops.
+        access_log: The form of the access log, or ``off``.
     """
 
     api_key: Secret | None = None
@@ -71,6 +77,7 @@ class FrontSettings:
     socket_ping: float = 20.0
     peer_timeout: float = 20.0
     grace: float = 5.0
+    access_log: str = "off"
 
     @property
     def key(self) -> str:
@@ -88,4 +95,5 @@ def settings_of(host: Host) -> FrontSettings:
         allowed_origins=server.allowed_origins,
         cors_origins=server.cors_origins,
         connections_per_address=server.connections_per_address,
+        access_log=server.access_log,
     )

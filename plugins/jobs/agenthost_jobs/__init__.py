@@ -23,7 +23,7 @@ def open_jobs(store: Store, clock: Clock) -> Jobs:
 @hookimpl
 def register_schema() -> SchemaSpec:
     """Offer the tables of jobs and their steps."""
-    from .tables import SCHEMA
+    from .schema import SCHEMA
 
     return SCHEMA
 

@@ -27,10 +27,9 @@ from agenthost import (
     Superseded,
 )
 
-from . import writes
 from .retention import Retention
+from .rows import LEFT_RUNNING, job_of, written
 from .running import DurableWrite, EmbeddedRun
-from .tables import LISTED, ONE, job_of, written
 
 LONGEST_WAIT = 60.0
 """Seconds after which a jump of the wall clock is noticed."""
@@ -120,6 +119,8 @@ class EmbeddedJobs:
         Raises:
             InvalidInput: The key is empty or the payload is not JSON.
         """
+        from . import writes
+
         if not key:
             raise InvalidInput("key", "a job needs a key")
         now = self._clock.time()
@@ -147,6 +148,8 @@ class EmbeddedJobs:
         Raises:
             NotFound: There is none.
         """
+        from .tables import ONE
+
         row = await self._store.first(ONE, {"id": job})
         if row is None:
             raise NotFound("job", job)
@@ -156,6 +159,8 @@ class EmbeddedJobs:
         self, kind: str | None = None, state: JobState | None = None, limit: int = 100
     ) -> Sequence[Job]:
         """Give jobs, newest first, of one kind or state when named."""
+        from .tables import LISTED
+
         wanted = {"kind": kind, "state": state and state.value, "limit": limit}
         return [job_of(row) for row in await self._store.read(LISTED, wanted)]
 
@@ -168,6 +173,8 @@ class EmbeddedJobs:
         Raises:
             NotFound: There is none.
         """
+        from . import writes
+
         now = self._clock.time()
         changed = await self._store.write(partial(writes.cancel, job=job, now=now))
         if changed and (task := self._running.get(job)):
@@ -176,10 +183,16 @@ class EmbeddedJobs:
 
     async def start(self) -> None:
         """Take up what a dead process left running, and run what is due."""
+        if await self._store.first(LEFT_RUNNING) is not None:
+            await self._release()
+        self._dispatcher = asyncio.create_task(self._dispatch(), name="jobs")
+
+    async def _release(self) -> None:
+        from . import writes
+
         # The home's lock says that no other process lives, so no lease is waited for.
         release = partial(writes.release, now=self._clock.time(), chance=self._chance)
         await self._store.write(release)
-        self._dispatcher = asyncio.create_task(self._dispatch(), name="jobs")
 
     async def stop(self) -> None:
         """Stop running jobs; they run again after the next start."""
@@ -191,6 +204,10 @@ class EmbeddedJobs:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._dispatcher = None
         await self._retention.stop()
+        if not self._handlers:
+            return
+        from . import writes
+
         now = self._clock.time()
         # A disk that fails now only makes these runs count as attempts.
         with suppress(AgentHostError):
@@ -210,6 +227,8 @@ class EmbeddedJobs:
         """Say that the running jobs' process lives, when it is time to."""
         now = self._clock.time()
         if self._running and now >= self._renewal:
+            from . import writes
+
             self._renewal = now + RENEWAL
             renew = partial(writes.renew, holder=self._holder, until=now + LEASE)
             await self._durably(renew)
@@ -219,6 +238,8 @@ class EmbeddedJobs:
         room = self._concurrency - len(self._running)
         if not room or not self._handlers:
             return None
+        from . import writes
+
         now = self._clock.time()
         claimed = await self._durably(
             partial(
@@ -276,6 +297,8 @@ class EmbeddedJobs:
 
     async def _outcome(self, running: EmbeddedRun) -> Callable[..., None]:
         """Run the handler and give the write that says how this run ended."""
+        from . import writes
+
         job = running.job
         try:
             result = written("result", await self._handlers[job.kind](running))

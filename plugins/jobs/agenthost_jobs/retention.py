@@ -7,24 +7,13 @@ import logging
 from functools import partial
 
 from agenthost import AgentHostError, Clock, Store
-from sqlalchemy import Integer, bindparam, or_, select
 
-from .tables import JOB
-from .writes import ENDED_NAMES, forget
+from .rows import EXPIRED
 
 KEPT = 30 * 86_400.0
 BETWEEN_PASSES = 3_600.0
 BATCH = 20
 """Jobs in one write: their steps go with them."""
-
-EXPIRED = (
-    select(JOB.c.id)
-    .where(
-        or_(*(JOB.c.state == name for name in ENDED_NAMES)),
-        JOB.c.updated_at < bindparam("before"),
-    )
-    .limit(bindparam("limit", type_=Integer))
-)
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +44,8 @@ class Retention:
         wanted = {"before": before, "limit": BATCH}
         try:
             while rows := await self._store.read(EXPIRED, wanted):
+                from .writes import forget
+
                 jobs = [row["id"] for row in rows]
                 await self._store.write(partial(forget, jobs=jobs))
         except AgentHostError as error:

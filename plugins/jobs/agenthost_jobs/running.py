@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from agenthost import Clock, Job, Json, StorageFull, Store, Unavailable
-from sqlalchemy import Connection, insert, select
 
-from .tables import STEP, written
-from .writes import progress
+from .rows import written
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 T = TypeVar("T")
 
@@ -60,6 +61,8 @@ class EmbeddedRun:
             InvalidInput: The output is not JSON.
         """
         if name not in self._outputs:
+            from .writes import remember
+
             output = written(f"output of step {name!r}", await work())
             keep = partial(remember, job=self.job, name=name, output=output, rows=rows)
             await self._durably(keep)
@@ -84,20 +87,3 @@ class DurableWrite:
                 return await self._store.write(fn)
             except (Unavailable, StorageFull):
                 await self._clock.sleep(RETRY_AFTER)
-
-
-def remember(
-    connection: Connection,
-    job: Job,
-    name: str,
-    output: str,
-    rows: Callable[[Connection, Json], None] | None,
-) -> None:
-    """Store the output of a step and its rows, once, if the run still counts."""
-    progress(connection, job)
-    known = select(STEP.c.name).where(STEP.c.job == job.id, STEP.c.name == name)
-    if connection.execute(known).first():
-        return
-    connection.execute(insert(STEP).values(job=job.id, name=name, output=output))
-    if rows:
-        rows(connection, json.loads(output))

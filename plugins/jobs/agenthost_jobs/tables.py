@@ -1,11 +1,7 @@
-"""The two tables of durable work, and how a row reads."""
+"""The two tables of durable work, and what is read of them."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
-
-from agenthost import InvalidInput, Job, JobState, Json, Row, SchemaSpec
 from sqlalchemy import (
     Column,
     Float,
@@ -19,9 +15,6 @@ from sqlalchemy import (
     or_,
     select,
 )
-
-if TYPE_CHECKING:
-    from alembic.operations import Operations
 
 METADATA = MetaData()
 
@@ -56,20 +49,6 @@ STEP = Table(
 )
 
 
-def lease_runs(op: Operations) -> None:
-    """Let a run say until when it counts as alive."""
-    op.add_column("job", Column("until", Float))
-
-
-def own_jobs(op: Operations) -> None:
-    """Let a job say who caused it, and with which labels; who runs it is its holder."""
-    op.alter_column("job", "owner", new_column_name="holder")
-    for name, empty in (("owner", ""), ("labels", "[]")):
-        op.add_column("job", Column(name, Text, nullable=False, server_default=empty))
-
-
-SCHEMA = SchemaSpec("jobs", METADATA, (lease_runs, own_jobs))
-
 ONE = select(JOB).where(JOB.c.id == bindparam("id"))
 LISTED = (
     select(JOB)
@@ -82,37 +61,3 @@ LISTED = (
     .order_by(JOB.c.created_at.desc(), JOB.c.id)
     .limit(bindparam("limit", type_=Integer))
 )
-
-
-def job_of(row: Row | Any) -> Job:
-    """Read a job from its row."""
-    return Job(
-        id=row["id"],
-        key=row["key"],
-        kind=row["kind"],
-        payload=json.loads(row["payload"]),
-        state=JobState(row["state"]),
-        due=row["due"],
-        epoch=row["epoch"],
-        attempts=row["attempts"],
-        result=None if row["result"] is None else json.loads(row["result"]),
-        error=row["error"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        holder=row["holder"],
-        until=row["until"],
-        owner=row["owner"],
-        labels=frozenset(json.loads(row["labels"])),
-    )
-
-
-def written(field: str, value: Json) -> str:
-    """Write a JSON value as text.
-
-    Raises:
-        InvalidInput: It is not JSON.
-    """
-    try:
-        return json.dumps(value, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(field, f"is not JSON: {error}") from None

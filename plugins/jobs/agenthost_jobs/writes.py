@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agenthost import Job, JobState, Superseded
+from agenthost import Job, JobState, Json, Superseded
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -19,7 +20,8 @@ from sqlalchemy import (
 )
 
 from .pauses import pause
-from .tables import JOB, STEP, job_of
+from .rows import job_of
+from .tables import JOB, STEP
 
 Chance = Callable[[], float]
 
@@ -231,3 +233,20 @@ def forget(connection: Connection, jobs: Sequence[str]) -> None:
     connection.execute(
         delete(JOB).where(JOB.c.id.in_(jobs), JOB.c.state.in_(ENDED_NAMES))
     )
+
+
+def remember(
+    connection: Connection,
+    job: Job,
+    name: str,
+    output: str,
+    rows: Callable[[Connection, Json], None] | None,
+) -> None:
+    """Store the output of a step and its rows, once, if the run still counts."""
+    progress(connection, job)
+    known = select(STEP.c.name).where(STEP.c.job == job.id, STEP.c.name == name)
+    if connection.execute(known).first():
+        return
+    connection.execute(insert(STEP).values(job=job.id, name=name, output=output))
+    if rows:
+        rows(connection, json.loads(output))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from agenthost import (
     Authenticator,
@@ -14,13 +17,20 @@ from agenthost import (
     hookimpl,
 )
 
+if TYPE_CHECKING:
+    from sqlalchemy import MetaData
+
 
 @hookimpl
 def register_schema() -> SchemaSpec:
     """Offer the table of keys."""
-    from .tables import SCHEMA
 
-    return SCHEMA
+    def metadata() -> MetaData:
+        from .tables import metadata
+
+        return metadata
+
+    return SchemaSpec("keys", metadata)
 
 
 @hookimpl
@@ -42,7 +52,8 @@ def register_service() -> Iterable[ServiceSpec]:
     async def stop(host: Host) -> None:
         await keyring_of(host).stop()
 
-    yield ServiceSpec("named_keys", start, stop)
+    warm_up = partial(import_module, ".tables", __package__)
+    yield ServiceSpec("named_keys", start, stop, warm_up)
 
 
 @hookimpl

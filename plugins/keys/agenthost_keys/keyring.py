@@ -20,8 +20,8 @@ from agenthost import (
     Unavailable,
 )
 
+from .rows import NEWEST, UNREVOKED, Key, key_of
 from .scopes import grants_of
-from .tables import ALL, NEWEST, UNREVOKED, Key, add, key_of, mark_used, revoke
 from .tokens import NOBODY, PREFIX, digest_of, id_in
 
 KIND = "named_key"
@@ -104,6 +104,8 @@ class Keyring(Authenticator):
 
     async def listed(self, host: Host) -> Sequence[Key]:
         """All keys, the revoked of the last months too, oldest first."""
+        from .tables import ALL
+
         return [key_of(row) for row in await host.store.read(ALL)]
 
     async def add(self, host: Host, key: Key) -> None:
@@ -150,11 +152,15 @@ class Keyring(Authenticator):
             change.exception()
 
     async def _add(self, host: Host, key: Key) -> None:
+        from .tables import add
+
         async with self._changing:
             await host.store.write(partial(add, key=key))
             await self._read(host)
 
     async def _revoke(self, host: Host, key_id: str) -> None:
+        from .tables import revoke
+
         async with self._changing:
             # First of all: while it is written, the key is refused already.
             holder = self._holders.pop(key_id, None)
@@ -241,6 +247,8 @@ def _holder(key: Key) -> Holder:
 
 
 def _note_use(host: Host, key_id: str, now: float) -> None:
+    from .tables import mark_used
+
     # Who asks does not wait for it, and is served also when it cannot be written.
     with suppress(AgentHostError):
         writing = host.store.write(partial(mark_used, key_id=key_id, now=now))

@@ -16,9 +16,9 @@ from agenthost import (
 )
 
 from .keyring import KIND, keyring_of
+from .rows import Key
 from .scopes import may_hand_out
 from .shapes import CreatedKey, CreateKey, Gone, KeyItem, KeyList, Status
-from .tables import Key
 from .tokens import digest_of, make_token
 
 ADMIN = "keys:admin"

@@ -1,11 +1,11 @@
-"""The table of named keys, how a row reads, and its writes."""
+"""The table of named keys, and its writes."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from agenthost import Conflict, NotFound, Row, SchemaSpec
+from agenthost import Conflict, NotFound
 from sqlalchemy import (
     REAL,
     Column,
@@ -24,7 +24,7 @@ from sqlalchemy import (
     update,
 )
 
-from .scopes import Scope
+from .rows import NEWEST, Key
 
 MOST = 1000
 """Keys that hold at once; all of them are known in memory."""
@@ -57,55 +57,12 @@ Index(
     sqlite_where=_UNREVOKED,
 )
 
-SCHEMA = SchemaSpec("keys", metadata)
-
 ALL = select(keys).order_by(keys.c.created_at, keys.c.id)
-UNREVOKED = ALL.where(keys.c.revoked_at.is_(None))
-NEWEST = select(func.coalesce(func.max(keys.c.revision), 0).label("revision"))
 _USED = (
     update(keys)
     .where(keys.c.id == bindparam("key"))
     .values(last_used_at=bindparam("at"))
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A named key as it is kept; times in seconds since the epoch.
-
-    ``owner`` is who made it, ``person`` the id of the person it stands for or "".
-    """
-
-    id: str
-    name: str
-    hash: str
-    scopes: tuple[Scope, ...]
-    person: str
-    expires_at: float | None
-    units_per_minute: int | None
-    created_at: float
-    last_used_at: float | None = None
-    revoked_at: float | None = None
-    revision: int = 0
-    owner: str = ""
-
-
-def key_of(row: Row) -> Key:
-    """Read a key from its row."""
-    return Key(
-        id=row["id"],
-        name=row["name"],
-        hash=row["hash"],
-        scopes=tuple(json.loads(row["scopes"])),
-        person=row["person"],
-        expires_at=row["expires_at"],
-        units_per_minute=row["units_per_minute"],
-        created_at=row["created_at"],
-        last_used_at=row["last_used_at"],
-        revoked_at=row["revoked_at"],
-        revision=row["revision"],
-        owner=row["owner"],
-    )
 
 
 def add(connection: Connection, key: Key) -> None:
@@ -165,4 +122,4 @@ def _row(key: Key) -> dict[str, object]:
 
 
 def _next(connection: Connection) -> int:
-    return int(connection.execute(NEWEST).scalar_one()) + 1
+    return int(connection.execute(text(NEWEST)).scalar_one()) + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 
 from agenthost import Clock, ProviderError, ProviderFault
@@ -78,6 +78,14 @@ class Breakers:
 
     def __len__(self) -> int:
         return len(self._states)
+
+    def states(self, now: float) -> Counter[tuple[str, str]]:
+        """Count those that are not closed, by provider and state."""
+        return Counter(
+            (target[0], "open" if state.until > now else "half_open")
+            for target, state in self._states.items()
+            if state.trips
+        )
 
     def ready_at(self, target: Id) -> float:
         """Tell from when on the target may be called; 0 is always."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -129,6 +129,18 @@ class Budgets:
         prompt = self._counts.most(target.names, measure(request))
         answer = _asked(target.model, request)
         return prompt, answer, _dearest(target.model, prompt, answer)
+
+    def gauges(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
+        """What the daemon's own limits are, and how much of them is used and held.
+
+        What is used is known from the first model call on.
+        """
+        now = self._host.clock.time()
+        for meter in self._of_daemon or ():
+            told = {"limit": meter.limit.amount, "used": meter.used(now)}
+            for kind, amount in (*told.items(), ("held", meter.held)):
+                labels = {"budget": meter.limit.name, "kind": kind}
+                yield "budget_usd", labels, amount / MILLION
 
     async def _waited(self, rooms: Rooms, wish: _Wish) -> Hold:
         """Hold room once others have given back what they hold."""

@@ -21,6 +21,8 @@ from agenthost import (
 from .settings import Providers as Sections
 from .settings import ProviderSection
 
+# What a write that lasts an hour costs, as a share of fresh input.
+HOUR_FACTOR = 2
 DEFAULT_DIALECT = "openai-chat"
 REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-[0-9]{1,2}")
 
@@ -89,17 +91,19 @@ def _changed(spec: ProviderSpec, section: ProviderSection) -> ProviderSpec:
     if probe is not None and section.base_url is not None:
         # What it proves is known of the provider's own address alone, not of a proxy.
         probe = replace(probe, proves_key=False)
+    models = tuple(
+        _row(facts, entry.model_dump(exclude_unset=True)) for entry in section.models
+    )
+    models = models or facts.models
+    if section.cache_hour:
+        models = tuple(map(_kept_an_hour, models))
     changed = replace(
         facts,
         probe=probe,
         base_url=(section.base_url or facts.base_url).rstrip("/"),
         env_var=section.api_key_env or facts.env_var,
         key_required=bool(section.api_key_env) or facts.key_required,
-        models=tuple(
-            _row(facts, entry.model_dump(exclude_unset=True))
-            for entry in section.models
-        )
-        or facts.models,
+        models=models,
     )
     return replace(spec, facts=changed)
 
@@ -115,6 +119,22 @@ def _row(facts: ProviderFacts, written: dict[str, Any]) -> ModelFacts:
         # A local server loads as much of a window as it is asked for.
         unnamed["context_window"] = facts.models[0].context_window
     return ModelFacts(**{**unnamed, **written, "provider": facts.slug})
+
+
+def _kept_an_hour(row: ModelFacts) -> ModelFacts:
+    """Keep what the model's prompts mark for an hour, and know what that costs."""
+    if "marks" not in row.caches or "brief" in row.caches:
+        return row
+    long = row.long_context
+    if long is not None:
+        twice = HOUR_FACTOR * long.input_cost_per_1m
+        long = replace(long, cache_write_cost_per_1m=twice)
+    return replace(
+        row,
+        caches=(*row.caches, "hour"),
+        cache_write_cost_per_1m=HOUR_FACTOR * row.input_cost_per_1m,
+        long_context=long,
+    )
 
 
 def _drop_taken_aliases(

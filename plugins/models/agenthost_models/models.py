@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from itertools import count
@@ -67,7 +67,7 @@ FINAL = frozenset({ProviderFault.CONTENT_BLOCKED, ProviderFault.TOO_LONG})
 
 @dataclass(slots=True)
 class _Call:
-    """One attempt, and what came of it so far.
+    """One attempt, and what came of it so far; ``first`` is when its first piece came.
 
     ``heard`` counts UTF-8 bytes, ``size`` what the decoder counts, which last grew at
     ``grown_at``; ``unknown`` says that the provider may have gone on working after we
@@ -78,7 +78,9 @@ class _Call:
     hold: Hold
     payer: Payer | None
     clock: Clock
+    began: float
     grown_at: float
+    first: float = 0.0
     size: int = 0
     heard: int = 0
     delivered: bool = False
@@ -88,6 +90,8 @@ class _Call:
 
     def hears(self, delta: TextChunk | ReasoningChunk) -> None:
         """Note what is handed on."""
+        if not self.first:
+            self.first = self.clock.monotonic()
         self.heard += size_of(delta.text)
         self.delivered = self.delivered or isinstance(delta, TextChunk)
 
@@ -99,6 +103,7 @@ class _Call:
         """
         now = self.clock.monotonic()
         if size != self.size:
+            self.first = self.first or now
             self.size, self.grown_at = size, now
         elif now - self.grown_at > (patience := silence(self.candidate.target.model)):
             raise self.fault(
@@ -130,6 +135,13 @@ class RoutedModels(Catalogue):
     def hourly_tokens(self) -> int:
         """Tokens an hour of an agent whose manifest names no limit; 0 is none."""
         return self._host.settings(Budget).default_max_llm_tokens_per_hour
+
+    def gauges(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
+        """Tell of breakers that are not closed, and of the daemon's budgets."""
+        states = self._breakers.states(self._host.clock.monotonic())
+        for (provider, state), number in states.items():
+            yield "model_breakers", {"provider": provider, "state": state}, number
+        yield from self._budgets.gauges()
 
     def check(self, target: Target) -> None:
         """Refuse a target that cannot be called for want of a key.
@@ -212,7 +224,8 @@ class RoutedModels(Catalogue):
         except BaseException:
             self._breakers.abandoned(candidate.id, clock.monotonic())
             raise
-        return _Call(candidate, hold, payer, clock, clock.monotonic())
+        now = clock.monotonic()
+        return _Call(candidate, hold, payer, clock, began=now, grown_at=now)
 
     async def _deltas(self, call: _Call) -> AsyncGenerator[Delta | Answered, None]:
         """Yield one attempt's deltas and settle what it has cost, however it ends."""
@@ -266,7 +279,7 @@ class RoutedModels(Catalogue):
             self._host.usage.book(spent)
         if usage is not completion.usage:
             completion = replace(completion, usage=usage)
-        return Answered(completion, spent)
+        return Answered(completion, spent, call.began, call.first)
 
     def _close(self, call: _Call) -> None:
         """Book what an unfinished call has cost: what it said, and its prompt."""
@@ -284,8 +297,9 @@ class RoutedModels(Catalogue):
         if spent is not None:
             self._host.usage.book(spent)
         if call.payer is not None:
-            attempt = Attempt(call.candidate.target, call.outcome, spent)
-            call.payer.failed.append(attempt)
+            seconds = call.clock.monotonic() - call.began
+            attempt = (call.candidate.target, call.outcome, spent, call.began, seconds)
+            call.payer.failed.append(Attempt(*attempt))
 
     def _settle(self, call: _Call, spent: Spent | None) -> None:
         call.settled = True

@@ -86,6 +86,11 @@ class ProviderSection(Table):
     quirks: dict[str, Any] = Field(
         default_factory=dict, description="Where its API leaves its dialect."
     )
+    cache_hour: bool = Field(
+        default=False,
+        description="Whether prompts that its models mark for their cache are kept "
+        "an hour, not five minutes; a write then costs twice the input.",
+    )
 
 
 class Providers(RootModel[dict[str, ProviderSection]]):

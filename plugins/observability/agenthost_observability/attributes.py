@@ -30,6 +30,8 @@ from agenthost import (
     Usage,
 )
 
+from .endings import first_chunk
+
 Value = str | bool | int | float | tuple[str, ...]
 Pair = tuple[str, Value | None]
 
@@ -75,6 +77,25 @@ def at_start(activity: Activity) -> dict[str, Value]:
 def at_end(activity: Activity) -> dict[str, Value]:
     """Tell what came of it, failure apart."""
     return _present(_ending(activity))
+
+
+def of_try(names: tuple[str, str], outcome: str) -> dict[str, Value]:
+    """Tell what a try of a model call asked, a slug and a model, and how it ended."""
+    return {
+        "gen_ai.provider.name": provider(names[0]),
+        "gen_ai.request.model": names[1],
+        "agenthost.outcome": outcome,
+    }
+
+
+def server(activity: Activity) -> Iterator[Pair]:
+    """Name the server that was asked first."""
+    if activity.target is None:
+        return
+    address = urlsplit(activity.target.provider.facts.base_url)
+    if address.hostname:
+        yield "server.address", address.hostname
+        yield "server.port", address.port or (80 if address.scheme == "http" else 443)
 
 
 def provider(slug: str) -> str:
@@ -132,12 +153,8 @@ def _request(activity: Activity, request: ChatRequest) -> Iterator[Pair]:
     yield "agenthost.prompt.hash", digest[:HASH_DIGITS]
     if activity.target is None:
         return
-    facts = activity.target.provider.facts
-    yield "gen_ai.provider.name", provider(facts.slug)
-    address = urlsplit(facts.base_url)
-    if address.hostname:
-        yield "server.address", address.hostname
-        yield "server.port", address.port or (80 if address.scheme == "http" else 443)
+    yield "gen_ai.provider.name", provider(activity.target.provider.facts.slug)
+    yield from server(activity)
 
 
 def _tool(activity: Activity, call: ToolUse) -> Iterator[Pair]:
@@ -154,6 +171,8 @@ def _ending(activity: Activity) -> Iterator[Pair]:
     match activity.result:
         case Completion() as completion:
             yield "gen_ai.response.finish_reasons", (FINISHES[completion.finish],)
+            yield "gen_ai.response.id", completion.id or None
+            yield "gen_ai.response.time_to_first_chunk", first_chunk(activity)
             yield from _usage(completion.usage)
         case TurnResult() as result:
             yield from _usage(result.usage)

@@ -1,4 +1,4 @@
-"""How an activity ended, in a word of a closed list."""
+"""How an activity ended, in a word of a closed list, and how soon."""
 
 from __future__ import annotations
 
@@ -33,6 +33,14 @@ def word_of(activity: Activity) -> str:
         return error.fault.value
     failed = isinstance(activity.result, ToolOutput) and activity.result.is_error
     return ERROR if error is not None or failed else OK
+
+
+def first_chunk(activity: Activity) -> float | None:
+    """Seconds from sending what was answered to the first piece of the answer."""
+    answered = activity.answered
+    if answered is None or not answered.first:
+        return None
+    return answered.first - answered.began
 
 
 def type_of(error: BaseException | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from operator import itemgetter
 
 from agenthost import Host
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -17,9 +18,13 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from .meters import BUCKETS, Meters
+from .meters import BUCKETS, Histogram, Meters
 
 MICRO = 1e-6
+GAUGES = {
+    "model_breakers": "Models by key that cool down (open) or wait for a trial.",
+    "budget_usd": "The daemon's budgets: the limit, what is used of it and what held.",
+}
 
 Counts = Iterable[tuple[tuple[str, ...], float]]
 
@@ -42,6 +47,7 @@ class _Families(Collector):
         """Give every family."""
         yield from self._turns()
         yield from self._calls()
+        yield from self._models()
         yield from self._daemon_itself()
 
     def _turns(self) -> Iterator[Metric]:
@@ -49,13 +55,11 @@ class _Families(Collector):
         yield _counter(
             "agenthost_turns", "Turns that ended.", ("outcome",), _single(meters.turns)
         )
-        bounds = [*map(str, BUCKETS), "+Inf"]
-        counts = accumulate(meters.turn_buckets)
-        yield HistogramMetricFamily(
+        yield _histogram(
             "agenthost_turn_seconds",
             "How long turns took, their wait for the session included.",
-            buckets=list(zip(bounds, counts, strict=True)),
-            sum_value=meters.turn_seconds,
+            (),
+            [((), meters.turn_seconds)],
         )
         running = self._host.turns.running
         yield _gauge("agenthost_running_turns", "Turns that run or wait.", running)
@@ -67,6 +71,24 @@ class _Families(Collector):
             "Model calls that ended.",
             ("provider", "model", "outcome"),
             meters.model_calls.items(),
+        )
+        yield _histogram(
+            "agenthost_model_call_seconds",
+            "How long model calls took, all tries and their pauses included.",
+            ("provider", "model"),
+            meters.call_seconds.items(),
+        )
+        yield _histogram(
+            "agenthost_model_first_chunk_seconds",
+            "Seconds until the first piece of an answer, of the try that answered.",
+            ("provider", "model"),
+            meters.first_seconds.items(),
+        )
+        yield _counter(
+            "agenthost_model_failed_tries",
+            "Tries of model calls that gave no answer.",
+            ("provider", "model", "outcome"),
+            meters.failed_tries.items(),
         )
         yield _counter(
             "agenthost_tokens",
@@ -87,6 +109,16 @@ class _Families(Collector):
             ("tool", "outcome"),
             meters.tool_calls.items(),
         )
+
+    def _models(self) -> Iterator[Metric]:
+        families: dict[str, GaugeMetricFamily] = {}
+        for name, labels, number in self._host.models.gauges():
+            if name not in families:
+                text = GAUGES.get(name, "As the plugin of the port models tells.")
+                made = GaugeMetricFamily(f"agenthost_{name}", text, labels=[*labels])
+                families[name] = made
+            families[name].add_metric([*labels.values()], number)
+        yield from families.values()
 
     def _daemon_itself(self) -> Iterator[Metric]:
         host = self._host
@@ -135,6 +167,21 @@ def _counter(
     family = CounterMetricFamily(name, text, labels=labels)
     for names, count in sorted(counts):
         family.add_metric(names, count)
+    return family
+
+
+def _histogram(
+    name: str,
+    text: str,
+    labels: Sequence[str],
+    measured: Iterable[tuple[tuple[str, ...], Histogram]],
+) -> Metric:
+    family = HistogramMetricFamily(name, text, labels=labels)
+    bounds = [*map(str, BUCKETS), "+Inf"]
+    for names, histogram in sorted(measured, key=itemgetter(0)):
+        counts = accumulate(histogram.counts)
+        buckets = list(zip(bounds, counts, strict=True))
+        family.add_metric(names, buckets, histogram.sum)
     return family
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from agenthost import (
@@ -16,14 +16,25 @@ from agenthost import (
     Usage,
 )
 
-from .endings import word_of
+from .endings import first_chunk, word_of
+from .listing import OTHER, OTHERS, Listing, Model
 
 BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
-MOST_MODELS = 200
-OTHER = "other"
 
-Model = tuple[str, str]
-OTHERS: Model = (OTHER, OTHER)
+
+class Histogram:
+    """How often what was measured fell into which bucket, and the sum of it."""
+
+    __slots__ = ("counts", "sum")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BUCKETS) + 1)
+        self.sum = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count a measurement."""
+        self.counts[bisect_left(BUCKETS, seconds)] += 1
+        self.sum += seconds
 
 
 class Meters(Observer):
@@ -31,13 +42,15 @@ class Meters(Observer):
 
     def __init__(self) -> None:
         self.turns: Counter[str] = Counter()
-        self.turn_seconds = 0.0
-        self.turn_buckets = [0] * (len(BUCKETS) + 1)
+        self.turn_seconds = Histogram()
         self.model_calls: Counter[tuple[str, str, str]] = Counter()
+        self.call_seconds: defaultdict[Model, Histogram] = defaultdict(Histogram)
+        self.first_seconds: defaultdict[Model, Histogram] = defaultdict(Histogram)
+        self.failed_tries: Counter[tuple[str, str, str]] = Counter()
         self.tokens: Counter[tuple[str, str, str]] = Counter()
         self.cost: Counter[Model] = Counter()
         self.tool_calls: Counter[tuple[str, str]] = Counter()
-        self._models: set[Model] = set()
+        self._listing = Listing()
 
     def ended(self, activity: Activity) -> None:
         """Count it."""
@@ -49,31 +62,30 @@ class Meters(Observer):
                 self.tool_calls[tool, word_of(activity)] += 1
             case _:
                 self.turns[word_of(activity)] += 1
-                self.turn_seconds += activity.seconds
-                self.turn_buckets[bisect_left(BUCKETS, activity.seconds)] += 1
+                self.turn_seconds.add(activity.seconds)
 
     def _model_call(self, activity: Activity) -> None:
         target = activity.target
         asked = (target.provider.facts.slug, target.model.id) if target else OTHERS
-        provider, model = self._listed(asked)
-        self.model_calls[provider, model, word_of(activity)] += 1
-        for spent in (activity.spent, *(each.spent for each in activity.failed)):
-            if spent is not None:
-                self._count(spent)
+        named = self._listing.listed(asked)
+        self.model_calls[*named, word_of(activity)] += 1
+        self.call_seconds[named].add(activity.seconds)
+        if activity.spent is not None:
+            answered = self._count(activity.spent)
+            if (seconds := first_chunk(activity)) is not None:
+                self.first_seconds[answered].add(seconds)
+        for failed in activity.failed:
+            tried = self._listing.listed(failed.target.names)
+            self.failed_tries[*tried, failed.outcome] += 1
+            if failed.spent is not None:
+                self._count(failed.spent)
 
-    def _count(self, spent: Spent) -> None:
-        """Count what was booked, on the model that took it."""
-        provider, model = self._listed((spent.provider, spent.model))
-        self.cost[provider, model] += spent.cost_micro_usd
+    def _count(self, spent: Spent) -> Model:
+        """Count what was booked, on the model that took it, and tell which."""
+        named = self._listing.listed((spent.provider, spent.model))
+        self.cost[named] += spent.cost_micro_usd
         for kind, tokens in _tokens(spent.usage):
-            self.tokens[provider, model, kind] += tokens
-
-    def _listed(self, named: Model) -> Model:
-        """The labels of a model; an agent may name any, so the list has an end."""
-        if named not in self._models:
-            if len(self._models) >= MOST_MODELS:
-                return named[0], OTHER
-            self._models.add(named)
+            self.tokens[*named, kind] += tokens
         return named
 
 

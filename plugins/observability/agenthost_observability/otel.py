@@ -1,4 +1,4 @@
-"""OpenTelemetry: one tree of spans a turn, sent where ``OTEL_*`` variables say.
+"""OpenTelemetry: spans of turns and metrics of model calls, sent as ``OTEL_*`` say.
 
 Without those variables nothing is imported, kept or sent.
 """
@@ -13,32 +13,38 @@ from typing import TYPE_CHECKING
 from agenthost import Host, Observer, PluginError, ServiceSpec, hookimpl
 
 if TYPE_CHECKING:
+    from .measuring import Measuring
     from .tracing import Tracing
 
-ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+TRACES, METRICS = "TRACES", "METRICS"
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 HTTP = "http/protobuf"
 
 
-def exporter_of(environ: Mapping[str, str]) -> str | None:
+def exporter_of(environ: Mapping[str, str], signal: str = TRACES) -> str | None:
     """Tell which exporter the variables ask for; None when they ask for none.
+
+    Args:
+        environ: The variables.
+        signal: What is to be sent: ``TRACES`` or ``METRICS``.
 
     Raises:
         PluginError: They ask for something that is not offered.
     """
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return None
-    addressed = any(environ.get(name, "").strip() for name in ENDPOINTS)
-    named = environ.get("OTEL_TRACES_EXPORTER", "").strip().lower()
+    own, all_ = f"OTEL_EXPORTER_OTLP_{signal}", "OTEL_EXPORTER_OTLP"
+    addressed = any(environ.get(f"{of}_ENDPOINT", "").strip() for of in (own, all_))
+    named = environ.get(f"OTEL_{signal}_EXPORTER", "").strip().lower()
     exporter = named or ("otlp" if addressed else "none")
     if exporter not in {"otlp", "console", "none"}:
         raise PluginError(
-            f"OTEL_TRACES_EXPORTER: {exporter!r} is not offered; use otlp or console"
+            f"OTEL_{signal}_EXPORTER: {exporter!r} is not offered; use otlp or console"
         )
-    protocol = next((environ[p] for p in PROTOCOLS if environ.get(p)), HTTP)
+    name = f"{own if environ.get(f'{own}_PROTOCOL') else all_}_PROTOCOL"
+    protocol = environ.get(name) or HTTP
     if exporter == "otlp" and protocol != HTTP:
-        raise PluginError(f"{PROTOCOLS[1]}: {protocol!r} is not offered; use {HTTP}")
+        raise PluginError(f"{name}: {protocol!r} is not offered; use {HTTP}")
     return None if exporter == "none" else exporter
 
 
@@ -49,35 +55,41 @@ def captures_content(environ: Mapping[str, str]) -> bool:
 
 @hookimpl
 def register_observer() -> Iterable[Observer]:
-    """Offer the spans, when there is somewhere to send them."""
-    exporter = exporter_of(os.environ)
-    if exporter is None:
+    """Offer spans and metrics, each when there is somewhere to send it."""
+    traces, metrics = (exporter_of(os.environ, of) for of in (TRACES, METRICS))
+    if traces is metrics is None:
         return
     try:
-        from .sdk import open_provider
+        from .measuring import Measuring
+        from .sdk import open_meters, open_provider
         from .tracing import Tracing
     except ImportError as error:
         raise PluginError(
             "needs the OpenTelemetry SDK; pip install 'agenthost[opentelemetry]'"
         ) from error
-    provider = open_provider(exporter)
-    yield Tracing(provider, content=captures_content(os.environ))
+    if traces is not None:
+        capture = captures_content(os.environ)
+        yield Tracing(open_provider(traces), content=capture)
+    if metrics is not None:
+        yield Measuring(open_meters(metrics))
 
 
 @hookimpl
 def register_service() -> Iterable[ServiceSpec]:
     """Send what is left when the daemon stops."""
-    if exporter_of(os.environ) is not None:
+    if any(exporter_of(os.environ, of) for of in (TRACES, METRICS)):
         yield ServiceSpec("opentelemetry", start=_start, stop=_stop)
 
 
 async def _start(host: Host) -> None:
-    """Spans begin with the first turn; there is nothing to wait for."""
+    """Both begin with the first turn; there is nothing to wait for."""
 
 
 async def _stop(host: Host) -> None:
+    from .measuring import Measuring
     from .tracing import Tracing
 
-    tracing: Tracing | None = host.observer(Tracing)
-    if tracing is not None:
-        await asyncio.to_thread(tracing.close)
+    sending: list[Tracing | Measuring | None]
+    sending = [host.observer(Tracing), host.observer(Measuring)]
+    closing = (asyncio.to_thread(each.close) for each in sending if each is not None)
+    await asyncio.gather(*closing)

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Timer
 
 from agenthost import __version__
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import (
+    ConsoleMetricExporter,
+    MetricExporter,
+    PeriodicExportingMetricReader,
+)
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import (
@@ -27,17 +35,32 @@ class Sending(TracerProvider):
 
     def shutdown(self) -> None:
         """Send what waits; a collector that is away is waited for only so long."""
-        give_up = Timer(PATIENCE, self._exporter.shutdown)
-        give_up.start()
-        try:
+        with _bounded(self._exporter.shutdown):
             super().shutdown()
-        finally:
-            give_up.cancel()
+
+
+class SendingMeters(MeterProvider):
+    """The same for metrics."""
+
+    def __init__(self, exporter: MetricExporter) -> None:
+        reader = PeriodicExportingMetricReader(exporter)
+        super().__init__([reader], resource=resource(), shutdown_on_exit=False)
+        self._exporter = exporter
+
+    def shutdown(self, timeout_millis: float = PATIENCE * 1_000) -> None:
+        """Send what waits; a collector that is away is waited for only so long."""
+        with _bounded(self._exporter.shutdown):
+            super().shutdown(timeout_millis)
 
 
 def open_provider(exporter: str) -> TracerProvider:
     """Make a provider that sends to the exporter of this name."""
     return Sending(_exporter(exporter))
+
+
+def open_meters(exporter: str) -> MeterProvider:
+    """Make one that sends metrics, likewise."""
+    return SendingMeters(_metric_exporter(exporter))
 
 
 def resource() -> Resource:
@@ -54,3 +77,24 @@ def _exporter(name: str) -> SpanExporter:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
     return OTLPSpanExporter()
+
+
+def _metric_exporter(name: str) -> MetricExporter:
+    if name == "console":
+        return ConsoleMetricExporter()
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import (
+        OTLPMetricExporter,
+    )
+
+    return OTLPMetricExporter()
+
+
+@contextmanager
+def _bounded(give_up: Callable[[], None]) -> Iterator[None]:
+    """Give up on what the block sends once it has taken too long."""
+    timer = Timer(PATIENCE, give_up)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -6,11 +6,13 @@ from agenthost import Activity, ChatRequest, Observer, __version__
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from . import attributes, content
+from . import attributes, content, tries
 from .endings import OK, STOPPED, type_of, word_of
 
 NOTHING_AROUND = Context()
+CALLERS = TraceContextTextMapPropagator()
 
 
 class Tracing(Observer):
@@ -23,11 +25,13 @@ class Tracing(Observer):
         self._open: dict[str, Span] = {}
 
     def started(self, activity: Activity) -> None:
-        """Open its span under the span of its cause."""
+        """Open its span under that of its cause, else under that of its request."""
         parent = self._open.get(activity.parent or "")
         self._open[activity.id] = self._tracer.start_span(
             attributes.name(activity),
-            NOTHING_AROUND if parent is None else set_span_in_context(parent),
+            CALLERS.extract(activity.context.log_fields, NOTHING_AROUND)
+            if parent is None
+            else set_span_in_context(parent),
             SpanKind.CLIENT
             if isinstance(activity.subject, ChatRequest)
             else SpanKind.INTERNAL,
@@ -40,6 +44,7 @@ class Tracing(Observer):
         if span is None:
             return
         if span.is_recording():
+            tries.tell(self._tracer, set_span_in_context(span), activity)
             self._finish(span, activity)
         span.end()
 

@@ -18,32 +18,15 @@ from agenthost import (
 
 def open_records(store: Store, clock: Clock) -> Records:
     """Serve the rows of a store; nothing is read yet."""
-    from .agents import AgentTable
-    from .journal import TurnJournal
-    from .memory import KeyValues
-    from .persons import PersonTable
-    from .sessions import SessionTable
-    from .usage import UsageLedger
-    from .writers import Seat
+    from .deferred import defer
 
-    seat = Seat()
-    return Records(
-        agents=AgentTable(store),
-        sessions=SessionTable(store, clock, seat),
-        journal=TurnJournal(store, clock, seat),
-        usage=UsageLedger(store),
-        memory=KeyValues(store, clock),
-        persons=PersonTable(store, clock),
-    )
+    return defer(store, clock)
 
 
 @hookimpl
 def register_schema() -> tuple[SchemaSpec, ...]:
     """Offer the tables of the kernel's rows, memory, retention, people, search."""
-    from .forgetting import RETENTION
-    from .persons import PERSONS
-    from .tables import KERNEL, MEMORY
-    from .texts import SEARCH
+    from .schemas import KERNEL, MEMORY, PERSONS, RETENTION, SEARCH
 
     return KERNEL, MEMORY, RETENTION, PERSONS, SEARCH
 
@@ -51,10 +34,11 @@ def register_schema() -> tuple[SchemaSpec, ...]:
 @hookimpl
 def register_service() -> Iterable[ServiceSpec]:
     """Offer what takes out rows that are older than 90 days."""
-    from .retention import RetentionService
+    from .deferred import warm_up
+    from .service import RetentionService
 
     service = RetentionService()
-    yield ServiceSpec("retention", service.start, service.stop)
+    yield ServiceSpec("retention", service.start, service.stop, warm_up)
 
 
 @hookimpl

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agenthost import CallState, SchemaSpec, TurnState
+from agenthost import CallState, TurnState
 from sqlalchemy import (
     Column,
     Connection,
@@ -35,8 +35,6 @@ retention_marks = Table(
     Column("name", Text, primary_key=True),
     Column("value", Integer, nullable=False),
 )
-
-RETENTION = SchemaSpec("retention", metadata)
 
 TURNS = "turns_of_messages_up_to"
 REACHED = select(retention_marks.c.value).where(retention_marks.c.name == TURNS)

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 from agenthost import (
     NOBODY,
     CallState,
-    Clock,
     Entry,
     Message,
     NotFound,
@@ -32,7 +31,7 @@ from .rows import entry, turn_record
 from .session_rows import SUPERSEDED, append, erase, open_session, supersede
 from .tables import RUNNING, messages, sessions, tool_calls, turns
 from .usage import record
-from .writers import CURRENT, HELD, OWN, UNENDED, Seat, by, check_held, enter, left_by
+from .writers import CURRENT, HELD, OWN, UNENDED, by, check_held, left_by
 
 _OPEN = insert(turns)
 _REOPEN = (
@@ -89,20 +88,12 @@ class TurnJournal:
     ``keep_late``, ``close_late`` and ``stop`` are those of what could not be written.
     """
 
-    def __init__(self, store: Store, clock: Clock, seat: Seat) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._clock = clock
-        self._seat = seat
         late = LateSteps(self.keep)
         self.keep_late = late.keep
         self.close_late = late.close
         self.stop = late.stop
-
-    async def enter(self, node: str) -> Writer:
-        """Begin the next epoch of a node, as which this process writes from now on."""
-        entering = partial(enter, node=node, now=self._clock.time())
-        self._seat.writer = await self._store.write(entering)
-        return self._seat.writer
 
     def keep(self, *steps: Step) -> asyncio.Future[None]:
         """Write steps in one piece; it starts at once, awaited or not."""
@@ -139,7 +130,7 @@ class TurnJournal:
         found = {"session": session_id, "turn": turn_id}
         return [entry(row) for row in await self._store.read(_SAID, found)]
 
-    async def interrupt(self, writer: Writer) -> int:
+    async def mark_interrupted(self, writer: Writer) -> int:
         """At boot: mark what earlier epochs of the node left running; count it."""
         return await self._store.write(partial(_interrupt, writer=writer))
 

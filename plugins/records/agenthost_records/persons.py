@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from uuid import uuid4
 
-from agenthost import Clock, Conflict, NotFound, Person, Row, SchemaSpec, Store
+from agenthost import Clock, Conflict, NotFound, Person, Row, Store
 from sqlalchemy import (
     REAL,
     Column,
@@ -39,8 +39,6 @@ links = Table(
     Column("external", Text, primary_key=True),
     Column("person_id", Text, nullable=False, index=True),
 )
-
-PERSONS = SchemaSpec("persons", metadata)
 
 _ALL = select(persons)
 _ONE = select(persons).where(persons.c.id == bindparam("id"))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 from agenthost import AgentHostError, Clock, Store
 
@@ -14,12 +12,7 @@ from .forgetting import LEFT, REACHED, SPOKEN, forget_turns
 from .rollup import BATCH, DAY, roll_up
 from .session_rows import erase
 
-if TYPE_CHECKING:
-    from agenthost import Host
-
 KEPT = 90 * DAY
-FIRST = 300.0
-"""Seconds after the start: a daemon that starts often forgets too."""
 BETWEEN = 3_600.0
 PAUSE = 0.05
 """Seconds between two writes, which leave the disk to everybody else."""
@@ -41,7 +34,6 @@ class Retention:
 
     async def run(self) -> None:
         """Work until it is cancelled."""
-        await self._clock.sleep(FIRST)
         while True:
             try:
                 await self.once()
@@ -89,21 +81,3 @@ class Retention:
         forget = partial(forget_turns, spoken=[*spoken], reached=old[-1]["id"])
         await self._store.write(forget)
         return True
-
-
-class RetentionService:
-    """Runs the retention of a daemon."""
-
-    def __init__(self) -> None:
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self, host: Host) -> None:
-        """Begin; nothing is read yet."""
-        retention = Retention(host.store, host.clock)
-        self._task = asyncio.create_task(retention.run(), name="retention")
-
-    async def stop(self, _: Host) -> None:
-        """End, also in the middle of a pass."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)

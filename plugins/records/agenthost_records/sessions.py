@@ -32,13 +32,13 @@ from .forks import fork
 from .labels import labels_behind
 from .listing import listing
 from .rows import entry, turn_record
+from .seat import Seat
 from .session_cache import SessionCache
 from .session_rows import BY_ID, BY_KEY, SUPERSEDED, erase, find_or_open, session_of
 from .tables import agents, messages, sessions, turns
 from .texts import MessageTexts
 from .usage import record
 from .words import TITLE_LIMIT, folded, one_line
-from .writers import Seat
 
 KEY_LIMIT = 256
 TURNS = "turn:"

@@ -1,30 +1,31 @@
-"""What brings the tables of an earlier release up to date."""
+"""What brings the tables of an earlier release up to date.
+
+Each step imports SQLAlchemy itself: a start that runs none does without.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from sqlalchemy import REAL, Column, Integer, Text, text
 
 from .words import folded, title_of
 
 if TYPE_CHECKING:
     from alembic.operations import Operations
 
-_FIRST = text(
+_FIRST = (
     "SELECT session_id, parts FROM messages AS first WHERE role = 'user' AND seq = "
     "(SELECT min(seq) FROM messages WHERE session_id = first.session_id "
     "AND role = 'user')"
 )
-_TITLE = text(
-    "UPDATE sessions SET title = :title, title_folded = :folded WHERE id = :id"
-)
+_TITLE = "UPDATE sessions SET title = :title, title_folded = :folded WHERE id = :id"
 
 _MESSAGE = "session_id, seq, turn_id, role, parts, digest, partial, created_at"
 
 
 def write_less(op: Operations) -> None:
     """Keep messages in order of arrival, and index what is looked for alone."""
+    from sqlalchemy import REAL, Column, Integer, Text, text
+
     op.rename_table("messages", "messages_before")
     op.create_table(
         "messages",
@@ -54,6 +55,8 @@ def write_less(op: Operations) -> None:
 
 def go_on_in_place(op: Operations) -> None:
     """Let a turn go on in its own place, and keep what its effects answered."""
+    from sqlalchemy import Column, Integer, Text
+
     op.add_column("messages", Column("behind", Integer))
     op.add_column("turns", Column("digest", Text))
     op.add_column("turns", Column("model", Text))
@@ -62,6 +65,8 @@ def go_on_in_place(op: Operations) -> None:
 
 def owners_and_labels(op: Operations) -> None:
     """Say of each row who caused it, and where what it holds came from."""
+    from sqlalchemy import text
+
     for table in ("messages", "turns", "tool_calls"):
         _add_texts(op, table, "owner", "labels")
     _add_texts(op, "usage", "principal", "person")
@@ -72,6 +77,8 @@ def owners_and_labels(op: Operations) -> None:
 
 def tell_why_it_stopped(op: Operations) -> None:
     """Say of each turn why its model stopped."""
+    from sqlalchemy import Column, Text
+
     op.add_column("turns", Column("finish", Text))
 
 
@@ -82,6 +89,8 @@ def tell_who_remembers(op: Operations) -> None:
 
 def tell_who_writes(op: Operations) -> None:
     """Say which daemon runs a turn, or made a session, and since which start of it."""
+    from sqlalchemy import REAL, Column, Integer, Text, text
+
     op.create_table(
         "nodes",
         Column("node", Text, primary_key=True),
@@ -96,6 +105,8 @@ def tell_who_writes(op: Operations) -> None:
 
 
 def _add_texts(op: Operations, table: str, *names: str) -> None:
+    from sqlalchemy import Column, Text, text
+
     for name in names:
         empty = text("''")
         op.add_column(table, Column(name, Text, nullable=False, server_default=empty))
@@ -103,6 +114,8 @@ def _add_texts(op: Operations, table: str, *names: str) -> None:
 
 def name_sessions(op: Operations) -> None:
     """Give sessions a title, a key, an archive and a past in another session."""
+    from sqlalchemy import REAL, Column, Integer, Text, text
+
     for name in ("key", "parent_id", "root_id"):
         op.add_column("sessions", Column(name, Text))
     op.add_column("sessions", Column("archived_at", REAL))
@@ -119,7 +132,7 @@ def name_sessions(op: Operations) -> None:
     forked = text("root_id IS NOT NULL")
     op.create_index("sessions_by_root", "sessions", ["root_id"], sqlite_where=forked)
     connection = op.get_bind()
-    for session_id, parts in connection.execute(_FIRST).all():
+    for session_id, parts in connection.execute(text(_FIRST)).all():
         title = title_of(parts)
         row = {"id": session_id, "title": title, "folded": folded(title)}
-        connection.execute(_TITLE, row)
+        connection.execute(text(_TITLE), row)

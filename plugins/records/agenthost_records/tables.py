@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from agenthost import SchemaSpec
 from sqlalchemy import (
     REAL,
     Column,
@@ -14,16 +13,6 @@ from sqlalchemy import (
     Text,
     literal_column,
     text,
-)
-
-from .steps import (
-    go_on_in_place,
-    name_sessions,
-    owners_and_labels,
-    tell_who_remembers,
-    tell_who_writes,
-    tell_why_it_stopped,
-    write_less,
 )
 
 metadata = MetaData()
@@ -198,19 +187,6 @@ usage = Table(
 Index("usage_by_time", usage.c.at)
 Index("usage_by_agent", usage.c.agent_id, usage.c.at)
 
-KERNEL = SchemaSpec(
-    "kernel",
-    metadata,
-    (
-        write_less,
-        go_on_in_place,
-        name_sessions,
-        owners_and_labels,
-        tell_who_writes,
-        tell_why_it_stopped,
-    ),
-)
-
 memory = MetaData()
 
 kv = Table(
@@ -224,5 +200,3 @@ kv = Table(
     Column("updated_at", Float, nullable=False),
     *_cause(),
 )
-
-MEMORY = SchemaSpec("kv", memory, (tell_who_remembers,))

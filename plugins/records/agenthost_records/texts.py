@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenthost import Role, SchemaSpec, Store
+from agenthost import Role, Store
 from sqlalchemy import (
     Column,
     Connection,
@@ -40,7 +40,6 @@ marks = Table(
     "message_texts_mark", metadata, Column("reached", Integer, nullable=False)
 )
 
-SEARCH = SchemaSpec("search", metadata)
 
 _REACHED = select(func.coalesce(func.max(marks.c.reached), 0))
 _BEHIND = select(func.max(messages.c.id) > _REACHED.scalar_subquery())

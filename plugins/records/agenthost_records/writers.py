@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agenthost import NOBODY, Superseded, TurnState, Writer
+from agenthost import Superseded, TurnState, Writer
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
@@ -16,11 +16,9 @@ from sqlalchemy import (
     and_,
     bindparam,
     exists,
-    insert,
     literal,
     or_,
     select,
-    update,
 )
 
 from .tables import nodes, turns
@@ -44,21 +42,7 @@ OWN = and_(
 HELD = exists(select(turns.c.id).where(turns.c.id == bindparam("turn"), OWN))
 """The same, in a write of another table."""
 
-_AGAIN = (
-    update(nodes)
-    .where(nodes.c.node == bindparam("name"))
-    .values(epoch=nodes.c.epoch + 1, seen=bindparam("now"))
-)
-_FIRST = insert(nodes)
-_EPOCH_OF = select(nodes.c.epoch).where(nodes.c.node == bindparam("name"))
 _TURN = select(turns.c.node, turns.c.state).where(turns.c.id == bindparam("turn"))
-
-
-class Seat:
-    """What this process writes as, once it has entered."""
-
-    def __init__(self) -> None:
-        self.writer = NOBODY
 
 
 def by(writer: Writer) -> dict[str, Any]:
@@ -70,14 +54,6 @@ def left_by(table: Table, writer: Writer) -> ColumnElement[bool]:
     """Choose rows that the earlier epochs of a writer's node left, or nobody's."""
     earlier = and_(table.c.node == writer.node, table.c.epoch < writer.epoch)
     return or_(table.c.node == "", earlier)
-
-
-def enter(connection: Connection, node: str, now: float) -> Writer:
-    """Begin the next epoch of a node."""
-    named = {"name": node, "now": now}
-    if not connection.execute(_AGAIN, named).rowcount:
-        connection.execute(_FIRST, {"node": node, "epoch": 1, "seen": now})
-    return Writer(node, connection.execute(_EPOCH_OF, {"name": node}).scalar_one())
 
 
 def check_held(connection: Connection, writer: Writer, turn_id: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from agenthost import (
@@ -12,7 +13,9 @@ from agenthost import (
     Files,
     FilesBackend,
     Guards,
+    Host,
     SchemaSpec,
+    ServiceSpec,
     Store,
     StoreBackend,
     Vault,
@@ -76,6 +79,17 @@ def open_vault(home: Path, environ: Mapping[str, str]) -> Vault:
 
     path = home / "vault.enc"
     return FileVault(path, partial(vault_key, home, path, environ))
+
+
+async def _nothing(_: Host) -> None:
+    """The daemon opens and closes its store itself."""
+
+
+@hookimpl
+def register_service() -> Iterable[ServiceSpec]:
+    """Offer to import what the first write needs."""
+    warm_up = partial(import_module, ".sqlite.compiled", __package__)
+    yield ServiceSpec("storage", _nothing, _nothing, warm_up)
 
 
 @hookimpl

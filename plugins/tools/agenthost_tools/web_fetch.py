@@ -27,8 +27,6 @@ from agenthost import (
 from agenthost_toml.types import Names, Positive, Table
 from pydantic import BaseModel, Field
 
-from .documents.plain import text_of, words_of
-
 if TYPE_CHECKING:
     import httpx
 
@@ -128,6 +126,8 @@ def _policy(context: ToolContext) -> EgressPolicy:
 
 async def _text_of(context: ToolContext, response: httpx.Response) -> str:
     """Turn an answer into text; pages into Markdown, or into words if need be."""
+    from .documents.plain import text_of, words_of
+
     workers, document = context.host.workers, response.content
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in PAGES and not _textual(kind, document):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from agenthost import (
+    LOG_FIELDS,
     NO_OPTIONS,
     NOTHING,
     OPERATOR,
@@ -364,6 +365,8 @@ class TurnEngine:
         work.context = work.context.moved(now.session_id)
 
     async def _serve(self, turn: Turn) -> None:
+        ids = {"turn_id": turn.id, "agent_id": turn.agent.id}
+        LOG_FIELDS.set({**turn.context.log_fields, **ids})
         with self._parts.observers.watch(turn.context, turn.message) as seen:
             try:
                 while not await self._held(turn):

@@ -179,6 +179,7 @@ class Run:
             tools=tools,
             temperature=temperature,
             thinking_budget=self._thinking(agent),
+            cache_key=str(self.session.id),
         )
         limit = self.parts.limits.max_iterations
         if self.turn.watched:
@@ -257,6 +258,7 @@ class Run:
                     self.progress.add(attempt.spent)
             if seen is not None:
                 seen.result, seen.spent = answered.completion, answered.spent
+                seen.answered = answered
         self.progress.add(answered.spent)
         self.progress.finish = answered.completion.finish
         return answered

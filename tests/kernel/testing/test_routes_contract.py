@@ -182,6 +182,7 @@ BREACHES: tuple[tuple[Change, Any, Sample | None], ...] = (
 )
 
 
+@pytest.mark.breaches
 @pytest.mark.parametrize(("change", "test", "sample"), BREACHES)
 async def test_a_broken_group_is_found(
     change: Change,

@@ -337,7 +337,7 @@ async def test_an_unknown_approval_is_404_and_a_bad_id_400(
 
 
 async def test_an_agent_cannot_flood_people(daemons: Daemons, shop: Shop) -> None:
-    from agenthost_approvals.writes import PENDING_PER_AGENT
+    from agenthost_approvals.rows import PENDING_PER_AGENT
 
     daemon = await daemons.start(plugins=shop.plugins)
     agent = await daemon.agent(

@@ -218,6 +218,7 @@ async def test_the_stream_and_a_late_viewer_are_told(
         "waiting",
         "done",
     ]
+    assert events[-1][1]["finish"] == "tool_calls"
     told = events[2][1]
     known = daemon.daemon.agents.get(agent.id)
     watcher = await daemon.daemon.turns.attach(known, told["turn_id"])

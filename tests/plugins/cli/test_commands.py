@@ -15,7 +15,7 @@ import agenthost_cli
 import click
 import pytest
 from agenthost import CommandSpec
-from agenthost_cli import commands, detached, extensions, foreground, home
+from agenthost_cli import commands, detached, extensions, foreground, running
 
 AGENT = {
     "id": "0b6b2a4e-0000-4000-8000-000000000001",
@@ -253,7 +253,7 @@ def test_without_a_daemon_plugins_are_listed_as_they_would_load(
 def test_a_detached_start_believes_only_a_daemon_that_answers(
     daemon: ScriptedDaemon, folder: Path
 ) -> None:
-    pid = home.running_daemon(folder).pid
+    pid = running.running_daemon(folder).pid
     assert not detached.serves(folder, pid)
     daemon.answers["GET /api/health"] = (200, {"status": "degraded"})
     assert detached.serves(folder, pid)
@@ -361,7 +361,7 @@ def test_an_address_is_one_that_can_be_asked(
     folder: Path, address: str, host: str
 ) -> None:
     tell(folder, address)
-    assert home.running_daemon(folder) == home.RunningDaemon(1, host, 4200)
+    assert running.running_daemon(folder) == running.RunningDaemon(1, host, 4200)
 
 
 def test_a_wrong_use_ends_with_2_and_an_interrupt_with_130(

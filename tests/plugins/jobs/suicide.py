@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agenthost import Json, RunningJob, SystemClock
 from agenthost_jobs.queue import EmbeddedJobs
-from agenthost_jobs.tables import SCHEMA
+from agenthost_jobs.schema import SCHEMA
 from agenthost_jobs.writes import ENDED
 from agenthost_storage.sqlite import SqliteStore
 

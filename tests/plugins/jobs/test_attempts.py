@@ -10,7 +10,8 @@ import pytest
 from agenthost import InvalidInput, Job, JobState, Json, RunningJob, Superseded
 from agenthost_jobs.pauses import pause
 from agenthost_jobs.queue import EmbeddedJobs
-from agenthost_jobs.tables import JOB, SCHEMA
+from agenthost_jobs.schema import SCHEMA
+from agenthost_jobs.tables import JOB
 from agenthost_storage.sqlite import SqliteStore
 
 from .clocks import StillClock
@@ -184,7 +185,9 @@ async def test_a_run_is_leased_and_the_lease_is_renewed_while_it_runs(
     jobs.register("deadly", deadly)
     began = clock.time()
     job = await jobs.submit("deadly", "k", None)
-    held = await until(jobs, job, lambda job: job.state is JobState.RUNNING)
+    held = await until(
+        jobs, job, lambda job: job.state is JobState.RUNNING and bool(deadly.entered)
+    )
     assert (held.holder, held.until) == (deadly.entered[0].job.holder, began + 60)
     await clock.sleeper(20)
     clock.advance(20)
@@ -237,12 +240,12 @@ async def test_ended_jobs_are_kept_for_30_days(
     waits = await jobs.submit("nobody's", "waits", None)
     old = [await jobs.submit("nobody's", str(number), None) for number in range(50)]
 
-    def end(job: str) -> None:
+    async def end(job: str) -> None:
         table = JOB.update().where(JOB.c.id == job).values(state=state)
-        store.write(lambda connection: connection.execute(table).rowcount)
+        await store.write(lambda connection: connection.execute(table).rowcount)
 
     for job in old:
-        end(job)
+        await end(job)
     clock.advance(29 * 86_400)
     await jobs.stop()
     again = await boot()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from agenthost import JobState, SystemClock
 from agenthost_jobs.queue import EmbeddedJobs
-from agenthost_jobs.tables import SCHEMA
+from agenthost_jobs.schema import SCHEMA
 from agenthost_storage.sqlite import SqliteStore
 
 from tests.plugins.storage.sqlite.rows import SCHEMA as ROWS

@@ -19,7 +19,7 @@ from agenthost import (
     Superseded,
 )
 from agenthost_jobs.queue import EmbeddedJobs
-from agenthost_jobs.tables import SCHEMA
+from agenthost_jobs.schema import SCHEMA
 from agenthost_storage.sqlite import SqliteStore
 from sqlalchemy import Connection
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from agenthost import JobState, SystemClock
 from agenthost_jobs.queue import EmbeddedJobs
-from agenthost_jobs.tables import METADATA, SCHEMA
+from agenthost_jobs.schema import SCHEMA
+from agenthost_jobs.tables import METADATA
 from agenthost_storage.sqlite import SqliteStore
 from sqlalchemy import MetaData, create_engine
 from sqlalchemy.pool import StaticPool

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from agenthost import JobState, Json, RunningJob, SystemClock
 from agenthost_jobs.queue import EmbeddedJobs
-from agenthost_jobs.tables import SCHEMA
+from agenthost_jobs.schema import SCHEMA
 from agenthost_storage.sqlite import SqliteStore
 from sqlalchemy import Connection
 

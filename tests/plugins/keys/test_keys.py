@@ -284,7 +284,7 @@ async def test_a_failed_revocation_leaves_the_key_as_it_was(
         raise StorageFull("the disk is full")
 
     with monkeypatch.context() as patched:
-        patched.setattr("agenthost_keys.keyring.revoke", full)
+        patched.setattr("agenthost_keys.tables.revoke", full)
         assert (await ci.revoke()).status_code == 507
     assert ring.keys_of("") == []
     await asyncio.sleep(0)

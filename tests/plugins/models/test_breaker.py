@@ -93,3 +93,15 @@ def test_memory_is_bounded() -> None:
         breakers.failed((str(number), "", ""), fault(ProviderFault.AUTH), 0)
     assert len(breakers) == 10
     assert breakers.ready_at(("49", "", "")) == 60
+
+
+def test_what_is_not_closed_is_counted_by_provider_and_state() -> None:
+    breakers = Breakers()
+    assert not breakers.states(0.0)
+    for target in (ID, OTHER, ("q", "k", "m")):
+        breakers.failed(target, fault(ProviderFault.AUTH, retry_after=10.0), 0.0)
+    breakers.failed(("closed", "k", "m"), fault(ProviderFault.SERVER), 0.0)
+    breakers.succeeded(("q", "k", "m"))
+    assert breakers.states(5.0) == {("p", "open"): 2}
+    breakers.begin(OTHER, 10.0)
+    assert breakers.states(10.0) == {("p", "half_open"): 1, ("p", "open"): 1}

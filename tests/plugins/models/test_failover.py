@@ -250,8 +250,8 @@ class Scene:
             told = draw(st.lists(fails, min_size=1, max_size=4))
             self.scenes[name] = deque(told)
         every = (each for own in self.scenes.values() for each in own)
-        told = (isinstance(each, Fails) and each.retry_after for each in every)
-        self.asks = bool(self.past and any(told))
+        asked = (isinstance(each, Fails) and each.retry_after for each in every)
+        self.asks = bool(self.past and any(asked))
         self.recovery: deque[Fails | str] = deque([*stumbles, "saved"])
 
     def vault(self) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -9,13 +10,18 @@ import sys
 import pytest
 from agenthost import PluginError, ProviderFault
 from agenthost.testing import Daemons, Pause
+from agenthost.testing.daemons import RunningAgent
 from agenthost_observability import otel
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.trace import SpanKind, StatusCode
+from websockets.asyncio.client import connect
+
+from benchmarks.upstream import Upstream
 
 from .spans import Spans, facts
 
 CANARY = "canary-7f3a9c1e5b"
+SAMPLED = f"00-{'a' * 32}-{'b' * 16}-01"
 
 
 async def test_a_turn_with_a_tool_loop_is_one_tree(daemons: Daemons) -> None:
@@ -117,6 +123,139 @@ async def test_a_chat_names_who_answered_and_who_did_not(daemons: Daemons) -> No
     assert chat["gen_ai.request.model"] == "scripted-model"
     assert chat["gen_ai.response.model"] == "offline"
     assert chat["agenthost.response.provider"] == "offline"
+
+
+async def test_each_try_of_a_call_is_a_span_with_its_fault(daemons: Daemons) -> None:
+    spans = Spans()
+    config = '[[fallback_providers]]\nprovider = "offline"\n'
+    daemon = await daemons.start(plugins=[spans.plugin()], config=config)
+    agent = await daemon.agent(tools=[])
+    daemon.model.fails(ProviderFault.BILLING)
+    await agent.ask("hi")
+    assert spans.tree() == [
+        "invoke_agent tester",
+        "  chat scripted-model",
+        "    attempt scripted-model",
+        "    attempt offline",
+    ]
+    chat = spans.named("chat scripted-model")
+    first, last = spans.named("attempt scripted-model"), spans.named("attempt offline")
+    assert facts(first)["error.type"] == "billing"
+    assert first.status.status_code is StatusCode.ERROR
+    assert facts(last)["gen_ai.provider.name"] == "offline"
+    assert "error.type" not in facts(last)
+    assert last.status.status_code is StatusCode.UNSET
+    assert first.kind is last.kind is SpanKind.CLIENT
+    moments = (first.start_time, first.end_time, last.start_time, last.end_time)
+    assert list(moments) == sorted(moment for moment in moments if moment is not None)
+    assert chat.start_time is not None
+    assert moments[0] is not None
+    # One is of the wall's clock, the other of the monotonic one.
+    assert abs(moments[0] - chat.start_time) < 1e9
+
+
+async def test_the_time_to_the_first_chunk_is_that_of_the_answer(
+    daemons: Daemons,
+) -> None:
+    spans = Spans()
+    daemon = await daemons.start(plugins=[spans.plugin()])
+    agent = await daemon.agent(tools=["calculate"])
+    daemon.model.calls("calculate", expression="1+1")
+    daemon.model.says("one", "two")
+    await agent.ask("count")
+    silent, spoken = (s for s in spans.all() if s.name.startswith("chat "))
+    seconds = facts(spoken)["gen_ai.response.time_to_first_chunk"]
+    assert spoken.start_time is not None
+    assert spoken.end_time is not None
+    assert 0 < seconds < (spoken.end_time - spoken.start_time) / 1e9
+    # A driver that says nothing before its end has no first chunk to tell of.
+    assert "gen_ai.response.time_to_first_chunk" not in facts(silent)
+
+
+async def test_an_answer_is_named_as_its_provider_does(daemons: Daemons) -> None:
+    spans = Spans()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Upstream(3), "127.0.0.1", 0)
+    async with server:
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        config = f'[providers.bench]\nbase_url = "{address}"\n'
+        daemon = await daemons.start(plugins=[spans.plugin()], config=config)
+        model = '[model]\nprovider = "bench"\nmodel = "bench-model"\n'
+        agent = await daemon.agent(tools=[], extra=model)
+        await agent.ask("hi")
+        chat = facts(spans.named("chat bench-model"))
+        assert chat["gen_ai.response.id"] == "chatcmpl-bench"
+        assert chat["gen_ai.response.time_to_first_chunk"] > 0
+        await daemon.daemon.stop()
+
+
+@pytest.mark.parametrize("way", ["blocking", "stream", "socket"])
+async def test_a_turn_continues_the_trace_of_its_request(
+    daemons: Daemons, way: str
+) -> None:
+    spans = Spans()
+    daemon = await daemons.start(plugins=[spans.plugin()])
+    agent = await daemon.agent(tools=[])
+    await asked_by(agent, way, SAMPLED)
+    turn = spans.named("invoke_agent tester")
+    assert turn.parent is not None
+    assert turn.parent.is_remote
+    assert f"{turn.parent.trace_id:032x}-{turn.parent.span_id:016x}" in SAMPLED
+    assert {f"{s.context.trace_id:032x}" for s in spans.all()} == {SAMPLED[3:35]}
+    assert turn.context.trace_state.get("vendor") == "yes"
+
+
+async def test_a_request_that_is_not_sampled_leaves_no_spans(daemons: Daemons) -> None:
+    spans = Spans()
+    daemon = await daemons.start(plugins=[spans.plugin()])
+    agent = await daemon.agent(tools=[])
+    await asked_by(agent, "blocking", f"{SAMPLED[:-2]}00")
+    assert spans.all() == []
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "00",
+        "x" * 8_000,
+        f"00-{'0' * 32}-{'b' * 16}-01",
+        f"00-{'a' * 32}-{'0' * 16}-01",
+        f"ff-{'a' * 32}-{'b' * 16}-01",
+        f"00-{'A' * 32}-{'b' * 16}-01-more",
+        f"00-{'g' * 32}-{'b' * 16}-01",
+    ],
+)
+async def test_a_malformed_traceparent_is_ignored(
+    daemons: Daemons, header: str
+) -> None:
+    spans = Spans()
+    daemon = await daemons.start(plugins=[spans.plugin()])
+    agent = await daemon.agent(tools=[])
+    await asked_by(agent, "blocking", header)
+    assert spans.named("invoke_agent tester").parent is None
+
+
+async def asked_by(agent: RunningAgent, way: str, traceparent: str) -> None:
+    """Ask the agent on one of the ways, as part of somebody's trace."""
+    head = {"traceparent": traceparent, "tracestate": "vendor=yes"}
+    url = f"/api/agents/{agent.id}"
+    body = {"message": "hello"}
+    http = agent.host.http
+    if way == "blocking":
+        answer = await http.post(f"{url}/message", json=body, headers=head)
+        assert answer.status_code == 200
+    elif way == "stream":
+        async with http.stream(
+            "POST", f"{url}/message/stream", json=body, headers=head
+        ) as stream:
+            await stream.aread()
+    else:
+        ws = agent.host.url.replace("http", "ws") + f"{url}/ws"
+        async with connect(ws, proxy=None, additional_headers=head) as socket:
+            await socket.send(json.dumps({"type": "message", "content": "hello"}))
+            while json.loads(await socket.recv())["type"] != "response":
+                pass
 
 
 async def test_a_compaction_is_part_of_its_turn(daemons: Daemons) -> None:

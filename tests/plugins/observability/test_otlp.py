@@ -11,21 +11,29 @@ from typing import Any
 import pytest
 from agenthost.testing import Daemons
 from agenthost_observability import sdk
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
 )
+
+KINDS: dict[str, Any] = {
+    "/v1/traces": ExportTraceServiceRequest,
+    "/v1/metrics": ExportMetricsServiceRequest,
+}
 
 
 class Collector:
     """A collector on loopback that keeps what it is sent."""
 
     def __init__(self) -> None:
-        received = self.received = list[tuple[str, str, ExportTraceServiceRequest]]()
+        received = self.received = list[tuple[str, str, Any]]()
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
-                sent = ExportTraceServiceRequest.FromString(body)
+                sent = KINDS[self.path].FromString(body)
                 received.append((self.path, self.headers["x-tenant"], sent))
                 self.send_response(200)
                 self.send_header("content-length", "0")
@@ -65,8 +73,9 @@ async def test_spans_reach_the_collector_before_the_daemon_has_stopped(
     daemon.model.says("hello")
     await agent.ask("hi")
     await daemon.daemon.stop()
-    ((path, tenant, sent),) = collector.received
-    assert (path, tenant) == ("/v1/traces", "blue")
+    by_path = {path: sent for path, _, sent in collector.received}
+    assert {tenant for _, tenant, _ in collector.received} == {"blue"}
+    sent = by_path["/v1/traces"]
     (resource,) = sent.resource_spans
     service = {a.key: a.value.string_value for a in resource.resource.attributes}
     assert service["service.name"] == "agenthost"
@@ -75,6 +84,9 @@ async def test_spans_reach_the_collector_before_the_daemon_has_stopped(
     turn, call = spans["invoke_agent tester"], spans["chat scripted-model"]
     assert call.parent_span_id == turn.span_id
     assert call.trace_id == turn.trace_id
+    (resource,) = by_path["/v1/metrics"].resource_metrics
+    names = [metric.name for metric in resource.scope_metrics[0].metrics]
+    assert "gen_ai.client.operation.duration" in names
 
 
 async def test_a_collector_that_is_away_holds_nothing_up_for_long(

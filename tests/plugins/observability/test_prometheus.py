@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from agenthost import Activity, ChatRequest, Observer, ProviderFault, Target, hookimpl
 from agenthost.testing import Daemons, Pause, RunningDaemon
-from agenthost_observability.meters import MOST_MODELS, OTHER, Meters
+from agenthost_observability.listing import MOST_MODELS, OTHER
+from agenthost_observability.meters import Meters
 from prometheus_client import parser
 from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -162,3 +163,57 @@ async def test_scrapes_at_once_agree(daemon: RunningDaemon) -> None:
     )
     turns = {answer["agenthost_turns_total", "outcome=ok"] for answer in answers}
     assert turns == {1.0}
+
+
+async def test_tries_and_times_of_model_calls_are_counted(daemons: Daemons) -> None:
+    config = '[[fallback_providers]]\nprovider = "offline"\n'
+    daemon = await daemons.start(config=config)
+    agent = await daemon.agent(tools=[])
+    daemon.model.says("one", "two")
+    await agent.ask("hi")
+    daemon.model.fails(ProviderFault.BILLING)
+    await agent.ask("hi")
+    found = await scrape(daemon)
+    asked = "model=scripted-model,provider=scripted"
+    assert found["agenthost_model_call_seconds_count", asked] == 2
+    assert found["agenthost_model_call_seconds_sum", asked] > 0
+    assert found["agenthost_model_first_chunk_seconds_count", asked] == 1
+    answered = "model=offline,provider=offline"
+    assert found["agenthost_model_first_chunk_seconds_count", answered] == 1
+    failed = "model=scripted-model,outcome=billing,provider=scripted"
+    assert found["agenthost_model_failed_tries_total", failed] == 1
+
+
+async def test_breakers_that_are_not_closed_are_shown(daemons: Daemons) -> None:
+    config = '[[fallback_providers]]\nprovider = "offline"\n'
+    daemon = await daemons.start(config=config)
+    agent = await daemon.agent(tools=[])
+    daemon.model.fails(ProviderFault.BILLING)
+    await agent.ask("hi")
+    found = await scrape(daemon)
+    state = "provider=scripted,state={}"
+    assert found["agenthost_model_breakers", state.format("open")] == 1
+    assert ("agenthost_model_breakers", state.format("half_open")) not in found
+
+
+async def test_budgets_are_shown_with_what_is_used_and_held(daemons: Daemons) -> None:
+    config = "[budget]\nmax_hourly_usd = 0.5\nmax_daily_usd = 2.0\n"
+    daemon = await daemons.start(config=config)
+    agent = await daemon.agent(tools=[])
+    daemon.model.says("hello")
+    await agent.ask("hi")
+    pause = Pause()
+    daemon.model.says(pause, "done")
+    turn = agent.start("wait")
+    await pause.reached.wait()
+    found = await scrape(daemon)
+    pause.go_on()
+    await turn.result()
+    row = "budget=budget.{},kind={}"
+    for name, dollars in (("max_hourly_usd", 0.5), ("max_daily_usd", 2.0)):
+        assert found["agenthost_budget_usd", row.format(name, "limit")] == dollars
+        used = found["agenthost_budget_usd", row.format(name, "used")]
+        assert used == pytest.approx(20e-6)
+        assert found["agenthost_budget_usd", row.format(name, "held")] > 0
+    after = await scrape(daemon)
+    assert after["agenthost_budget_usd", row.format("max_daily_usd", "held")] == 0

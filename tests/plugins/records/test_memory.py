@@ -21,7 +21,7 @@ from agenthost import (
     Unavailable,
 )
 from agenthost_records.memory import KeyValues
-from agenthost_records.tables import MEMORY
+from agenthost_records.schemas import MEMORY
 from agenthost_records.tables import kv as table
 from agenthost_storage.sqlite import SqliteStore
 from hypothesis import given, settings

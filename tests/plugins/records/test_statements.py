@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import TypeVar, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar, cast
 
 import pytest
 from agenthost import Role, Store
 from agenthost.testing import ManualClock
 from agenthost_records import open_records, register_schema
-from sqlalchemy import Connection, create_engine, event
+from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.pool import StaticPool
 
 from .nodes import ADA, ASKS, DONE, NOW, RESULTS, Process, words
@@ -36,6 +36,9 @@ class Counted:
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         done.set_result(fn(self.connection))
         return done
+
+    async def change(self, sql: str, parameters: Mapping[str, Any]) -> Any:
+        return self.connection.execute(text(sql), parameters).mappings().all()
 
 
 @pytest.fixture

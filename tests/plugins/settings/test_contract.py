@@ -144,6 +144,7 @@ BREACHES: tuple[tuple[Open, Any], ...] = (
 )
 
 
+@pytest.mark.breaches
 @pytest.mark.parametrize(("broken", "test"), BREACHES)
 async def test_broken_settings_are_found(broken: Open, test: Any) -> None:
     await finds(test, broken)

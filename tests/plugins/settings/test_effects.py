@@ -201,3 +201,26 @@ def test_a_model_is_what_is_written_of_it() -> None:
     assert found is not None
     assert {**asdict(found.model), **ROW} == asdict(found.model)
     assert found.names == ("a", "mine")
+
+
+@pytest.mark.setting("providers.<name>.cache_hour")
+async def test_marked_prompts_are_kept_an_hour_where_asked(daemons: Daemons) -> None:
+    config = "".join(
+        f"[providers.{slug}]\ncache_hour = true\n"
+        for slug in ("anthropic", "bedrock", "groq")
+    )
+    running = await daemons.start(config=config)
+    providers = running.daemon.models.providers
+    rows = {
+        slug: {row.upstream_id: row for row in spec.facts.models}
+        for slug, spec in providers.items()
+    }
+    for claude in rows["anthropic"].values():
+        assert claude.caches == ("marks", "hour")
+        assert claude.cache_write_cost_per_1m == 2 * claude.input_cost_per_1m
+        if long := claude.long_context:
+            assert long.cache_write_cost_per_1m == 2 * long.input_cost_per_1m
+    assert "hour" in rows["bedrock"]["anthropic.claude-opus-5-5"].caches
+    assert "hour" not in rows["bedrock"]["amazon.nova-pro-v1:0"].caches
+    assert not any("hour" in row.caches for row in rows["groq"].values())
+    assert not any("hour" in row.caches for row in rows["openrouter"].values())

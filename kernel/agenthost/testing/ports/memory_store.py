@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Select, create_engine
+from sqlalchemy import Connection, Engine, Select, create_engine, text
 from sqlalchemy.pool import StaticPool
 
 from ...errors import Unavailable
@@ -69,8 +69,26 @@ class MemoryStore:
             done.set_result(result)
         return done
 
+    async def change(
+        self, sql: str, parameters: Mapping[str, Any] = NOTHING
+    ) -> list[Row]:
+        """Run a constant text in a transaction; give the rows that it returns.
+
+        Raises:
+            Unavailable: The store is closed.
+        """
+
+        def run(connection: Connection) -> list[Row]:
+            done = connection.execute(text(sql), dict(parameters))
+            if not done.returns_rows:
+                return []
+            columns = tuple(done.keys())
+            return [_Row(columns, row) for row in done.all()]
+
+        return await self.write(run)
+
     async def read(
-        self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
+        self, statement: Select[Any] | str, parameters: Mapping[str, Any] = NOTHING
     ) -> list[Row]:
         """Give the rows of a statement.
 
@@ -78,13 +96,14 @@ class MemoryStore:
             Unavailable: The store is closed.
         """
         self._refuse_when_closed()
+        built = text(statement) if isinstance(statement, str) else statement
         with self._engine.connect() as connection:
-            found = connection.execute(statement, dict(parameters))
+            found = connection.execute(built, dict(parameters))
             columns = tuple(found.keys())
             return [_Row(columns, row) for row in found.all()]
 
     async def first(
-        self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
+        self, statement: Select[Any] | str, parameters: Mapping[str, Any] = NOTHING
     ) -> Row | None:
         """Give the first row of a statement, or None."""
         rows = await self.read(statement, parameters)

@@ -184,6 +184,31 @@ class StoreContract:
             found = [(*row,) for row in await store.read(NAMED, {"name": name})]
             assert found == [(number + 1, name)]
 
+    async def test_a_constant_text_is_read_as_a_statement_is(
+        self, store: Store
+    ) -> None:
+        """Rows by name and by place; values go where their names stand."""
+        await store.write(adding("a"), adding("b"))
+        rows = await store.read("SELECT id, name FROM contract_items ORDER BY id")
+        assert [(row["id"], row[1]) for row in rows] == [(1, "a"), (2, "b")]
+        named = "SELECT id FROM contract_items WHERE name = :name"
+        row = await store.first(named, {"name": "b"})
+        assert row is not None
+        assert row["id"] == 2
+        assert await store.first(named, {"name": "' OR '1' = '1"}) is None
+
+    async def test_a_constant_text_is_written_and_gives_what_it_returns(
+        self, store: Store
+    ) -> None:
+        """One that breaks a rule changes nothing."""
+        put = "INSERT INTO contract_items (name) VALUES (:name)"
+        assert await store.change(put, {"name": "a"}) == []
+        rows = await store.change(f"{put} RETURNING id", {"name": "b"})
+        assert [row["id"] for row in rows] == [2]
+        with pytest.raises(Exception, match=r"(?i)unique"):
+            await store.change(put, {"name": "a"})
+        assert await names(store) == ["a", "b"]
+
     async def test_the_first_row_or_none(self, store: Store) -> None:
         """A statement without rows has no first."""
         assert await store.first(ALL) is None

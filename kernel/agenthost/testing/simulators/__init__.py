@@ -10,7 +10,7 @@ from .ollama import OllamaWire
 from .openai_chat import OpenAIChatWire
 from .openai_responses import OpenAIResponsesWire
 from .replicate import ReplicateSimulator, ReplicateWire
-from .script import Heard, Reply, ScriptedCall, Turn, Wire
+from .script import Heard, Line, Offer, Reply, ScriptedCall, Turn, Wire, called, offer
 from .server import ProviderSimulator
 
 __all__ = [
@@ -19,6 +19,8 @@ __all__ = [
     "CohereWire",
     "GeminiWire",
     "Heard",
+    "Line",
+    "Offer",
     "OllamaWire",
     "OpenAIChatWire",
     "OpenAIResponsesWire",
@@ -29,4 +31,6 @@ __all__ = [
     "ScriptedCall",
     "Turn",
     "Wire",
+    "called",
+    "offer",
 ]

@@ -12,7 +12,7 @@ from typing import Any
 
 from agenthost_chat.chat import Finish, Usage
 
-from .script import Heard, ScriptedCall, Turn, pieces
+from .script import Heard, Line, ScriptedCall, Turn, called, offer, pieces
 
 FINISHES = {
     Finish.STOP: "end_turn",
@@ -65,6 +65,13 @@ class AnthropicMessagesWire:
             ),
             thoughts=tuple(_thoughts(blocks)),
             steps=sum(map(_has_results, body["messages"])),
+            transcript=tuple(_transcript(blocks)),
+            offered=tuple(
+                offer(tool, "input_schema") for tool in body.get("tools", ())
+            ),
+            errors=tuple(b["tool_use_id"] for b in results if b.get("is_error")),
+            max_tokens=body.get("max_tokens"),
+            temperature=body.get("temperature"),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:
@@ -221,6 +228,16 @@ def _kind(
     blocks: Sequence[tuple[str, Mapping[str, Any]]], kind: str
 ) -> Iterator[Mapping[str, Any]]:
     return (block for _, block in blocks if block["type"] == kind)
+
+
+def _transcript(blocks: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[Line]:
+    for role, block in blocks:
+        if block["type"] == "text":
+            yield role, block["text"]
+        elif block["type"] == "tool_use":
+            yield called(block["name"], block["input"])
+        elif block["type"] == "tool_result":
+            yield "result", _result_text(block)
 
 
 def _thoughts(

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from agenthost_chat.chat import Finish, Usage
 
-from .script import Heard, ScriptedCall, Turn, pieces
+from .script import Heard, Line, Offer, ScriptedCall, Turn, called, pieces
 
 FINISHES = {
     Finish.STOP: "end_turn",
@@ -44,6 +44,7 @@ class BedrockWire:
         blocks = [(m["role"], b) for m in body["messages"] for b in m["content"]]
         results = list(_kind(blocks, "toolResult"))
         tools = body.get("toolConfig", {}).get("tools", ())
+        limits = body.get("inferenceConfig", {})
         return Heard(
             path=headers[":path"],
             key=bearer.removeprefix("Bearer ") or None,
@@ -69,6 +70,18 @@ class BedrockWire:
                 for t in _kind(blocks, "reasoningContent")
             ),
             steps=len(results),
+            transcript=tuple(_transcript(blocks)),
+            offered=tuple(
+                Offer(
+                    spec["name"],
+                    spec.get("description", ""),
+                    spec["inputSchema"]["json"],
+                )
+                for spec in (tool["toolSpec"] for tool in tools)
+            ),
+            errors=tuple(r["toolUseId"] for r in results if r.get("status") == "error"),
+            max_tokens=limits.get("maxTokens"),
+            temperature=limits.get("temperature"),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:
@@ -186,6 +199,16 @@ def _kind(
     blocks: Sequence[tuple[str, Mapping[str, Any]]], kind: str
 ) -> Iterator[Mapping[str, Any]]:
     return (block[kind] for _, block in blocks if kind in block)
+
+
+def _transcript(blocks: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[Line]:
+    for role, block in blocks:
+        if "text" in block:
+            yield role, block["text"]
+        elif "toolUse" in block:
+            yield called(block["toolUse"]["name"], block["toolUse"]["input"])
+        elif "toolResult" in block:
+            yield "result", block["toolResult"]["content"][0]["text"]
 
 
 def _usage(usage: Usage) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from agenthost_chat.chat import Finish, Usage
 
-from .script import Heard, ScriptedCall, Turn, pieces
+from .script import Heard, Line, ScriptedCall, Turn, called, offer, pieces
 
 FINISHES = {
     Finish.STOP: "COMPLETE",
@@ -61,6 +61,10 @@ class CohereWire:
             results=tuple((m["tool_call_id"], m["content"]) for m in results),
             thoughts=tuple((m["tool_plan"], "") for m in messages if "tool_plan" in m),
             steps=len(results),
+            transcript=tuple(_transcript(messages)),
+            offered=tuple(offer(tool["function"]) for tool in body.get("tools", ())),
+            max_tokens=body.get("max_tokens"),
+            temperature=body.get("temperature"),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:
@@ -168,3 +172,16 @@ def _user_parts(
             content = message["content"]
             text = [{"type": "text", "text": content}]
             yield text if isinstance(content, str) else content
+
+
+def _transcript(messages: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
+    for message in messages:
+        role, content = message["role"], message.get("content", "")
+        if isinstance(content, list):
+            content = "".join(part.get("text", "") for part in content)
+        if role == "tool":
+            yield "result", content
+        elif role == "user" or (role == "assistant" and content):
+            yield role, content
+        for call in message.get("tool_calls", ()):
+            yield called(call["function"]["name"], call["function"]["arguments"])

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from agenthost_chat.chat import Finish, Usage
 
-from .script import Heard, Turn, pieces
+from .script import Heard, Line, Turn, called, offer, pieces
 
 FINISHES = {
     Finish.STOP: "STOP",
@@ -51,6 +51,7 @@ class GeminiWire:
         answers = [p["functionResponse"] for _, p in parts if "functionResponse" in p]
         calls = [part for _, part in parts if "functionCall" in part]
         system = body.get("systemInstruction", {"parts": []})
+        options = body.get("generationConfig", {})
         return Heard(
             path=headers[":path"],
             key=headers.get("x-goog-api-key"),
@@ -79,6 +80,15 @@ class GeminiWire:
                 ("", p["thoughtSignature"]) for _, p in parts if "thoughtSignature" in p
             ),
             steps=len(answers),
+            transcript=tuple(_transcript(parts)),
+            offered=tuple(
+                offer(tool, "parametersJsonSchema")
+                for offered in body.get("tools", ())
+                for tool in offered["functionDeclarations"]
+            ),
+            errors=tuple(a["id"] for a in answers if "error" in a["response"]),
+            max_tokens=options.get("maxOutputTokens"),
+            temperature=options.get("temperature"),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:
@@ -179,3 +189,14 @@ def _usage(usage: Usage) -> dict[str, Any]:
         "cachedContentTokenCount": usage.cached_tokens,
         "totalTokenCount": usage.input_tokens + usage.output_tokens,
     }
+
+
+def _transcript(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[Line]:
+    for role, part in parts:
+        # A part without words bears the signature of the one before.
+        if part.get("text"):
+            yield ("assistant" if role == "model" else role), part["text"]
+        elif "functionCall" in part:
+            yield called(part["functionCall"]["name"], part["functionCall"]["args"])
+        elif "functionResponse" in part:
+            yield "result", "".join(part["functionResponse"]["response"].values())

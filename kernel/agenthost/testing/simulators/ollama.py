@@ -6,13 +6,13 @@ Source: Ollama API documentation, "Generate a chat completion".
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agenthost_chat.chat import Finish, Usage
 
-from .script import Heard, Turn, pieces
+from .script import Heard, Line, Turn, called, offer, pieces
 
 FINISHES = {Finish.LENGTH: "length"}
 HEAD = {"model": "simulated", "created_at": "2026-01-01T00:00:00Z"}
@@ -52,6 +52,10 @@ class OllamaWire:
             ),
             thoughts=tuple((m["thinking"], "") for m in messages if "thinking" in m),
             steps=sum(1 for m in messages if m["role"] == "tool"),
+            transcript=tuple(_transcript(messages)),
+            offered=tuple(offer(tool["function"]) for tool in body.get("tools", ())),
+            max_tokens=body.get("options", {}).get("num_predict"),
+            temperature=body.get("options", {}).get("temperature"),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:
@@ -117,3 +121,14 @@ def _end(turn: Turn) -> dict[str, Any]:
         "prompt_eval_count": turn.usage.input_tokens,
         "eval_count": turn.usage.output_tokens,
     }
+
+
+def _transcript(messages: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
+    for message in messages:
+        role, words = message["role"], message["content"]
+        if role == "tool":
+            yield "result", words
+        elif role == "user" or (role == "assistant" and words):
+            yield role, words
+        for call in message.get("tool_calls", ()):
+            yield called(call["function"]["name"], call["function"]["arguments"])

@@ -12,7 +12,7 @@ from typing import Any
 
 from agenthost_chat.chat import Finish, Usage
 
-from .script import Heard, Turn, pieces
+from .script import Heard, Line, Turn, called, offer, pieces
 
 FINISHES = {
     Finish.STOP: "stop",
@@ -53,9 +53,7 @@ class OpenAIChatWire:
                 call["id"] for m in messages for call in m.get("tool_calls") or ()
             ),
             results=tuple(
-                (m["tool_call_id"], m["content"])
-                for m in messages
-                if m["role"] == "tool"
+                (m["tool_call_id"], _words(m)) for m in messages if m["role"] == "tool"
             ),
             thoughts=tuple(
                 (m[self.reasoning_field], "")
@@ -63,6 +61,10 @@ class OpenAIChatWire:
                 if m.get(self.reasoning_field)
             ),
             steps=sum(1 for m in messages if m["role"] == "tool"),
+            transcript=tuple(_transcript(messages)),
+            offered=tuple(offer(tool["function"]) for tool in body.get("tools", ())),
+            max_tokens=body.get("max_tokens", body.get("max_completion_tokens")),
+            temperature=body.get("temperature"),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:
@@ -152,13 +154,25 @@ def _usage(usage: Usage) -> dict[str, Any]:
 
 
 def _contents(messages: Sequence[Mapping[str, Any]], *roles: str) -> Iterator[str]:
+    return (_words(message) for message in messages if message["role"] in roles)
+
+
+def _words(message: Mapping[str, Any]) -> str:
+    content = message["content"] or ""
+    if isinstance(content, list):
+        content = "".join(part.get("text", "") for part in content)
+    return str(content)
+
+
+def _transcript(messages: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
     for message in messages:
-        if message["role"] not in roles:
+        role, words = message["role"], _words(message)
+        if role in ("system", "developer"):
             continue
-        content = message["content"]
-        if isinstance(content, list):
-            content = "".join(part.get("text", "") for part in content)
-        yield content
+        if words or role != "assistant":
+            yield ("result" if role == "tool" else role), words
+        for call in message.get("tool_calls") or ():
+            yield called(call["function"]["name"], call["function"]["arguments"])
 
 
 def _images(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:

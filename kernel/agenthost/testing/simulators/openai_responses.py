@@ -12,7 +12,7 @@ from typing import Any
 
 from agenthost_chat.chat import Finish, Usage
 
-from .script import Heard, Turn, pieces
+from .script import Heard, Line, Turn, called, offer, pieces
 
 ERROR_TYPES = {401: "invalid_request_error", 429: "requests", 500: "server_error"}
 SEALED = "gAAAAABsZWFsZWQ="
@@ -57,6 +57,10 @@ class OpenAIResponsesWire:
                 for item in _kind(items, "reasoning")
             ),
             steps=len(outputs),
+            transcript=tuple(_transcript(items)),
+            offered=tuple(offer(tool) for tool in body.get("tools", ())),
+            max_tokens=body.get("max_output_tokens"),
+            temperature=body.get("temperature"),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:
@@ -254,3 +258,14 @@ def _output(item: Mapping[str, Any]) -> str:
     if isinstance(said, str):
         return said
     return _joined([part for part in said if part["type"] == "input_text"])
+
+
+def _transcript(items: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
+    for item in items:
+        kind, said = item.get("type"), item.get("content", "")
+        if kind == "function_call":
+            yield called(item["name"], item["arguments"])
+        elif kind == "function_call_output":
+            yield "result", _output(item)
+        elif "role" in item:
+            yield item["role"], said if isinstance(said, str) else _joined(said)

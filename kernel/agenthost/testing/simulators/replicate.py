@@ -41,6 +41,9 @@ class ReplicateWire:
             stream=body.get("stream", False),
             system=body["input"].get("system_prompt", ""),
             said=(body["input"]["prompt"],),
+            transcript=(("user", body["input"]["prompt"]),),
+            max_tokens=body["input"].get("max_tokens"),
+            temperature=body["input"].get("temperature"),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -51,12 +52,40 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class Offer:
+    """A tool as it was offered."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+
+def offer(tool: Mapping[str, Any], schema: str = "parameters") -> Offer:
+    """Read a tool whose schema stands in a field of its own."""
+    described = tool.get("description", "")
+    return Offer(tool["name"], described, tool.get(schema, {}))
+
+
+Line = tuple[str, str]
+"""Who, and what: user, assistant, call or result."""
+
+
+def called(name: str, arguments: Mapping[str, Any] | str) -> Line:
+    """Write the line of a call; arguments may be JSON."""
+    taken = json.loads(arguments) if isinstance(arguments, str) else arguments
+    return "call", f"{name} {json.dumps(taken, sort_keys=True)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Heard:
     """A request in no vendor's words.
 
     ``results`` are pairs of a tool call's id (its name where the wire has no ids)
     and text, ``result_images`` the pictures in them, ``thoughts`` pairs of reasoning
-    and its signature, ``steps`` how many messages carried tool results.
+    and its signature, ``steps`` how many messages carried tool results. ``transcript``
+    is the whole conversation in its order, without thoughts and pictures, ``errors``
+    the ids of results that are marked as errors, None where the wire has no such mark.
+    ``url`` and ``headers`` are as they came; the simulator fills them in.
     """
 
     path: str
@@ -74,6 +103,13 @@ class Heard:
     result_images: tuple[str, ...] = ()
     thoughts: tuple[tuple[str, str], ...] = ()
     steps: int = 0
+    transcript: tuple[Line, ...] = ()
+    offered: tuple[Offer, ...] = ()
+    errors: tuple[str, ...] | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Wire(Protocol):

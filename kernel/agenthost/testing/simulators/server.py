@@ -7,6 +7,7 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from types import TracebackType
 from typing import Self
@@ -85,7 +86,7 @@ class ProviderSimulator:
         """Answer a request; ``:method`` and ``:path`` stand among the headers."""
         if not fnmatchcase(path.partition("?")[0], self.wire.path):
             return self.refuse(404, f"no route {path}")
-        heard = self.wire.hear(headers, body)
+        heard = replace(self.wire.hear(headers, body), url=path, headers=headers)
         self.heard.append(heard)
         scene = self.next_scene()
         if isinstance(scene, Reply):

@@ -6,8 +6,8 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
+from .damage import CHECK, is_damage
 from .reader import open_readonly
-from .schema import CHECK, is_damage
 
 AFTER = 10.0
 """Seconds after the start: the first requests come first."""

@@ -18,7 +18,8 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeEngine
 
-COMPILED_LIMIT = 512
+from .driver import COMPILED_LIMIT, driver
+
 DIALECT = sqlite.dialect(paramstyle="qmark")
 
 
@@ -132,14 +133,6 @@ class QuickConnection(Connection):
                 compiled.sql, None, error, sqlite3.Error, hide_parameters=True
             ) from error
         return Changed(cursor.rowcount)
-
-
-def driver(connection: Connection) -> sqlite3.Connection:
-    """Give the sqlite3 connection underneath."""
-    inner = connection.connection.driver_connection
-    if not isinstance(inner, sqlite3.Connection):
-        raise TypeError("the store's connection is not SQLite's")
-    return inner
 
 
 def _goes_as_it_is(kind: TypeEngine[Any]) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, create_engine, event
-from sqlalchemy.pool import NullPool
+from .driver import driver
 
-from .compiled import QuickConnection, driver
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 BUSY_TIMEOUT = 5.0
 PRAGMAS = (
@@ -33,13 +34,24 @@ def raw(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def connect(path: Path) -> Connection:
+def connect(path: Path, database: sqlite3.Connection | None = None) -> Connection:
     """Open a SQLAlchemy connection whose transactions are BEGIN IMMEDIATE.
 
     A deferred transaction that reads before it writes would fail with "locked"
     without waiting when somebody wrote in between.
+
+    Args:
+        path: The file.
+        database: What ``raw`` has opened already, if so.
     """
-    engine = create_engine("sqlite://", creator=lambda: raw(path), poolclass=NullPool)
+    from sqlalchemy import create_engine, event
+    from sqlalchemy.pool import NullPool
+
+    from .compiled import QuickConnection
+
+    engine = create_engine(
+        "sqlite://", creator=lambda: database or raw(path), poolclass=NullPool
+    )
     event.listen(engine, "begin", begin_immediate)
     connection = QuickConnection(engine)
     enforce_foreign_keys(connection, on=True)

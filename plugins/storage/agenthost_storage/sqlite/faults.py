@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 
 from agenthost import AgentHostError, StorageFull, Unavailable
-from sqlalchemy.exc import DBAPIError
 
 UNAVAILABLE = {
     sqlite3.SQLITE_BUSY: "the database is locked by another process; try again",
@@ -23,7 +22,8 @@ DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 def primary_code(error: BaseException) -> int | None:
     """Give SQLite's primary result code of an error, wrapped or bare, if it has one."""
-    original = error.orig if isinstance(error, DBAPIError) else error
+    # SQLAlchemy's errors have it as ``orig``; asking by type would import them.
+    original = getattr(error, "orig", None) or error
     code = getattr(original, "sqlite_errorcode", None)
     return code & 0xFF if isinstance(code, int) else None
 

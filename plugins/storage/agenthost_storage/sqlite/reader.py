@@ -6,18 +6,42 @@ import logging
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import quote
 
 import aiosqlite
 from agenthost import Row
-from sqlalchemy import Select
 
-from .compiled import COMPILED_LIMIT, Compiled
 from .connect import BUSY_TIMEOUT
+from .driver import COMPILED_LIMIT
 from .faults import storage_fault
 
+if TYPE_CHECKING:
+    from sqlalchemy import Select
+
 READERS = 2
+
+
+class Worded(Protocol):
+    """A statement with its text."""
+
+    @property
+    def sql(self) -> str:
+        """The text."""
+
+    def arguments(self, parameters: Mapping[str, Any]) -> Any:
+        """Give the parameters as SQLite takes them."""
+
+
+class Text:
+    """A statement that was text from the start."""
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+
+    def arguments(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Give the parameters by name."""
+        return dict(parameters)
 
 
 class Reader:
@@ -26,7 +50,7 @@ class Reader:
     def __init__(self, connections: Sequence[aiosqlite.Connection]) -> None:
         self._connections = connections
         self._busy = [0] * READERS
-        self._compiled: dict[Select[Any], Compiled] = {}
+        self._compiled: dict[Select[Any] | str, Worded] = {}
 
     @classmethod
     async def open(cls, path: Path) -> Reader:
@@ -44,7 +68,7 @@ class Reader:
         return reader
 
     async def all(
-        self, statement: Select[Any], parameters: Mapping[str, Any]
+        self, statement: Select[Any] | str, parameters: Mapping[str, Any]
     ) -> list[Row]:
         """Run a statement and give its rows.
 
@@ -73,13 +97,21 @@ class Reader:
         for connection in self._connections:
             await connection.close()
 
-    def _compile(self, statement: Select[Any]) -> Compiled:
+    def _compile(self, statement: Select[Any] | str) -> Worded:
         compiled = self._compiled.get(statement)
         if compiled is None:
             if len(self._compiled) >= COMPILED_LIMIT:
                 del self._compiled[next(iter(self._compiled))]
-            compiled = self._compiled[statement] = Compiled(statement)
+            compiled = self._compiled[statement] = _worded(statement)
         return compiled
+
+
+def _worded(statement: Select[Any] | str) -> Worded:
+    if isinstance(statement, str):
+        return Text(statement)
+    from .compiled import Compiled
+
+    return Compiled(statement)
 
 
 async def open_readonly(path: Path) -> aiosqlite.Connection:

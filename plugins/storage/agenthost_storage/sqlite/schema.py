@@ -19,10 +19,12 @@ from sqlalchemy import (
     text,
 )
 
-from .backup import back_up, backups
-from .compiled import driver
+from .backup import back_up
 from .connect import enforce_foreign_keys
-from .faults import DAMAGED, primary_code, storage_fault
+from .damage import CHECK, CLEAN, damaged
+from .driver import driver
+from .faults import storage_fault
+from .ready import LAYOUT, layout
 
 METADATA = MetaData()
 
@@ -39,9 +41,6 @@ MARKS = Table(
     Column("name", Text, primary_key=True),
     Column("value", Integer, nullable=False),
 )
-
-CLEAN = "closed_cleanly"
-CHECK = "PRAGMA quick_check(1)"
 
 
 def prepare(connection: Connection, path: Path, schemas: Sequence[SchemaSpec]) -> bool:
@@ -72,6 +71,7 @@ def prepare(connection: Connection, path: Path, schemas: Sequence[SchemaSpec]) -
         for spec in schemas:
             bring_up(connection, spec, present.get(spec.name))
         set_mark(connection, CLEAN, 0)
+        set_mark(connection, LAYOUT, layout(schemas))
     enforce_foreign_keys(connection, on=True)
     return not clean
 
@@ -181,20 +181,3 @@ def check(connection: Connection, path: Path) -> None:
     verdict = driver(connection).execute(CHECK).fetchone()[0]
     if verdict != "ok":
         raise damaged(path)
-
-
-def damaged(path: Path) -> ConfigError:
-    """Say that the file is damaged and which copy can take its place."""
-    copies = backups(path)
-    remedy = (
-        f"copy {copies[0].name} over it" if copies else "copy your own backup over it"
-    )
-    return ConfigError(
-        f"the database {path.name} is damaged; with agenthost stopped, delete "
-        f"{path.name}-wal and {path.name}-shm and {remedy}"
-    )
-
-
-def is_damage(error: BaseException) -> bool:
-    """Tell whether an error means that the file is damaged."""
-    return primary_code(error) in DAMAGED

@@ -6,10 +6,12 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agenthost import SlowWrite
-from sqlalchemy import Connection
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 T = TypeVar("T")
 

@@ -10,24 +10,27 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agenthost import AgentHostError, Row, SchemaSpec, SlowWrite, Unavailable
-from sqlalchemy import Connection, Select, select
-from sqlalchemy.exc import SQLAlchemyError
 
 from .checking import find_damage
-from .connect import connect
+from .connect import connect, raw
+from .damage import CLEAN, damaged, is_damage
 from .faults import storage_fault
 from .presence import Presence
 from .reader import Reader
-from .schema import CLEAN, MARKS, damaged, is_damage, prepare, set_mark
-from .writer import Writer
+from .ready import take_up
+from .worded import Worded
+from .writer import Opened, Writer
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Select
 
 T = TypeVar("T")
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-PROBE = select(MARKS.c.value).where(MARKS.c.name == CLEAN)
+PROBE = f"SELECT value FROM store_marks WHERE name = '{CLEAN}'"  # noqa: S608 - constant
 
 log = logging.getLogger(__name__)
 
@@ -62,9 +65,9 @@ class SqliteStore:
             Unavailable: The file is locked or cannot be opened.
             StorageFull: The disk has no room for it.
         """
-        connection, whole = await asyncio.to_thread(open_prepared, path, schemas)
+        opened, whole = await asyncio.to_thread(open_prepared, path, schemas)
         presence = Presence(path)
-        writer = Writer(partial(connect, path), connection, presence)
+        writer = Writer(partial(connect, path), opened, presence)
         try:
             reader = await Reader.open(path)
         except BaseException as error:
@@ -114,14 +117,26 @@ class SqliteStore:
             raise Unavailable(self._damage)
         return self._writer.submit(fn, *also)
 
+    async def change(
+        self, sql: str, parameters: Mapping[str, Any] = NOTHING
+    ) -> list[Row]:
+        """Run a constant text in a transaction; give the rows that it returns.
+
+        Raises:
+            Unavailable: The store is closed or damaged, or thousands of writes wait.
+            StorageFull: The disk has no room.
+        """
+        return await self.write(Worded(sql, parameters))
+
     async def read(
-        self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
+        self, statement: Select[Any] | str, parameters: Mapping[str, Any] = NOTHING
     ) -> list[Row]:
         """Give the rows of a statement, as of the last commit.
 
         Args:
             statement: Built once, at module level, with ``bindparam`` where values
-                go: it is compiled at its first use and remembered by identity.
+                go: it is compiled at its first use and remembered by identity; or
+                a constant text, with ``:name`` where values go.
             parameters: The values, by name.
 
         Raises:
@@ -132,7 +147,7 @@ class SqliteStore:
         return await self._reader.all(statement, parameters)
 
     async def first(
-        self, statement: Select[Any], parameters: Mapping[str, Any] = NOTHING
+        self, statement: Select[Any] | str, parameters: Mapping[str, Any] = NOTHING
     ) -> Row | None:
         """Give the first row of a statement, or None."""
         rows = await self.read(statement, parameters)
@@ -160,7 +175,7 @@ class SqliteStore:
             return
         # A damaged database is left as after a crash: the next start looks and refuses.
         well = int(self._damage is None)
-        noted = self._writer.submit(partial(set_mark, name=CLEAN, value=well))
+        noted = self._writer.submit(partial(note, value=well))
         self._closed = True
         with suppress(AgentHostError):
             await noted
@@ -172,7 +187,7 @@ class SqliteStore:
 
     def _try_to_write(self) -> None:
         if self._trial is None or self._trial.done():
-            self._trial = self._writer.submit(partial(set_mark, name=CLEAN, value=0))
+            self._trial = self._writer.submit(partial(note, value=0))
             self._trial.add_done_callback(asyncio.Future.exception)
 
     async def _look_through(self, path: Path) -> None:
@@ -185,26 +200,46 @@ class SqliteStore:
             raise Unavailable("the store is closed")
 
 
-def open_prepared(path: Path, schemas: Sequence[SchemaSpec]) -> tuple[Connection, bool]:
+def note(connection: Connection, value: int) -> None:
+    """Set the mark of a database that was closed in order, or take it away."""
+    from .schema import set_mark
+
+    set_mark(connection, CLEAN, value)
+
+
+def open_prepared(path: Path, schemas: Sequence[SchemaSpec]) -> tuple[Opened, bool]:
     """Open the writing connection and bring the schemas up to date.
 
     Returns:
         The connection, and whether the file is known to be whole.
     """
-    connection: Connection | None = None
+    database: sqlite3.Connection | None = None
     try:
-        connection = connect(path)
+        database = raw(path)
         path.chmod(0o600)
-        whole = prepare(connection, path, schemas)
+        if take_up(database, schemas):
+            return database, False
+        return _brought_up(path, database, schemas)
     except BaseException as error:
-        if connection is not None:
-            connection.invalidate()
-            connection.close()
-        if isinstance(error, SQLAlchemyError | sqlite3.Error):
-            if is_damage(error):
-                raise damaged(path) from error
-            fault = storage_fault(error)
-            if fault:
-                raise fault from error
+        if database is not None:
+            database.close()
+        if is_damage(error):
+            raise damaged(path) from error
+        fault = storage_fault(error)
+        if fault:
+            raise fault from error
         raise
-    return connection, whole
+
+
+def _brought_up(
+    path: Path, database: sqlite3.Connection, schemas: Sequence[SchemaSpec]
+) -> tuple[Connection, bool]:
+    from .schema import prepare
+
+    connection = connect(path, database)
+    try:
+        return connection, prepare(connection, path, schemas)
+    except BaseException:
+        connection.invalidate()
+        connection.close()
+        raise

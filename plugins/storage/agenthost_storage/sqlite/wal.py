@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from time import monotonic
+from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection
-
-from .compiled import driver
 from .connect import BUSY_TIMEOUT
+from .driver import driver
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 LATEST = 60.0
 """Seconds after a write within which the log is emptied."""
@@ -37,10 +39,13 @@ class Truncation:
     def run(self, connection: Connection) -> None:
         """Empty the log if that is due and no reader needs it."""
         if self.patience == 0.0:
-            # What fails has its next turn like what a reader holds up.
             self._due = monotonic() + AGAIN
             if truncate(connection):
                 self._due = None
+
+    def postpone(self) -> None:
+        """What fails has its next turn much later than what a reader holds up."""
+        self._due = monotonic() + LATEST
 
 
 def truncate(connection: Connection) -> bool:

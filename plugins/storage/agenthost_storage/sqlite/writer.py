@@ -9,21 +9,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Union, cast
 
 from agenthost import PluginError, Unavailable
-from sqlalchemy import Connection
 
 from .faults import storage_fault
 from .presence import Presence
 from .slow import SlowWrites
 from .wal import Truncation
+from .worded import Bare, Worded
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 T = TypeVar("T")
-WriteFunction = Callable[[Connection], T]
+WriteFunction = Callable[["Connection"], T]
 Work = tuple[WriteFunction[Any], ...]
 """A function, and what is run after it in the same transaction."""
 Task = tuple[Work, "asyncio.Future[Any]"]
+Opened = Union[sqlite3.Connection, "Connection"]
+"""A connection as SQLite gives it, or with SQLAlchemy around it."""
 
 BATCH = 256
 QUEUE_LIMIT = 8192
@@ -45,15 +50,16 @@ class Writer:
     """Runs write functions on a thread of its own, many to a commit.
 
     Args:
-        connect: Opens the connection anew after a storage fault.
-        connection: The first connection; the writer closes it.
+        connect: Puts SQLAlchemy around the connection it is given, or around one that
+            it opens: anew after a storage fault.
+        opened: The first connection; the writer closes it.
         presence: Watches the database file.
     """
 
     def __init__(
         self,
-        connect: Callable[[], Connection],
-        connection: Connection,
+        connect: Callable[..., Connection],
+        opened: Opened,
         presence: Presence,
     ) -> None:
         self.healthy = True
@@ -61,7 +67,13 @@ class Writer:
         self._presence = presence
         self._truncation = Truncation()
         self._connect = connect
-        self._connection: Connection | None = connection
+        self._bare: sqlite3.Connection | None = None
+        self._connection: Connection | None = None
+        # One that is bare waits for the first write: SQLAlchemy takes long to import.
+        if isinstance(opened, sqlite3.Connection):
+            self._bare = opened
+        else:
+            self._connection = opened
         self._loop = asyncio.get_running_loop()
         self._ended = self._loop.create_future()
         self._waiting = 0
@@ -100,8 +112,8 @@ class Writer:
             if batch:
                 outcomes = self._commit(batch)
                 self._tell(self._deliver, batch, outcomes, self._wrote)
-            if self._connection is not None:
-                self._tidy(self._connection)
+            if running and self._truncation.patience == 0.0:
+                self._tidy()
         self._disconnect()
         self._tell(self._ended.set_result, None)
 
@@ -130,25 +142,34 @@ class Writer:
         works = [None if future.cancelled() else work for work, future in batch]
         self._wrote = False
         try:
-            connection = self._present()
+            connection = self._connection_for(works)
         except Exception as error:  # noqa: BLE001 - the thread outlives every fault
             return [Failure(failure_of(error).error, storage=True)] * len(batch)
         self._truncation.written()
         return self._together(connection, works)
+
+    def _connection_for(self, works: Sequence[Work | None]) -> Connection:
+        functions = (function for work in works for function in work or ())
+        if self._bare is None or not all(isinstance(f, Worded) for f in functions):
+            return self._present()
+        self._presence.require(LOOK_EVERY)
+        return cast("Connection", Bare(self._bare))
 
     def _present(self) -> Connection:
         """Give the connection to the file that is meant."""
         if self._connection is None:
             # A new connection would make a new file where the old one was.
             self._presence.require()
-            self._connection = self._connect()
+            bare, self._bare = self._bare, None
+            self._connection = self._connect(bare)
         self._presence.require(LOOK_EVERY)
         return self._connection
 
-    def _tidy(self, connection: Connection) -> None:
+    def _tidy(self) -> None:
         try:
-            self._truncation.run(connection)
-        except sqlite3.Error as error:
+            self._truncation.run(self._present())
+        except Exception as error:  # noqa: BLE001 - the thread outlives every fault
+            self._truncation.postpone()
             log.warning("the write-ahead log could not be emptied: %s", error)
             self._disconnect()
 
@@ -181,6 +202,8 @@ class Writer:
     def _alone(self, works: Sequence[Work | None]) -> list[Any]:
         """Run each in a transaction of its own, so that one fault stays with one."""
         outcomes: list[Any] = []
+        if self._bare is not None:
+            self._present()
         for index, work in enumerate(works):
             if self._connection is None:
                 lost = Failure(
@@ -197,11 +220,13 @@ class Writer:
         anything.
         """
         connection, self._connection = self._connection, None
-        if connection is None:
-            return
+        bare, self._bare = self._bare, None
         try:
-            connection.invalidate()
-            connection.close()
+            if connection is not None:
+                connection.invalidate()
+                connection.close()
+            if bare is not None:
+                bare.close()
         except Exception:  # noqa: BLE001, S110 - it is being thrown away
             pass
 

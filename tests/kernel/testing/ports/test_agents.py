@@ -266,6 +266,7 @@ BREACHES: tuple[tuple[type[KeptAgents], Any, tuple[object, ...]], ...] = (
 )
 
 
+@pytest.mark.breaches
 @pytest.mark.parametrize(("broken", "test", "more"), BREACHES, ids=name_of)
 async def test_broken_agents_are_found(
     broken: type[KeptAgents],

@@ -196,6 +196,7 @@ BREACHES: tuple[tuple[type[Desk], Any], ...] = (
 )
 
 
+@pytest.mark.breaches
 @pytest.mark.parametrize(("broken", "test"), BREACHES, ids=name_of)
 async def test_a_broken_desk_is_found(
     broken: type[Desk], test: Any, daemons: Daemons, tmp_path: Path

@@ -149,6 +149,7 @@ BREACHES: tuple[tuple[type[Any], Any], ...] = (
 )
 
 
+@pytest.mark.breaches
 @pytest.mark.parametrize(("broken", "test"), BREACHES, ids=name_of)
 async def test_a_broken_compaction_is_found(
     broken: type[Any], test: Any, daemons: Daemons, tmp_path: Path

@@ -246,6 +246,7 @@ BREACHES: tuple[tuple[type[ScriptedEgress], Any, tuple[object, ...]], ...] = (
 )
 
 
+@pytest.mark.breaches
 @pytest.mark.parametrize(("broken", "test", "more"), BREACHES)
 async def test_a_broken_way_out_is_found(
     broken: type[ScriptedEgress],

@@ -238,6 +238,7 @@ def opening(broken: type) -> Callable[[Guards], Files]:
     return partial(Broken, kept=kept)
 
 
+@pytest.mark.breaches
 @pytest.mark.parametrize(("broken", "test", "more"), BREACHES)
 async def test_broken_files_are_found(
     broken: type, test: Any, more: tuple[object, ...]

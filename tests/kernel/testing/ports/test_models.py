@@ -283,6 +283,7 @@ BREACHES: tuple[tuple[type[RoutedModels], Any], ...] = (
 )
 
 
+@pytest.mark.breaches
 @pytest.mark.parametrize(("broken", "test"), BREACHES, ids=name_of)
 async def test_a_broken_router_is_found(
     broken: type[RoutedModels], test: Any, daemons: Daemons, tmp_path: Path

@@ -182,6 +182,22 @@ class StripsText(MemoryStore):
         return await super().read(statement, given)
 
 
+class PutsValuesIntoTheText(MemoryStore):
+    async def read(self, statement: Any, parameters: Any = None) -> Any:
+        given = dict(parameters or {})
+        if isinstance(statement, str):
+            for name, value in given.items():
+                statement = statement.replace(f":{name}", f"'{value}'")
+            given = {}
+        return await super().read(statement, given)
+
+
+class ReturnsNothing(MemoryStore):
+    async def change(self, sql: str, parameters: Any = None) -> Any:
+        await super().change(sql, parameters or {})
+        return []
+
+
 class HasAlwaysAFirst(MemoryStore):
     async def first(self, *given: Any) -> Row:
         return (await self.read(*given))[0]
@@ -242,6 +258,8 @@ BREACHES: tuple[tuple[type[MemoryStore], Any], ...] = (
     (InTransactionsOfTheirOwn, HERE.test_what_rides_along_and_raises_undoes_it_all),
     (GivesDicts, HERE.test_a_row_is_read_by_name_and_by_position),
     (StripsText, HERE.test_values_are_never_part_of_a_statement),
+    (PutsValuesIntoTheText, HERE.test_a_constant_text_is_read_as_a_statement_is),
+    (ReturnsNothing, HERE.test_a_constant_text_is_written_and_gives_what_it_returns),
     (HasAlwaysAFirst, HERE.test_the_first_row_or_none),
     (CutInHalf, HERE.test_a_cancelled_write_happens_wholly_or_not_at_all),
     (DieTogether, HERE.test_a_caller_that_leaves_harms_nobody),

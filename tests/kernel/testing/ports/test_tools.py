@@ -280,6 +280,7 @@ BREACHES: tuple[tuple[type[GuardedToolbox], Any, tuple[object, ...]], ...] = (
 )
 
 
+@pytest.mark.breaches
 @pytest.mark.parametrize(("broken", "test", "more"), BREACHES, ids=name_of)
 async def test_a_broken_toolbox_is_found(
     broken: type[GuardedToolbox],

@@ -332,6 +332,7 @@ BREACHES: tuple[tuple[type[TurnEngine], Any], ...] = (
 )
 
 
+@pytest.mark.breaches
 @pytest.mark.parametrize(("broken", "test"), BREACHES, ids=name_of)
 async def test_a_broken_engine_is_found(
     broken: type[TurnEngine], test: Any, daemons: Daemons, tmp_path: Path

@@ -213,6 +213,7 @@ BREACHES: tuple[tuple[type[PlainWorkers], Any, tuple[object, ...]], ...] = (
 )
 
 
+@pytest.mark.breaches
 @pytest.mark.parametrize(("broken", "test", "more"), BREACHES)
 async def test_broken_workers_are_found(
     broken: type[PlainWorkers],

@@ -65,15 +65,19 @@ def params() -> dict[str, Any]:
         "description": "Tell the weather.",
         "inputSchema": {"json": SCHEMA},
     }
+    point = {"cachePoint": {"type": "default"}}
     return {
         "modelId": MODEL,
-        "system": [{"text": "Be brief."}, {"cachePoint": {"type": "default"}}],
+        "system": [{"text": "Be brief."}, point],
         "messages": [
             {"role": "user", "content": [{"text": "hello"}]},
             {"role": "assistant", "content": [{"text": "hi"}]},
-            {"role": "user", "content": [{"text": "where?"}, {"image": picture}]},
+            {
+                "role": "user",
+                "content": [{"text": "where?"}, {"image": picture}, point],
+            },
             {"role": "assistant", "content": looking},
-            {"role": "user", "content": found},
+            {"role": "user", "content": [*found, point]},
         ],
         "toolConfig": {"tools": [{"toolSpec": spec}]},
         "inferenceConfig": {"maxTokens": 2000, "temperature": 0.5},

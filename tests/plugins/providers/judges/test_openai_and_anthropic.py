@@ -89,7 +89,7 @@ def anthropic_params(model: str) -> dict[str, Any]:
     ]
     found = [
         result("call_1", "20 degrees"),
-        result("call_2", "no such city", is_error=True),
+        result("call_2", "no such city", is_error=True) | cached,
     ]
     return {
         "model": model,
@@ -100,7 +100,10 @@ def anthropic_params(model: str) -> dict[str, Any]:
             {"role": "assistant", "content": [text("hi")]},
             {
                 "role": "user",
-                "content": [text("where?"), {"type": "image", "source": source}],
+                "content": [
+                    text("where?"),
+                    {"type": "image", "source": source} | cached,
+                ],
             },
             {"role": "assistant", "content": looking},
             {"role": "user", "content": found},
