@@ -252,6 +252,8 @@ from .providers import ModelFacts as ModelFacts
 from .providers import Probe as Probe
 from .providers import ProviderFacts as ProviderFacts
 from .providers import ProviderSpec as ProviderSpec
+from .redaction import redacted as redacted
+from .redaction import secrets_of as secrets_of
 from .routes import Answer as Answer
 from .routes import Call as Call
 from .routes import EventStream as EventStream

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from math import ceil
 from types import MappingProxyType
-from typing import ClassVar
 
 
 class AgentHostError(Exception):
@@ -19,10 +19,10 @@ class AgentHostError(Exception):
     known; ``facts`` stand beside the message in an answer's body.
     """
 
-    status: ClassVar[int] = 500
+    status: int = 500
     code: str = "internal"
     retry_in: int | None = None
-    facts: Mapping[str, str] = MappingProxyType({})
+    facts: Mapping[str, str | int] = MappingProxyType({})
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -220,8 +220,12 @@ class ProviderFault(StrEnum):
     SERVER = "server_error"
 
 
+WAITS = {ProviderFault.RATE_LIMITED: 429, ProviderFault.OVERLOADED: 503}
+"""The status of a fault whose end the provider has told."""
+
+
 class ProviderError(AgentHostError):
-    """A model call failed; ``fault`` decides whether a retry can help.
+    """A model call failed; ``fault`` decides whether a retry can help, and is its code.
 
     Args:
         fault: The kind of failure.
@@ -229,8 +233,6 @@ class ProviderError(AgentHostError):
         detail: What the provider said, without keys; shown to the caller.
         retry_after: Seconds the provider asked us to wait, when it did.
     """
-
-    code = "provider_error"
 
     def __init__(
         self,
@@ -241,10 +243,15 @@ class ProviderError(AgentHostError):
         retry_after: float | None = None,
     ) -> None:
         super().__init__(f"{provider}: {detail}")
+        self.code = fault.value
         self.fault = fault
         self.provider = provider
         self.detail = detail
         self.retry_after = retry_after
+        if retry_after is not None:
+            self.status = WAITS.get(fault, self.status)
+            self.retry_in = max(ceil(retry_after), 1)
+            self.facts = {"retry_after": self.retry_in}
 
 
 class Blocked(Denied):

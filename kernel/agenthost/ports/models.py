@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -56,7 +56,8 @@ class Payer:
     """Whose budgets and fallbacks a call uses, and the row it is booked on.
 
     The router adds to ``failed`` what it tried in vain. ``context`` is told to the
-    guards of what the call sends.
+    guards of what the call sends. ``take_back`` unsays the words of a call that broke
+    off; it is False where somebody has heard them.
     """
 
     agent: AgentView
@@ -64,6 +65,7 @@ class Payer:
     pools: tuple[Pool, ...] = ()
     failed: list[Attempt] = field(default_factory=list, compare=False)
     context: Context | None = field(default=None, compare=False)
+    take_back: Callable[[], bool] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,9 @@ class Models(Protocol):
         As :meth:`resolve`, but local servers are asked for names that nobody lists.
         """
 
+    def resting(self, slug: str) -> Sequence[tuple[str, str, float]]:
+        """Tell which of a provider's models rest: name, fault and seconds to go."""
+
     def gauges(self) -> Iterable[tuple[str, Mapping[str, str], float]]:
         """What a monitor may show now: names, labels of closed lists, and numbers."""
 
@@ -134,7 +139,8 @@ class Models(Protocol):
     ) -> AsyncGenerator[Delta | Answered, None]:
         """Call the model, or what stands in for it; Answered comes last.
 
-        Nothing is repeated after a TextChunk, or without a payer. The caller books
+        Nothing is repeated without a payer, or after a TextChunk, unless the payer
+        takes it back. The caller books
         ``Answered.spent``; the router books calls without an end or a payer. It
         raises ProviderError, or QuotaExceeded where a budget has no room.
         """

@@ -140,6 +140,7 @@ class Turn(Work):
         self.offset = 0
         self._last: Done | Failed | None = None
         self._watchers: list[Watcher] = []
+        self._heard = False
         self._over = asyncio.Event()
 
     @property
@@ -164,6 +165,7 @@ class Turn(Work):
             told += told_again(self.spoken, self.saying, offset)
         if self._last is not None:
             told.append(self._last)
+        self._heard = True
         watcher = Watcher(self, told)
         if self._last is None:
             self._watchers.append(watcher)
@@ -218,6 +220,13 @@ class Turn(Work):
         self.offset += len(text)
         if self._watchers:
             self.emit(TextDelta(text, self.offset))
+
+    def take_back(self) -> bool:
+        """Unsay the message that the model is at; False once somebody has watched."""
+        if not self._heard:
+            self.offset -= len(self.saying)
+            self.saying = ""
+        return not self._heard
 
     def think(self, text: str) -> None:
         """Tell more of what the model thinks to those who want it."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from agenthost import Endpoint, ProviderError, ProviderFault
+from agenthost import Endpoint, ProviderError, ProviderFault, redacted
 
 LONGEST_DETAIL = 500
 
@@ -217,7 +217,7 @@ def _detail(
     said = words.strip()
     key = endpoint.key.reveal() if endpoint.key else ""
     if key:
-        said = said.replace(key, "***")
+        said = redacted(said, [key])
     if len(said) > LONGEST_DETAIL:
         said = said[:LONGEST_DETAIL] + "..."
     remedy = REMEDIES.get(fault)

@@ -249,6 +249,9 @@ def read_usage(usage: Mapping[str, Any], cost_field: str = "") -> Usage:
         input_tokens=prompt,
         output_tokens=output,
         cached_tokens=cached or count_of(usage, "prompt_cache_hit_tokens"),
+        cache_write_tokens=count_of(
+            usage, "prompt_tokens_details", "cache_write_tokens"
+        ),
         reasoning_tokens=thought,
         cost_micro_usd=read_cost(usage, cost_field),
     )

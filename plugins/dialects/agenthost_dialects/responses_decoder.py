@@ -178,6 +178,9 @@ def read_usage(usage: Mapping[str, Any], cost_field: str = "") -> Usage:
         input_tokens=count_of(usage, "input_tokens"),
         output_tokens=count_of(usage, "output_tokens"),
         cached_tokens=count_of(usage, "input_tokens_details", "cached_tokens"),
+        cache_write_tokens=count_of(
+            usage, "input_tokens_details", "cache_write_tokens"
+        ),
         reasoning_tokens=count_of(usage, "output_tokens_details", "reasoning_tokens"),
         cost_micro_usd=read_cost(usage, cost_field),
     )

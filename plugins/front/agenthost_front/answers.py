@@ -120,7 +120,9 @@ def _body(value: Any) -> bytes:
     return to_json(value)
 
 
-def error_body(message: str, code: str, facts: Mapping[str, str] = NO_FACTS) -> bytes:
+def error_body(
+    message: str, code: str, facts: Mapping[str, str | int] = NO_FACTS
+) -> bytes:
     """The body that every error has; ``facts`` stand beside its message."""
     return to_json({"error": message, "code": code, **facts})
 

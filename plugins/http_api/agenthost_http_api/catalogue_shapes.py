@@ -115,6 +115,14 @@ class AliasList(TypedDict):
     total: int
 
 
+class Resting(TypedDict):
+    """A model that is left alone for a while, with one of the provider's keys."""
+
+    model: str
+    fault: str
+    seconds: float
+
+
 class ProviderItem(TypedDict):
     """A provider; ``auth_status`` is configured, missing or no_key_needed."""
 
@@ -124,6 +132,7 @@ class ProviderItem(TypedDict):
     env_var: NotRequired[str]
     base_url: str
     model_count: int
+    resting: NotRequired[list[Resting]]
 
 
 class ProviderList(TypedDict):

@@ -81,16 +81,18 @@ async def _options(call: Call, agent_id: str, body: SendMessage) -> TurnOptions:
     That is its key, bound to what it asks.
     """
     session_id = await named_session(call.host, agent_id, body.session_id)
-    key = call.headers.get("idempotency-key")
+    key, most = call.headers.get("idempotency-key"), body.max_cost_micro_usd
     if key is None:
-        return TurnOptions(session_id=session_id)
+        return TurnOptions(session_id=session_id, max_cost_micro_usd=most)
     if not 0 < len(key) <= KEY_LENGTH:
         raise InvalidInput("Idempotency-Key", f"must have 1 to {KEY_LENGTH} characters")
     turn_id = str(uuid5(NAMESPACE_URL, f"agenthost:{agent_id}:{key}"))
     # The parsed body, so that white space and the order of keys do not matter.
     asked = body.model_dump(mode="json", exclude_none=True)
     digest = sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-    return TurnOptions(turn_id, digest=digest, session_id=session_id)
+    return TurnOptions(
+        turn_id, digest=digest, session_id=session_id, max_cost_micro_usd=most
+    )
 
 
 async def named_session(

@@ -24,6 +24,7 @@ from agenthost import (
     Reply,
     Role,
     Text,
+    redacted,
 )
 
 PATIENCE = 30.0
@@ -120,7 +121,6 @@ def _status(error: AgentHostError) -> int:
 
 
 def _failed(host: Host, facts: ProviderFacts, said: str, status: int) -> Reply:
-    for key in host.models.keys_of(facts.slug):
-        said = said.replace(key.reveal(), "***")
+    said = redacted(said, [key.reveal() for key in host.models.keys_of(facts.slug)])
     body = {"status": "failed", "provider": facts.slug, "error": said}
     return Reply(body, status)

@@ -100,6 +100,11 @@ def _item(host: Host, slug: str, spec: ProviderSpec) -> ProviderItem:
         "base_url": _without_secrets(facts.base_url),
         "model_count": len(facts.models),
     }
+    if resting := host.models.resting(slug):
+        row["resting"] = [
+            {"model": model, "fault": fault, "seconds": seconds}
+            for model, fault, seconds in resting
+        ]
     if facts.env_var and auth_status != "no_key_needed":
         row["env_var"] = facts.env_var
     return row

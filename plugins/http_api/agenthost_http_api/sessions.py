@@ -217,7 +217,9 @@ async def fork_session(call: Call, session_id: UUID, body: ForkSession) -> Answe
     forked = await host.sessions.fork(session, body.at_message)
     if message is None:
         return item_of(host, forked)
-    options = TurnOptions(session_id=forked.id)
+    options = TurnOptions(
+        session_id=forked.id, max_cost_micro_usd=body.max_cost_micro_usd
+    )
     try:
         turn = host.turns.start(call.context, agent, message, options)
         result = await turn.result()

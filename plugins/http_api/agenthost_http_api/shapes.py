@@ -48,7 +48,25 @@ class SetModel(Body):
     provider: str | None = None
 
 
-class SendMessage(Body):
+class Spend(Body):
+    """What a turn may cost."""
+
+    max_cost_usd: float | None = Field(
+        None,
+        gt=0,
+        le=1_000_000,
+        allow_inf_nan=False,
+        description="US dollars that it, and all turns it starts, may spend together",
+    )
+
+    @property
+    def max_cost_micro_usd(self) -> int | None:
+        """The same in micro-USD, at least one."""
+        dollars = self.max_cost_usd
+        return None if dollars is None else max(int(dollars * 1_000_000), 1)
+
+
+class SendMessage(Spend):
     """``POST /api/agents/{id}/message`` and ``/message/stream``."""
 
     message: str = Field(

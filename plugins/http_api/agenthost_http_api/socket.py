@@ -28,11 +28,13 @@ from agenthost import (
     Watcher,
     user_message,
 )
+from pydantic import ValidationError
 
 from .commands import run_command
 from .frames import turn_frame
 from .messages import COST, named_session, tell_thoughts
 from .roster import UPDATE_SECONDS, Roster
+from .shapes import Spend
 
 TURNS_PER_SOCKET = 16
 ID_LENGTH = 64
@@ -127,7 +129,8 @@ class Chat:
             return
         self._admit()
         session_id = await named_session(self._host, agent.id, _session_id(frame))
-        options = TurnOptions(session_id=session_id)
+        most = _spend(frame).max_cost_micro_usd
+        options = TurnOptions(session_id=session_id, max_cost_micro_usd=most)
         watcher = self._host.turns.watch(
             self._socket.call.context, agent, user_message(content), options
         )
@@ -249,6 +252,13 @@ def _turn_id(frame: Frame) -> str:
     if not isinstance(turn_id, str):
         raise InvalidInput("turn_id", "must be the id of a turn")
     return turn_id
+
+
+def _spend(frame: Frame) -> Spend:
+    try:
+        return Spend(max_cost_usd=frame.get("max_cost_usd"))
+    except ValidationError:
+        raise InvalidInput("max_cost_usd", "must be US dollars above 0") from None
 
 
 def _session_id(frame: Frame) -> UUID | None:

@@ -12,6 +12,7 @@ from agenthost import (
     ManifestTable,
     Models,
     ModelsBackend,
+    RouteGroup,
     hookimpl,
 )
 
@@ -32,8 +33,9 @@ def open_models(host: Host) -> Models:
 @hookimpl
 def register_config() -> Iterable[ConfigSection]:
     """Read which providers there are, who stands in for them, and who may spend."""
-    from .settings import Budget, FallbackProviders, Providers
+    from .settings import Budget, FallbackProviders, Providers, Trying
 
+    yield ConfigSection("attempts", Trying)
     yield ConfigSection("budget", Budget)
     yield ConfigSection("fallback_providers", FallbackProviders)
     yield ConfigSection("providers", Providers)
@@ -43,6 +45,14 @@ def register_config() -> Iterable[ConfigSection]:
 def register_backend() -> Iterable[Backend]:
     """Offer routing for the port ``models``."""
     yield ModelsBackend("default", open_models)
+
+
+@hookimpl
+def register_routes() -> Iterable[RouteGroup]:
+    """Tell what a message would cost."""
+    from .quote import routes
+
+    yield routes
 
 
 @hookimpl

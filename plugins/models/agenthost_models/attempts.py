@@ -18,9 +18,8 @@ LONGEST_PAUSE = 8.0
 LONGEST_WAIT = 20.0
 PATIENCE = 120.0
 
-PASSING = frozenset(
+OF_THE_SERVICE = frozenset(
     {
-        ProviderFault.RATE_LIMITED,
         ProviderFault.OVERLOADED,
         ProviderFault.TIMEOUT,
         ProviderFault.UNREACHABLE,
@@ -28,6 +27,8 @@ PASSING = frozenset(
         ProviderFault.MALFORMED,
     }
 )
+"""What another key would meet as well."""
+PASSING = OF_THE_SERVICE | {ProviderFault.RATE_LIMITED}
 OF_THE_KEY = frozenset({ProviderFault.AUTH, ProviderFault.BILLING})
 
 
@@ -47,13 +48,24 @@ class Candidate:
         return provider, digest, self.target.model.upstream_id
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How many rounds and calls a message has; a single round has no pauses at all."""
+
+    rounds: int
+    calls: int
+
+
 class Attempts:
     """One call's walk over its candidates.
 
-    Every candidate is tried at least once, whatever the breakers say: they change the
-    order and the pauses. What failed in passing is tried again, up to three rounds,
-    with full jitter between them. No pause goes beyond ``PATIENCE``. A single round
-    has no pauses at all.
+    What a vendor asked to be left alone is left alone; whoever else cools down is
+    tried once at least, by one call at a time. What failed in passing is tried again,
+    up to three rounds, with full jitter between them, another key only where the key
+    may be the reason. No pause goes beyond ``PATIENCE``.
+
+    Attributes:
+        refused: Who was not called, and why.
     """
 
     def __init__(
@@ -62,26 +74,33 @@ class Attempts:
         breakers: Breakers,
         clock: Clock,
         random: Random,
-        rounds: int = ROUNDS,
+        patience: Patience,
     ) -> None:
-        self._rounds = rounds
+        self.refused: list[tuple[Candidate, ProviderError]] = []
+        self._patience = patience
         self._live = candidates
         self._breakers = breakers
         self._clock = clock
         self._random = random
-        self._round = 0
+        self._round = self._calls = 0
         self._waiting = self._ordered()
         self._deadline = clock.monotonic() + PATIENCE
 
     async def next(self) -> Candidate | None:
-        """Wait as long as needed and give the next to try; None to give up."""
-        while True:
+        """Wait as long as needed and give the next to try; None to give up.
+
+        Its breaker knows that it is being called.
+        """
+        while self._calls < self._patience.calls:
             while self._waiting:
                 candidate = self._waiting.pop(0)
                 if await self._may_try(candidate):
+                    # Said before anything else runs: others see that it is probed.
+                    self._breakers.begin(candidate.id, self._clock.monotonic())
+                    self._calls += 1
                     return candidate
             self._round += 1
-            if self._round >= self._rounds or not self._live:
+            if self._round >= self._patience.rounds or not self._live:
                 return None
             self._waiting = self._ordered()
             most = min(FIRST_PAUSE * 2.0**self._round, LONGEST_PAUSE)
@@ -89,25 +108,44 @@ class Attempts:
             if self._clock.monotonic() + pause > self._deadline:
                 return None
             await self._clock.sleep(pause)
+        return None
 
     def failed(self, candidate: Candidate, error: ProviderError) -> None:
         """Strike out what another try cannot help."""
-        if error.fault in PASSING:
-            return
-        if error.fault in OF_THE_KEY:
+        target = candidate.target
+        if error.fault in OF_THE_SERVICE:
+            left = [each for each in self._waiting if each.target != target]
+            self._waiting = left
+        elif error.fault in OF_THE_KEY:
             self._strike(lambda other: other is candidate)
-        else:
-            self._strike(lambda other: other.target == candidate.target)
+        elif error.fault not in PASSING:
+            self._strike(lambda other: other.target == target)
 
     async def _may_try(self, candidate: Candidate) -> bool:
-        now = self._clock.monotonic()
-        pause = self._breakers.ready_at(candidate.id) - now
-        if pause <= 0 or self._rounds == 1:
+        """Wait until the candidate may be called; False when that is too long."""
+        if self._patience.rounds == 1:
             return True
-        if pause > LONGEST_WAIT or now + pause > self._deadline:
-            return self._round == 0
-        await self._clock.sleep(pause)
+        breakers, waited = self._breakers, self._round > 0
+        while (pause := breakers.ready_at(candidate.id) - self._clock.monotonic()) > 0:
+            left = self._deadline - self._clock.monotonic()
+            probed = breakers.probed(candidate.id)
+            if not probed and pause > min(LONGEST_WAIT, left):
+                # Nobody asked for this pause: one call may look, but each only once.
+                if not waited and not breakers.asked(candidate.id):
+                    return True
+                self._refuse(candidate, pause)
+                return False
+            if left <= 0:
+                self._refuse(candidate, pause)
+                return False
+            await breakers.changed(candidate.id, self._clock, min(pause, left))
+            waited = True
         return True
+
+    def _refuse(self, candidate: Candidate, pause: float) -> None:
+        told = self._breakers.told(candidate.id, pause)
+        if told is not None:
+            self.refused.append((candidate, told))
 
     def _ordered(self) -> list[Candidate]:
         now = self._clock.monotonic()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter, OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from agenthost import ProviderError, ProviderFault
+from agenthost import Clock, ProviderError, ProviderFault
+
+from .waiting import until
 
 Id = tuple[str, str, str]
 """Provider, key (its digest) and model."""
@@ -13,7 +16,7 @@ Id = tuple[str, str, str]
 MOST = 1_024
 FAILURES = 5
 PROBE_SECONDS = 30.0
-LONGEST_ASKED = 300.0
+LONGEST_ASKED = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,23 @@ RULES = {
 
 @dataclass(slots=True)
 class _State:
+    """What is known of a target that has failed; ``asked`` is the vendor's own word."""
+
     failures: int = 0
     trips: int = 0
     until: float = 0.0
+    asked: bool = False
+    probed: bool = False
+    fault: ProviderFault = ProviderFault.SERVER
+    detail: str = ""
+    waiting: list[asyncio.Future[None]] = field(default_factory=list)
+
+    def wake(self) -> None:
+        """Let those look again who wait for a change."""
+        waiting, self.waiting = self.waiting, []
+        for woken in waiting:
+            if not woken.done():
+                woken.set_result(None)
 
 
 class Breakers:
@@ -75,21 +92,64 @@ class Breakers:
         state = self._states.get(target)
         return state.until if state else 0.0
 
+    def asked(self, target: Id) -> bool:
+        """Tell whether the vendor itself has asked for the pause."""
+        state = self._states.get(target)
+        return state is not None and state.asked
+
+    def probed(self, target: Id) -> bool:
+        """Tell whether a call probes the target now."""
+        state = self._states.get(target)
+        return state is not None and state.probed
+
+    def told(self, target: Id, pause: float) -> ProviderError | None:
+        """Say again what a target failed with, and how long it rests."""
+        state = self._states.get(target)
+        if state is None:
+            return None
+        waits = pause if state.asked else None
+        return ProviderError(state.fault, target[0], state.detail, retry_after=waits)
+
+    def resting(self, provider: str, now: float) -> list[tuple[str, str, float]]:
+        """Tell which models of a provider rest: name, fault and seconds to go."""
+        return [
+            (name[2], state.fault.value, round(state.until - now, 1))
+            for name, state in self._states.items()
+            if name[0] == provider and state.until > now
+        ]
+
+    async def changed(self, target: Id, clock: Clock, seconds: float) -> None:
+        """Wait for news of a target, but no longer than so many seconds."""
+        state = self._states.get(target)
+        if state is not None:
+            woken = asyncio.get_running_loop().create_future()
+            state.waiting.append(woken)
+            try:
+                await until(woken, clock, seconds)
+            finally:
+                if woken in state.waiting:
+                    state.waiting.remove(woken)
+
     def begin(self, target: Id, now: float) -> None:
         """A call starts; in the half-open state others see it cooling meanwhile."""
         state = self._states.get(target)
         if state is not None and state.trips:
+            state.probed = True
             state.until = max(state.until, now + PROBE_SECONDS)
 
     def abandoned(self, target: Id, now: float) -> None:
         """A call ended without telling anything: another may probe."""
         state = self._states.get(target)
         if state is not None and state.trips:
+            state.probed = False
             state.until = min(state.until, now)
+            state.wake()
 
     def succeeded(self, target: Id) -> None:
         """A call answered."""
-        self._states.pop(target, None)
+        state = self._states.pop(target, None)
+        if state is not None:
+            state.wake()
 
     def failed(self, target: Id, error: ProviderError, now: float) -> None:
         """A call failed; a fault of the request itself says nothing of the target."""
@@ -100,6 +160,8 @@ class Breakers:
         state = self._states.setdefault(target, _State())
         self._states.move_to_end(target)
         state.failures += 1
+        state.fault, state.detail = error.fault, error.detail
+        state.asked, state.probed = error.retry_after is not None, False
         if error.retry_after is not None:
             state.trips += 1
             state.until = now + min(max(error.retry_after, 0.0), LONGEST_ASKED)
@@ -107,5 +169,6 @@ class Breakers:
             pause = min(rule.first * 2.0 ** min(state.trips, 16), rule.longest)
             state.trips += 1
             state.until = now + pause
+        state.wake()
         while len(self._states) > self._most:
-            self._states.popitem(last=False)
+            self._states.popitem(last=False)[1].wake()

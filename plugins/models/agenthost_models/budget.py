@@ -19,13 +19,16 @@ from agenthost import (
     Payer,
     QuotaEvent,
     QuotaExceeded,
+    Target,
     Usage,
 )
 
+from .estimate import Counts, Prompt, measure
 from .manifest import SPENDING
 from .meters import Limit, Meter, PoolRoom, Room
-from .price import input_estimate, price
+from .price import price
 from .settings import Budget
+from .waiting import until
 
 if TYPE_CHECKING:
     from agenthost import Spent
@@ -37,15 +40,31 @@ MOST_AGENTS = 4_096
 ANSWER = 8_192
 """Tokens an answer may take under a budget when nobody says how long it may be."""
 LEAST_ANSWER = 256
+LONGEST_WAIT = 30.0
+"""Seconds that a call waits for others to give back what they hold."""
 MILLION = 1_000_000
+Rooms = list[Meter | PoolRoom]
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """What a call holds, and the request as the budgets let it pass."""
+    """What a call holds, and the request as the budgets let it pass.
+
+    ``prompt`` is measured only where there is a limit.
+    """
 
     request: ChatRequest
     parts: tuple[tuple[Room, int], ...] = ()
+    prompt: Prompt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """A call that wants room, and its prompt as it was measured."""
+
+    target: Target
+    request: ChatRequest
+    prompt: Prompt
 
 
 class Budgets:
@@ -62,24 +81,30 @@ class Budgets:
         self._loading = asyncio.Lock()
         self._of_daemon: list[Meter] | None = None
         self._agents: OrderedDict[str, list[Meter]] = OrderedDict()
+        self._counts = Counts()
+        self._waiting: list[asyncio.Future[None]] = []
 
     async def reserve(
-        self, payer: Payer | None, model: ModelFacts, request: ChatRequest
+        self, payer: Payer | None, target: Target, request: ChatRequest
     ) -> Hold:
         """Hold room for the dearest that the call can come to.
 
-        An answer is shortened to what the budgets can pay, down to 256 tokens.
+        An answer is shortened to what the budgets can pay, down to 256 tokens. What
+        other calls hold is waited for, up to ``LONGEST_WAIT`` seconds.
 
         Raises:
             QuotaExceeded: Naming the limit, what was used and what helps.
         """
-        rooms: list[Room] = [*await self._daemon_meters()]
+        rooms: Rooms = [*await self._daemon_meters()]
         if payer is not None:
             rooms += await self._agent_meters(payer.agent)
             rooms += map(PoolRoom, payer.pools)
         if not rooms:
             return Hold(request)
-        return self._hold(rooms, model, request)
+        wish = _Wish(target, request, measure(request))
+        _check_priced(target, rooms)
+        hold = self._hold(rooms, wish)
+        return hold if isinstance(hold, Hold) else await self._waited(rooms, wish)
 
     def settle(self, hold: Hold, spent: Spent | None) -> None:
         """Give back what was held and count what the call has cost."""
@@ -88,6 +113,22 @@ class Budgets:
             room.settle(held, _amount(room, spent), now)
             if isinstance(room, Meter):
                 self._alert(room, now)
+        # All look again: which of them fits now, only each of them knows.
+        waiting, self._waiting = self._waiting, []
+        for woken in waiting:
+            if not woken.done():
+                woken.set_result(None)
+
+    def learn(self, hold: Hold, target: Target, counted: int) -> None:
+        """Take note of what the vendor counted for a prompt that was measured."""
+        if hold.prompt is not None:
+            self._counts.learn(target.names, hold.prompt, counted)
+
+    def quote(self, target: Target, request: ChatRequest) -> tuple[int, int, int]:
+        """Tell a call's tokens in, tokens out and micro-USD, each at most."""
+        prompt = self._counts.most(target.names, measure(request))
+        answer = _asked(target.model, request)
+        return prompt, answer, _dearest(target.model, prompt, answer)
 
     def gauges(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
         """What the daemon's own limits are, and how much of them is used and held.
@@ -101,33 +142,61 @@ class Budgets:
                 labels = {"budget": meter.limit.name, "kind": kind}
                 yield "budget_usd", labels, amount / MILLION
 
-    def _hold(self, rooms: list[Room], model: ModelFacts, request: ChatRequest) -> Hold:
-        """Check and hold in one step: nothing else runs between the two."""
+    async def _waited(self, rooms: Rooms, wish: _Wish) -> Hold:
+        """Hold room once others have given back what they hold."""
+        clock = self._host.clock
+        deadline = clock.monotonic() + LONGEST_WAIT
+        while isinstance(hold := self._hold(rooms, wish), Meter | PoolRoom):
+            left = deadline - clock.monotonic()
+            # Without what others hold: is there any use in waiting?
+            if left <= 0 or not isinstance(self._hold(rooms, wish, 0), Hold):
+                raise self._refused(hold, clock.time())
+            woken = asyncio.get_running_loop().create_future()
+            self._waiting.append(woken)
+            try:
+                await until(woken, clock, left)
+            finally:
+                if woken in self._waiting:
+                    self._waiting.remove(woken)
+        return hold
+
+    def _hold(
+        self, rooms: Rooms, wish: _Wish, held: int = 1
+    ) -> Hold | Meter | PoolRoom:
+        """Check and hold in one step: nothing else runs between the two.
+
+        Args:
+            rooms: What the call draws from.
+            wish: The call.
+            held: 0 to ask only whether there was room if nobody else held any.
+
+        Returns:
+            The hold, or the limit that leaves no room.
+        """
         now = self._host.clock.time()
-        prompt = input_estimate(request) * 4 // 3
-        money = [room for room in rooms if not room.limit.tokens]
-        asked = request.max_tokens or min(model.max_output, ANSWER)
+        model, request = wish.target.model, wish.request
+        prompt = self._counts.most(wish.target.names, wish.prompt)
+        asked = _asked(model, request)
         answer = asked
-        for room in money:
-            free = room.limit.amount - room.used(now) - room.held
-            answer = min(answer, _affordable(model, prompt, asked, free))
-            if answer < min(asked, LEAST_ANSWER):
-                raise self._refused(room, now)
-        cost = _dearest(model, prompt, answer)
-        parts = []
-        for room in rooms:
-            amount = cost
+        free = [room.limit.amount - room.used(now) - held * room.held for room in rooms]
+        for room, left in zip(rooms, free, strict=True):
             if room.limit.tokens:
-                free = room.limit.amount - room.used(now) - room.held
-                if free <= 0:
-                    raise self._refused(room, now)
-                amount = min(prompt + answer, free)
-            parts.append((room, amount))
+                if left <= 0:
+                    return room
+                continue
+            answer = min(answer, _affordable(model, prompt, asked, left))
+            if answer < min(asked, LEAST_ANSWER):
+                return room
+        cost = _dearest(model, prompt, answer)
+        parts = [
+            (room, min(prompt + answer, left) if room.limit.tokens else cost)
+            for room, left in zip(rooms, free, strict=True)
+        ]
         for room, amount in parts:
-            room.held += amount
-        if money:
+            room.held += held * amount
+        if any(not room.limit.tokens for room in rooms):
             request = replace(request, max_tokens=answer)
-        return Hold(request, tuple(parts))
+        return Hold(request, tuple(parts), wish.prompt)
 
     def _refused(self, room: Room, now: float) -> QuotaExceeded:
         self._tell(BudgetExceeded, room, now)
@@ -231,6 +300,29 @@ def _agent_limits(agent: AgentView, default_tokens: int) -> Iterator[Limit]:
 
 def _micro(dollars: float) -> int:
     return round(Decimal(str(dollars)) * MILLION)
+
+
+def _asked(model: ModelFacts, request: ChatRequest) -> int:
+    """Give the longest answer that is asked for."""
+    return request.max_tokens or min(model.max_output, ANSWER)
+
+
+def _check_priced(target: Target, rooms: Iterable[Room]) -> None:
+    """Refuse to spend money on a model whose price nobody knows.
+
+    Raises:
+        QuotaExceeded: Naming the limit and how to state a price.
+    """
+    facts, model = target.provider.facts, target.model
+    money = next((room for room in rooms if not room.limit.tokens), None)
+    if money is None or facts.local or model.input_cost_per_1m:
+        return
+    if model.output_cost_per_1m or any(row.id == model.id for row in facts.models):
+        return
+    raise QuotaExceeded(
+        f"{money.subject}: {money.limit.name} cannot be kept with {model.id!r}, whose "
+        f"price nobody knows; state it under [providers.{facts.slug}] models"
+    )
 
 
 def _dearest(model: ModelFacts, prompt: int, answer: int) -> int:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
@@ -38,15 +40,17 @@ from agenthost import (
     TextChunk,
     ToolUse,
     Usage,
+    redacted,
+    secrets_of,
 )
 
-from .attempts import ROUNDS, Attempts, Candidate
-from .breaker import Breakers
+from .attempts import ROUNDS, Attempts, Candidate, Patience
+from .breaker import MOST, Breakers, Id
 from .budget import Budgets, Hold
 from .catalogue import Catalogue
 from .keys import Keys, lack
-from .price import measured, price
-from .settings import Budget, FallbackProviders, Providers
+from .price import measured, price, size_of
+from .settings import Budget, FallbackProviders, Providers, Trying
 from .unseen import in_words
 
 if TYPE_CHECKING:
@@ -65,7 +69,7 @@ FINAL = frozenset({ProviderFault.CONTENT_BLOCKED, ProviderFault.TOO_LONG})
 class _Call:
     """One attempt, and what came of it so far; ``first`` is when its first piece came.
 
-    ``heard`` counts characters, ``size`` what the decoder counts, which last grew at
+    ``heard`` counts UTF-8 bytes, ``size`` what the decoder counts, which last grew at
     ``grown_at``; ``unknown`` says that the provider may have gone on working after we
     stopped listening.
     """
@@ -88,7 +92,7 @@ class _Call:
         """Note what is handed on."""
         if not self.first:
             self.first = self.clock.monotonic()
-        self.heard += len(delta.text)
+        self.heard += size_of(delta.text)
         self.delivered = self.delivered or isinstance(delta, TextChunk)
 
     def progress(self, size: int) -> None:
@@ -124,6 +128,8 @@ class RoutedModels(Catalogue):
         self._random = random
         self._breakers = Breakers()
         self._budgets = Budgets(host)
+        self._turn = count()
+        self._uses: Counter[Id] = Counter()
 
     @property
     def hourly_tokens(self) -> int:
@@ -147,6 +153,14 @@ class RoutedModels(Catalogue):
         if facts.key_required and not self._keys.has(facts):
             raise ProviderError(ProviderFault.AUTH, facts.slug, lack(facts))
 
+    def resting(self, slug: str) -> list[tuple[str, str, float]]:
+        """Tell which of a provider's models rest: name, fault and seconds to go."""
+        return self._breakers.resting(slug, self._host.clock.monotonic())
+
+    def quote(self, target: Target, request: ChatRequest) -> tuple[int, int, int]:
+        """Tell a call's tokens in, tokens out and micro-USD, each at most."""
+        return self._budgets.quote(target, request)
+
     async def stream(
         self, target: Target, request: ChatRequest, payer: Payer | None = None
     ) -> AsyncGenerator[Delta | Answered, None]:
@@ -156,10 +170,7 @@ class RoutedModels(Catalogue):
             ProviderError: What the first target failed with.
             QuotaExceeded: A budget has no room for the call.
         """
-        candidates = self._candidates(target, payer)
-        clock = self._host.clock
-        rounds = ROUNDS if payer else 1
-        attempts = Attempts(candidates, self._breakers, clock, self._random, rounds)
+        attempts = self._attempts(target, payer)
         failures: dict[bool, ProviderError] = {}
         while (candidate := await attempts.next()) is not None:
             call = await self._begin(candidate, request, payer)
@@ -168,15 +179,35 @@ class RoutedModels(Catalogue):
                     async for delta in deltas:
                         yield delta
                 return
-            except ProviderError as error:
-                if call.delivered or error.fault in FINAL:
-                    raise
+            except ProviderError as failure:
+                error = self._without_secrets(failure)
+                if error.fault in FINAL or (call.delivered and not _unsaid(payer)):
+                    raise error from None
                 attempts.failed(candidate, error)
                 failures[candidate.target == target] = error
                 log.warning("model call failed (%s): %s", error.fault, error.message)
+        for candidate, told in attempts.refused:
+            error = self._without_secrets(told)
+            failures.setdefault(candidate.target == target, error)
         if True not in failures:
             self.check(target)
         raise failures.get(True) or failures[False]
+
+    def _without_secrets(self, error: ProviderError) -> ProviderError:
+        """Take every secret of the daemon out of what a vendor said."""
+        detail = redacted(error.detail, secrets_of(self._host))
+        if detail == error.detail:
+            return error
+        waits = error.retry_after
+        return ProviderError(error.fault, error.provider, detail, retry_after=waits)
+
+    def _attempts(self, target: Target, payer: Payer | None) -> Attempts:
+        candidates = self._candidates(target, payer)
+        most = self._host.settings(Trying).most_calls
+        # A call that nobody pays for is a trial.
+        patience = Patience(ROUNDS, most) if payer else Patience(1, len(candidates))
+        clock = self._host.clock
+        return Attempts(candidates, self._breakers, clock, self._random, patience)
 
     async def _begin(
         self, candidate: Candidate, request: ChatRequest, payer: Payer | None
@@ -187,15 +218,18 @@ class RoutedModels(Catalogue):
             request = replace(request, model=model.upstream_id, tools=tools)
         if not model.supports_vision:
             request = in_words(request)
-        hold = await self._budgets.reserve(payer, model, request)
         clock = self._host.clock
+        try:
+            hold = await self._budgets.reserve(payer, candidate.target, request)
+        except BaseException:
+            self._breakers.abandoned(candidate.id, clock.monotonic())
+            raise
         now = clock.monotonic()
         return _Call(candidate, hold, payer, clock, began=now, grown_at=now)
 
     async def _deltas(self, call: _Call) -> AsyncGenerator[Delta | Answered, None]:
         """Yield one attempt's deltas and settle what it has cost, however it ends."""
         clock, known = self._host.clock, call.candidate.id
-        self._breakers.begin(known, clock.monotonic())
         try:
             async with aclosing(self._open(call)) as deltas:
                 async for delta in deltas:
@@ -228,7 +262,8 @@ class RoutedModels(Catalogue):
         Raises:
             ProviderError: It was blocked before it said anything.
         """
-        message = completion.message
+        message, target = completion.message, call.candidate.target
+        self._budgets.learn(call.hold, target, completion.usage.input_tokens)
         usage = measured(completion.usage, call.hold.request, _length(message))
         spent = self._spent(call, usage)
         self._settle(call, spent)
@@ -268,6 +303,9 @@ class RoutedModels(Catalogue):
 
     def _settle(self, call: _Call, spent: Spent | None) -> None:
         call.settled = True
+        self._uses[call.candidate.id] += 1
+        if len(self._uses) > MOST:
+            self._uses.clear()
         self._budgets.settle(call.hold, spent)
 
     def _spent(self, call: _Call, usage: Usage) -> Spent:
@@ -320,10 +358,20 @@ class RoutedModels(Catalogue):
             facts = each.provider.facts
             keys = self._keys.of(facts)
             if keys:
-                found += [Candidate(each, key) for key in keys]
+                found += self._spread([Candidate(each, key) for key in keys])
             elif not facts.key_required:
                 found.append(Candidate(each, None))
         return found
+
+    def _spread(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Put a target's keys in the order that the configuration asks for."""
+        policy = self._host.settings(Trying).keys
+        if policy == "in_order" or len(candidates) == 1:
+            return candidates
+        if policy == "least_used":
+            return sorted(candidates, key=lambda each: self._uses[each.id])
+        turn = next(self._turn) % len(candidates)
+        return [*candidates[turn:], *candidates[:turn]]
 
     def _spare(self, payer: Payer | None) -> Iterator[Target]:
         """The agent's fallbacks, then the daemon's; one that is unknown is skipped.
@@ -342,20 +390,25 @@ class RoutedModels(Catalogue):
                 log.warning("fallback skipped: %s", error.message)
 
 
+def _unsaid(payer: Payer | None) -> bool:
+    """Whether what was handed on is taken back, since nobody has heard it."""
+    return payer is not None and payer.take_back is not None and payer.take_back()
+
+
 def silence(model: ModelFacts) -> float:
     """Seconds without a word after which a call is given up."""
     return SILENCE_OF_THINKERS if model.always_thinks else SILENCE
 
 
 def _length(message: Message) -> int:
-    """Count the characters of an answer, its thoughts and tool calls included."""
+    """Count the bytes of an answer, its thoughts and tool calls included."""
     return sum(map(_part_length, message.parts))
 
 
 def _part_length(part: Part) -> int:
     match part:
         case Text(text) | Reasoning(text):
-            return len(text)
+            return size_of(text)
         case ToolUse(_, name, arguments):
-            return len(name) + len(str(arguments))
+            return len(name) + size_of(str(arguments))
     return 0

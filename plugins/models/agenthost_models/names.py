@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agenthost import ModelFacts, ProviderSpec, Target
+from agenthost import LongContext, ModelFacts, ProviderSpec, Target
 
 # What follows a model's name where the same model is meant: a date, a version, a tag.
 VARIANT = re.compile(r"$|[:@]|-(?:[0-9]{4}|latest|v[0-9])")
@@ -81,9 +81,9 @@ def unlisted(spec: ProviderSpec, name: str) -> ModelFacts:
     """Make the row of a model that its provider does not list.
 
     A dated, tagged or tuned name of a listed model has that one's facts; any other is
-    spoken to as the provider's usual model is. Its id leads to it again: a name on the
-    wire that begins with the provider's own would lose its beginning, so it gets
-    another one before it.
+    spoken to as the provider's usual model is, and priced as its dearest. Its id leads
+    to it again: a name on the wire that begins with the provider's own would lose its
+    beginning, so it gets another one before it.
     """
     slug = spec.facts.slug
     again = f"{slug}/{name}" if name.lower().startswith(f"{slug.lower()}/") else name
@@ -93,8 +93,10 @@ def unlisted(spec: ProviderSpec, name: str) -> ModelFacts:
         return replace(kin, **facts, aliases=(), replaces=())
     known = usual(spec)
     row = ModelFacts(again, slug, name, name, dialect=known.dialect if known else None)
-    if known is None or not spec.facts.local:
+    if known is None:
         return row
+    if not spec.facts.local:
+        return replace(row, **_dearest_rates(spec.facts.models))
     # A local server loads as much of a window as it is asked for.
     return replace(row, context_window=min(known.context_window, row.context_window))
 
@@ -104,6 +106,18 @@ def usual(spec: ProviderSpec) -> ModelFacts | None:
     rows = spec.facts.models
     stated = (row for row in rows if row.id == spec.facts.default_model)
     return next(stated, rows[0] if rows else None)
+
+
+def _dearest_rates(rows: Sequence[ModelFacts]) -> dict[str, Any]:
+    """Give the highest of each of the rates that a provider has."""
+    long = [row.long_context for row in rows if row.long_context]
+    dear: list[ModelFacts | LongContext] = [*rows, *long]
+    written = (row.cache_write_cost_per_1m or 0.0 for row in dear)
+    return {
+        "input_cost_per_1m": max(row.input_cost_per_1m for row in dear),
+        "output_cost_per_1m": max(row.output_cost_per_1m for row in dear),
+        "cache_write_cost_per_1m": max(written) or None,
+    }
 
 
 def _kin(spec: ProviderSpec, name: str) -> ModelFacts | None:

@@ -12,10 +12,11 @@ from agenthost import (
     LongContext,
     ModelFacts,
     Usage,
-    estimate_tokens,
 )
 
-CHARACTERS_PER_TOKEN = 4
+from .estimate import measure
+
+BYTES_PER_TOKEN = 4
 
 
 def price(model: ModelFacts, usage: Usage) -> int:
@@ -52,26 +53,21 @@ def _exact(rate: float) -> Decimal:
     return Decimal(str(rate))
 
 
-def input_estimate(request: ChatRequest) -> int:
-    """Estimate the prompt's tokens: system, tools and messages."""
-    tools = sum(
-        len(tool.name) + len(tool.description) + len(str(tool.parameters))
-        for tool in request.tools
-    )
-    words = (len(request.system) + tools) // CHARACTERS_PER_TOKEN
-    return words + estimate_tokens(request.messages) + 1
+def size_of(text: str) -> int:
+    """Count a text's bytes: letters of other scripts take more tokens, and bytes."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
 def measured(usage: Usage, request: ChatRequest, heard: int) -> Usage:
-    """Fill in what a provider left at zero; ``heard`` counts the answer's characters.
+    """Fill in what a provider left at zero; ``heard`` counts the answer's bytes.
 
     An empty answer may well have no output; a call without a prompt there is not.
     """
     if usage.input_tokens and usage.output_tokens:
         return usage
-    output = usage.output_tokens or math.ceil(heard / CHARACTERS_PER_TOKEN)
+    output = usage.output_tokens or math.ceil(heard / BYTES_PER_TOKEN)
     return replace(
         usage,
-        input_tokens=usage.input_tokens or input_estimate(request),
+        input_tokens=usage.input_tokens or measure(request).likely,
         output_tokens=output,
     )

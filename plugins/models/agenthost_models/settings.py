@@ -101,6 +101,17 @@ class Providers(RootModel[dict[str, ProviderSection]]):
     root: dict[str, ProviderSection] = Field(default_factory=dict)
 
 
+class Trying(Table):
+    """``[attempts]``: how often a model call is tried, and with which key first."""
+
+    most_calls: Positive = Field(
+        8, description="Calls that one answer of a model may take, failed ones too."
+    )
+    keys: Literal["in_order", "round_robin", "least_used"] = Field(
+        "in_order", description="Which of a provider's keys goes first."
+    )
+
+
 class Budget(Table):
     """``[budget]``: what all agents together may spend; 0 is no limit."""
 

@@ -6,17 +6,13 @@ Source: gen-ai-input-messages.json and its neighbours in semantic-conventions-ge
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
-from contextlib import suppress
 
 from agenthost import (
     Activity,
     ChatRequest,
     Completion,
-    ConfigError,
     Finish,
-    Host,
     Image,
     Json,
     Message,
@@ -26,25 +22,23 @@ from agenthost import (
     ToolOutput,
     ToolUse,
     TurnResult,
+    redacted,
+    secrets_of,
 )
 
 from .attributes import FINISHES
-
-BLOT = "[secret]"
-SECRET_NAME = re.compile(r"(?i)(key|token|secret|password)$")
-SHORTEST_SECRET = 6
 
 
 def of(activity: Activity) -> dict[str, str]:
     """Give what was asked and answered, the daemon's own secrets blotted out."""
     pairs = [*_asked(activity), *_answered(activity)]
-    secrets = _secrets(activity.host)
-    return {key: _blotted(_json(value), secrets) for key, value in pairs}
+    secrets = secrets_of(activity.host)
+    return {key: redacted(_json(value), secrets) for key, value in pairs}
 
 
 def blotted(activity: Activity, text: str) -> str:
     """Blot the daemon's own secrets out of a text."""
-    return _blotted(text, _secrets(activity.host))
+    return redacted(text, secrets_of(activity.host))
 
 
 def _asked(activity: Activity) -> Iterator[tuple[str, Json]]:
@@ -98,23 +92,3 @@ def _json(value: Json) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _secrets(host: Host) -> list[str]:
-    """Every secret that the daemon was given, longest first."""
-    key = host.config.api_key
-    values = [v for name, v in host.environ.items() if SECRET_NAME.search(name)]
-    values += [key.reveal()] if key is not None else []
-    # A vault that cannot be opened has given nothing away either.
-    with suppress(ConfigError):
-        kept = [host.vault.get(name) for name in host.vault.names()]
-        values += [secret.reveal() for secret in kept if secret is not None]
-    long = {v for v in map(str.strip, values) if len(v) >= SHORTEST_SECRET}
-    return sorted(long, key=len, reverse=True)
-
-
-def _blotted(text: str, secrets: list[str]) -> str:
-    for secret in secrets:
-        text = text.replace(secret, BLOT)
-        text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], BLOT)
-    return text

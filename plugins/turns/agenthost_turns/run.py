@@ -242,7 +242,10 @@ class Run:
         said, tokens = self._room.asked(self._said.messages), self._room.tokens
         request = written(messages=said, max_tokens=tokens)
         context, target = self.turn.context, self.target
-        payer = Payer(self.turn.agent, self.turn.id, context.pools, context=context)
+        agent, unsay = self.turn.agent, self.turn.take_back
+        payer = Payer(
+            agent, self.turn.id, context.pools, context=context, take_back=unsay
+        )
         watch = self.parts.observers.watch(context, request, target, payer.failed)
         self.progress.iterations += 1
         self.progress.finish = None

@@ -118,7 +118,7 @@ async def test_a_missing_key_names_its_variable(daemon: RunningDaemon) -> None:
         f"/api/agents/{agent_id}/message", json={"message": "hi"}
     )
     assert failed.status_code == 500
-    assert failed.json()["code"] == "provider_error"
+    assert failed.json()["code"] == "auth"
     assert "OPENAI_API_KEY" in failed.json()["error"]
 
 

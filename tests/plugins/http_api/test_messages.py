@@ -81,7 +81,7 @@ async def test_a_failed_stream_says_error_then_done(daemon: RunningDaemon) -> No
     events = await agent.events("hello")
     names = [name for name, _ in events]
     assert names == ["tool_use", "tool_result", "chunk", "error", "done"]
-    assert events[-2][1]["code"] == "provider_error"
+    assert events[-2][1]["code"] == "overloaded"
     total = await daemon.daemon.usage.of_agent(agent.id)
     assert (total.requests, events[-1][1]["usage"]) == (
         2,
@@ -250,7 +250,7 @@ async def test_messages_tell_how_their_turn_stands(daemon: RunningDaemon) -> Non
     agent = await daemon.agent()
     await agent.ask("hello")
     daemon.model.fails(ProviderFault.SERVER, "half")
-    await agent.send("again")
+    await agent.events("again")
     hello, answer, again, half = (await agent.session())["messages"]
     assert [m["status"] for m in (hello, answer)] == ["complete", "complete"]
     assert hello["turn_id"] == answer["turn_id"]

@@ -125,7 +125,7 @@ async def test_a_failed_turn_is_an_error_frame(daemon: RunningDaemon) -> None:
     async with chat(await daemon.agent()) as client:
         await client.say("hello")
         frames = await client.until("error")
-    assert frames[-1]["code"] == "provider_error"
+    assert frames[-1]["code"] == "bad_request"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from agenthost.testing import ManualClock, installed_exchange
 from agenthost_agents.manifests import parse_manifest
 from agenthost_models.manifest import SPENDING
 from agenthost_models.models import RoutedModels
-from agenthost_models.settings import Budget, FallbackProviders, Providers
+from agenthost_models.settings import Budget, FallbackProviders, Providers, Trying
 
 from .upstream import ASKED, Upstream
 
@@ -52,6 +52,9 @@ class MemoryVault(dict[str, Secret]):
 
     revision = 0
 
+    def names(self) -> list[str]:
+        return [*self]
+
 
 class Bench:
     """What a router sees of a daemon."""
@@ -71,6 +74,7 @@ class Bench:
         self.environ: dict[str, str] = {}
         written = dict(config or {})
         self.settings = {
+            Trying: Trying.model_validate(written.pop("attempts", {})),
             Budget: Budget.model_validate(written.pop("budget", {})),
             Providers: Providers.model_validate(written.pop("providers", {})),
             FallbackProviders: FallbackProviders.model_validate(

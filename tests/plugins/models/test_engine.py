@@ -69,18 +69,46 @@ async def test_the_ledger_names_the_model_that_answered(daemons: Daemons) -> Non
     assert await ledger(host, agent.id) == (1, result.cost_micro_usd)
 
 
-async def test_words_that_broke_off_fail_the_turn_and_are_paid(
+async def test_words_that_broke_off_before_a_watcher_fail_the_turn_and_are_paid(
     daemons: Daemons,
 ) -> None:
     host = await with_spare(daemons)
     host.model.fails(ProviderFault.SERVER, "half ")
     agent = await host.agent(extra=SPARE)
+    turn = agent.start("hello")
+    turn.turn.watch()
     with pytest.raises(ProviderError):
-        await agent.start("hello").result()
+        await turn.result()
     await host.daemon.usage.since(0, 1)
     requests, cost = await ledger(host, agent.id)
     assert requests == 1
     assert cost > 0
+
+
+async def test_words_that_nobody_heard_are_said_anew_by_a_spare(
+    daemons: Daemons,
+) -> None:
+    host = await with_spare(daemons)
+    host.model.fails(ProviderFault.SERVER, "half of ")
+    agent = await host.agent(extra=SPARE)
+    assert await agent.ask("hello") == "from the spare"
+    said = [m["content"] for m in (await agent.session())["messages"]]
+    assert said == ["hello", "from the spare"]
+    requests, _ = await ledger(host, agent.id)
+    assert requests == 2
+
+
+async def test_half_an_answer_that_nobody_heard_is_not_kept(
+    daemon: RunningDaemon,
+) -> None:
+    daemon.model.fails(ProviderFault.SERVER, "half of ")
+    for _ in range(9):
+        daemon.model.fails(ProviderFault.BAD_REQUEST, "and ")
+    agent = await daemon.agent()
+    answer = await agent.send("hello")
+    assert (answer.status_code, answer.json()["code"]) == (500, "bad_request")
+    said = [m["content"] for m in (await agent.session())["messages"]]
+    assert said == ["hello"]
 
 
 async def test_a_runs_limit_holds_for_the_agents_it_calls(
@@ -93,7 +121,7 @@ async def test_a_runs_limit_holds_for_the_agents_it_calls(
         Context(OPERATOR),
         host.agents.get(caller.id),
         user_message("go"),
-        TurnOptions(max_cost_micro_usd=2_500, max_tokens=1_000),
+        TurnOptions(max_cost_micro_usd=25_000, max_tokens=1_000),
     )
     await asyncio.wait({turn.task} if turn.task else set())
     (pool,) = turn.context.pools
@@ -221,16 +249,17 @@ async def test_a_resumed_turn_goes_on_with_what_it_had_spent(
             TurnOptions(turn_id="once", max_cost_micro_usd=limit),
         )
 
-    daemon.model.fails(ProviderFault.SERVER, "half of it")
+    daemon.model.fails(ProviderFault.BAD_REQUEST, "half of it")
     with pytest.raises(ProviderError):
-        await start(10_000).result()
+        await start(50_000).result()
     before = await host.usage.of_turn(agent.id, "once")
     assert before.cost_micro_usd > 0
     lost = Spent(0.0, agent.id, "", "once", "scripted", "m", Usage(7, 8), 5_000)
     await host.usage.book(lost)
-    with pytest.raises(QuotaExceeded, match=r"\$0.005"):
-        await start(5_500).result()
-    result = await start(10_000).result()
+    spent = before.cost_micro_usd + 5_000
+    with pytest.raises(QuotaExceeded, match=rf"\${spent / 1_000_000:.6f} used"):
+        await start(spent + 500).result()
+    result = await start(50_000).result()
     assert result.cost_micro_usd == before.cost_micro_usd + 5_000 + 20
     assert await told(daemon, "once") == await booked(daemon, agent.id, "once")
 

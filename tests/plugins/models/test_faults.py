@@ -42,7 +42,7 @@ def silent_faults(wire: Wire) -> dict[str, Reply]:
 
 
 def broken_words(wire: Wire) -> dict[str, Reply]:
-    """Faults after the first words: a retry only when none of them came through."""
+    """Faults after the first words: a retry too, since nobody hears them."""
     events = tuple(wire.events(Turn("the first words of an answer")))
     stream = {"Content-Type": wire.content_type}
     begun = events[: len(events) // 2]
@@ -72,14 +72,7 @@ async def test_every_fault_is_a_retry_or_a_typed_error(
             upstream.play(fault, HEALTHY)
             assert await agent.ask(name) == HEALTHY.text, name
         for name, fault in broken_words(wire).items():
-            calls = len(upstream.heard)
             upstream.play(fault, HEALTHY)
-            answer = await agent.send(name)
-            if len(upstream.heard) > calls + 1:
-                assert answer.json()["response"] == HEALTHY.text, name
-                continue
-            assert answer.status_code == 500, name
-            assert answer.json()["code"] == "provider_error", name
-            assert await agent.ask("and now?") == HEALTHY.text, name
+            assert await agent.ask(name) == HEALTHY.text, name
         said = [m["content"] for m in (await agent.session())["messages"]]
-        assert said.count(HEALTHY.text) == 13
+        assert said[1::2] == [HEALTHY.text] * 13

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from agenthost import Usage
 from agenthost.testing.daemons import Daemons
 from agenthost.testing.installed import provider_of
 from agenthost_models.names import unlisted, usual
+from agenthost_models.price import price
 
 from .test_local import NO_DEFAULT
 
@@ -46,8 +48,16 @@ def test_a_variant_of_a_listed_model_has_its_facts(
     ],
 )
 def test_another_model_of_a_family_is_no_variant(slug: str, name: str) -> None:
-    row = unlisted(provider_of(slug), name)
-    assert (row.input_cost_per_1m, row.thinking) == (0.0, "")
+    assert unlisted(provider_of(slug), name).thinking == ""
+
+
+def test_a_model_that_nobody_lists_is_priced_as_the_dearest() -> None:
+    spec = provider_of("openai")
+    row = unlisted(spec, "gpt-99-unknown")
+    for known in spec.facts.models:
+        assert price(row, Usage(500_000, 90)) >= price(known, Usage(500_000, 90))
+    assert row.cache_write_cost_per_1m is not None
+    assert unlisted(provider_of("ollama"), "somebodys").input_cost_per_1m == 0.0
 
 
 def test_a_model_that_nobody_lists_is_spoken_to_as_the_usual_one_is() -> None:

@@ -72,7 +72,7 @@ async def test_of_a_long_answer_that_broke_off_a_part_is_kept(
 ) -> None:
     agent = await daemon.agent()
     daemon.model.fails(ProviderFault.SERVER, "x" * (BROKEN_OFF + 5))
-    await agent.send("go")
+    await agent.events("go")
     words = (await agent.session())["messages"][-1]["content"]
     assert words.startswith("x" * BROKEN_OFF + "\n[")
     assert "5 characters left out" in words

@@ -398,6 +398,8 @@ async def test_words_that_were_heard_are_not_said_anew(daemon: RunningDaemon) ->
     agent = await daemon.agent()
     await agent.ask("one")
     daemon.model.fails(ProviderFault.CONTEXT_OVERFLOW, "half")
+    turn = agent.start("two")
+    turn.turn.watch()
     with pytest.raises(ProviderError, match="begin anew"):
-        await agent.start("two").result()
+        await turn.result()
     assert (await stored(agent))[-1][:2] == ("Assistant", "half")

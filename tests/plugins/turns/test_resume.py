@@ -105,8 +105,10 @@ async def asked(daemon: RunningDaemon) -> list[str]:
 async def test_a_failed_turn_is_retried_in_its_own_place(daemon: RunningDaemon) -> None:
     agent = await daemon.agent()
     daemon.model.fails(ProviderFault.SERVER, "half")
+    turn = begin(agent, "first?")
+    turn.watch()
     with pytest.raises(ProviderError):
-        await begin(agent, "first?").result()
+        await turn.result()
     assert await agent.ask("second?") == "You said: second?"
     assert (await begin(agent, "first?").result()).text == "You said: first?"
     assert await asked(daemon) == ["first?"]
@@ -156,8 +158,10 @@ async def test_a_turn_whose_question_was_summarised_is_refused_by_name(
     daemon = await daemons.start(config=config)
     agent = await daemon.agent()
     daemon.model.fails(ProviderFault.SERVER, "half")
+    turn = begin(agent, "first?")
+    turn.watch()
     with pytest.raises(ProviderError):
-        await begin(agent, "first?").result()
+        await turn.result()
     for number in range(3):
         await agent.ask(f"message {number}")
     await daemon.http.post(f"/api/agents/{agent.id}/session/compact")
@@ -202,13 +206,15 @@ async def test_an_ended_turn_is_told_again_with_its_tools(
 async def test_a_failed_turn_is_told_again_as_it_failed(daemon: RunningDaemon) -> None:
     daemon.model.fails(ProviderFault.SERVER, "half")
     agent = await daemon.agent()
+    turn = begin(agent, "hello")
+    turn.watch()
     with pytest.raises(ProviderError):
-        await begin(agent, "hello").result()
+        await turn.result()
     known = daemon.daemon.agents.get(agent.id)
     words, end = await seen(await daemon.daemon.turns.attach(known, KEY))
     assert words == TextDelta("half", 4)
     assert isinstance(end, Failed)
-    assert end.error.code == "provider_error"
+    assert end.error.code == "server_error"
 
 
 @pytest.fixture

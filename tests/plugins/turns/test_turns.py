@@ -116,8 +116,10 @@ async def test_a_failing_provider_fails_the_turn_and_keeps_the_question(
 ) -> None:
     daemon.model.fails(ProviderFault.SERVER, "half an ")
     agent = await daemon.agent()
+    turn = agent.start("hello")
+    turn.turn.watch()
     with pytest.raises(ProviderError):
-        await agent.start("hello").result()
+        await turn.result()
     messages = (await agent.session())["messages"]
     assert [m["content"] for m in messages] == ["hello", "half an "]
     assert await agent.ask("again") == "You said: again"
@@ -184,7 +186,7 @@ async def test_a_turn_that_goes_on_does_not_read_its_own_broken_answer(
     context, turns = Context(OPERATOR), daemon.daemon.turns
     message = user_message("go on")
     with pytest.raises(ProviderError):
-        await turns.start(context, known, message, options).result()
+        await turns.watch(context, known, message, options).turn.result()
     assert [m["content"] for m in (await agent.session())["messages"]] == [
         "go on",
         "half an ",

@@ -81,7 +81,7 @@ class Till:
         assert isinstance(end, Waiting)
         assert end.facts["turn_id"] == self.turn.id
         assert self.shop.log == []
-        return end.facts["approval_id"]
+        return str(end.facts["approval_id"])
 
     @property
     def host(self) -> RunningDaemon:

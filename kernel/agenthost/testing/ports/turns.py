@@ -164,7 +164,7 @@ class TurnsContract(StagedContract):
         agent = await daemon.agent()
         daemon.model.fails(ProviderFault.BILLING)
         turn, behind = begin(agent, "hello"), begin(agent, "next")
-        assert getattr(await ending(turn), "code", "") == "provider_error"
+        assert getattr(await ending(turn), "code", "") == "billing"
         assert (await soon(behind.result())).text == "You said: next"
         assert (await record_of(agent, turn)).state is TurnState.FAILED
 
