@@ -156,7 +156,7 @@ class KnowsItsOwnAlone(Desk):
         try:
             return await super().ask(context, call, ask)
         except Waiting as waits:
-            self._own.add(waits.facts["approval_id"])
+            self._own.add(str(waits.facts["approval_id"]))
             raise
 
     async def answer(self, principal: Principal, approval_id: str, reply: Reply) -> Any:
