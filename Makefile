@@ -6,6 +6,8 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 SOURCES := kernel libraries plugins tests benchmarks tools
 AIMOCK := @copilotkit/aimock@1.43.0
+# One more than there are processors: many tests wait for a daemon or a browser.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 # What pip does for other packages: a start that may write no bytecode (a read-only
 # tree, PYTHONDONTWRITEBYTECODE) would compile every module again.
 COMPILE := $(BIN)/python -m compileall -q kernel libraries plugins
@@ -22,7 +24,7 @@ run: $(VENV)/.installed ## start the daemon in the foreground
 
 test: $(VENV)/.installed-dev ## run the quick tests
 	@$(COMPILE)
-	$(PYTEST) -m "not conformance and not faults" -n auto --dist worksteal
+	$(PYTEST) -m "not conformance and not faults" -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.installed-dev ## format, lint, types, borders, sizes, docs, changes
 	$(BIN)/ruff format --check .
@@ -43,7 +45,7 @@ bench: $(VENV)/.installed-dev ## measure every row beside its yardstick
 faults: $(VENV)/.installed-dev ## slow fault injection
 	$(PYTEST) -m faults
 
-conformance: judges ## outside suites and vendors' clients
+conformance: judges ## outside suites, vendors' clients, all of the page
 	$(PYTEST) -m conformance
 
 judges: $(VENV)/.installed-judges ## install vendors' clients and a scripted model server

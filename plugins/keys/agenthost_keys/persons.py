@@ -92,6 +92,7 @@ async def unlink_person(
     call: Call, person_id: UUID, kind: str, external: str
 ) -> Answer:
     """Say that this person is behind it no more."""
+    _check_link(kind, external)
     await call.host.persons.unlink(kind, external, str(person_id))
     return {"kind": kind, "external": external}
 

@@ -8,6 +8,8 @@ from agenthost.testing import RoutesContract, RunningDaemon, Sample
 
 from .conftest import made
 
+LINKS = "/api/persons/<person_id>/links"
+
 
 class TestTheRoutesOfKeys(RoutesContract):
     """``/api/keys``."""
@@ -35,9 +37,14 @@ class TestTheRoutesOfPersons(RoutesContract):
         """Make one, list it, change it, and another goes."""
         answer = await daemon.http.post("/api/persons", json={"name": "Ada"})
         person = {"person_id": answer.json()["id"]}
+        link = person | {"kind": "telegram", "external": "42"}
         return (
             Sample("POST /api/persons", {"name": "Grace"}),
             Sample("GET /api/persons"),
-            Sample("PUT /api/persons/<person_id>", {"name": "Ada L."}, person),
+            Sample("GET /api/persons/<person_id>", path=person),
+            Sample("PATCH /api/persons/<person_id>", {"name": "Ada L."}, person),
+            Sample(f"PUT {LINKS}/<kind>/<path:external>", path=link),
+            Sample(f"GET {LINKS}", path=person),
+            Sample(f"DELETE {LINKS}/<kind>/<path:external>", path=link),
             Sample("DELETE /api/persons/<person_id>", path=person),
         )

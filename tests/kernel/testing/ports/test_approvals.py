@@ -106,6 +106,10 @@ class LosesValues(Desk):
         await super().ask(context, call, ask)
         return {}
 
+    async def standing(self, context: Context, call: ToolUse) -> JsonObject:
+        await super().standing(context, call)
+        return {}
+
 
 class AsksOutsideOfTurns(Desk):
     async def ask(self, context: Context, call: ToolUse, ask: Ask) -> JsonObject:

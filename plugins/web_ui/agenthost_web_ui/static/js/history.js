@@ -1,6 +1,7 @@
 /** A stored session as entries, and how it meets what the page already shows. */
 
-import { answerEntry, isLive, note, textPart, usageOf } from "./conversation.js";
+import { textPart, usageOf } from "./answer.js";
+import { answerEntry, isLive, note } from "./conversation.js";
 
 /**
  * Read a stored session.
