@@ -265,12 +265,13 @@ class Stage:
         daemon, upstream = self._host.daemon, self.upstream
         upstream.play(*scenes)
         asked, began = len(upstream.heard), daemon.clock.monotonic()
-        turn = daemon.turns.start(
+        # Watched: what nobody has heard would be said anew by whoever stands in.
+        turn = daemon.turns.watch(
             Context(OPERATOR),
             daemon.agents.get(agent.id),
             user_message("post a card to Lisbon"),
             TurnOptions(turn_id=turn_id),
-        )
+        ).turn
         text, error = "", None
         try:
             text = (await turn.result()).text
