@@ -46,7 +46,7 @@ faults: $(VENV)/.installed-dev ## slow fault injection
 	$(PYTEST) -m faults
 
 conformance: judges ## outside suites, vendors' clients, all of the page
-	$(PYTEST) -m conformance
+	$(PYTEST) -m conformance -n $(WORKERS) --dist loadfile
 
 judges: $(VENV)/.installed-judges ## install vendors' clients and a scripted model server
 	@if command -v npm >/dev/null 2>&1; then \

@@ -28,6 +28,8 @@ NAME = "gemini-generateContent"
 
 FINISHES = {
     "STOP": Finish.STOP,
+    # Google says STOP behind calls, too; servers that stand in for it say this.
+    "FUNCTION_CALL": Finish.STOP,
     "MAX_TOKENS": Finish.LENGTH,
     "SAFETY": Finish.CONTENT_BLOCKED,
     "RECITATION": Finish.CONTENT_BLOCKED,
