@@ -17,19 +17,21 @@ if TYPE_CHECKING:
     from .host import Host
 
 SHORTEST = 6
+"""Shorter ones are looked for only by who used one: they stand in any text."""
 BEGINNING = 8
 """So many characters of a secret give it away."""
 _NAMED = re.compile(r"(?i)(key|token|secret|password)$")
 
 
 def secrets_of(host: Host) -> list[str]:
-    """Give every secret that the daemon was given."""
+    """Give every secret that the daemon was given, of six characters or more."""
     key, kept = host.config.api_key, list[Secret | None]()
     # A vault that cannot be opened has given nothing away.
     with suppress(ConfigError):
         kept = [host.vault.get(name) for name in host.vault.names()]
     given = [secret.reveal() for secret in (key, *kept) if secret is not None]
-    return given + [v for name, v in host.environ.items() if _NAMED.search(name)]
+    given += [v for name, v in host.environ.items() if _NAMED.search(name)]
+    return [secret for secret in given if len(secret.strip()) >= SHORTEST]
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
@@ -38,7 +40,8 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
     That is each of the parts of a key with colons in it, as it is, in base64, in a URL,
     in JSON or as Python shows it, and its first eight characters or more.
     """
-    forms = {form for secret in secrets for form in _forms(secret.strip())}
+    told_of = filter(None, (secret.strip() for secret in secrets))
+    forms = {form for secret in told_of for form in _forms(secret)}
     spans = sorted(span for form in forms for span in _spans(text, form))
     told, at = list[str](), 0
     for begin, end in spans:
@@ -62,8 +65,6 @@ def _spans(text: str, form: str) -> Iterator[tuple[int, int]]:
 def _forms(secret: str) -> Iterator[str]:
     parts = {secret, *(part for part in secret.split(":") if len(part) >= BEGINNING)}
     for part in parts:
-        if len(part) < SHORTEST:
-            continue
         yield from (part, quote(part), quote(part, safe=""), quote_plus(part))
         yield from (json.dumps(part)[1:-1], repr(part)[1:-1])
         yield json.dumps(part, ensure_ascii=False)[1:-1]

@@ -136,6 +136,9 @@ class ServiceSpec:
     ``start`` is awaited after the store is open and before the first request;
     ``stop`` when turns have ended. ``warm_up`` is called off the event loop soon after
     the daemon serves: it imports what the first requests need and the start does not.
+
+    A turn that ``start`` begins runs when every service is up, so that all tools are
+    there: to await its end in ``start`` would wait for ever.
     """
 
     name: str

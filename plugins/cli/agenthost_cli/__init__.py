@@ -6,6 +6,8 @@ import gc
 import os
 import sys
 
+INTERRUPTED = 130
+
 
 def main() -> int:
     """Run the command line; 0 done, 1 failed, 2 wrongly used, 130 interrupted."""
@@ -14,6 +16,15 @@ def main() -> int:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # A start makes objects that stay: looking for garbage among them is for nothing.
     gc.disable()
+    try:
+        return _run()
+    except KeyboardInterrupt:
+        # It came while modules were imported, before anybody else listens.
+        print(file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run() -> int:
     if sys.argv[1:] == ["start"]:
         # There is nothing to parse: it does without Click and all other commands.
         from .foreground import run_daemon

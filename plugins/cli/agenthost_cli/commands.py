@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from . import INTERRUPTED
 from .errors import CommandError
 from .home import home_folder
 from .plugins import plugins
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 75
 MESSAGE_SECONDS = 900
-INTERRUPTED = 130
 MARKS = {
     "length": "the answer was cut off at its length limit",
     "content_filter": "the provider's content rules ended the answer",
@@ -61,7 +61,7 @@ def run() -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except click.Abort:
         click.echo(err=True)
         return INTERRUPTED
     return code if isinstance(code, int) else 0

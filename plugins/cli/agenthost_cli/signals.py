@@ -16,8 +16,9 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from . import INTERRUPTED
+
 ENDING = (signal.SIGINT, signal.SIGTERM)
-SECOND_SIGNAL_EXIT = 130
 FAILED_END = 70
 TAKEN_UP_WITHIN = 10.0
 END_WITHIN = 60.0
@@ -68,7 +69,7 @@ class Signals:
         if self._count > 1:
             # Whoever asks a second time has waited long enough, and nothing may be in
             # the way.
-            os._exit(SECOND_SIGNAL_EXIT)
+            os._exit(INTERRUPTED)
         self._first()
         threading.Thread(target=self._wait, name="signals", daemon=True).start()
 

@@ -374,6 +374,21 @@ def test_a_wrong_use_ends_with_2_and_an_interrupt_with_130(
     assert "Missing argument 'TEXT'" in capsys.readouterr().err
     monkeypatch.setattr(commands, "home_folder", interrupted)
     assert run(monkeypatch, "status") == 130
+    assert capsys.readouterr().err == "\n"
+
+
+def test_an_interrupt_while_a_start_is_imported_ends_with_130_too(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    class Interrupting:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "agenthost_cli.foreground":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "agenthost_cli.foreground")
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    assert run(monkeypatch, "start") == 130
+    assert capsys.readouterr().err == "\n"
 
 
 @pytest.mark.parametrize("code", [0, 1, 130])
