@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import pluggy
@@ -36,6 +37,8 @@ from .specs import (
 
 MOST_ITEMS = 10_000
 REMEDY = "install the version of it, or of agenthost, that fits"
+
+ROUTINES = (FunctionType, MethodType, staticmethod, classmethod)
 
 _PARAMETER = re.compile(r"<[^>]*>")
 
@@ -90,9 +93,22 @@ OFFERS: Mapping[str, Offers] = {
 }
 
 
+class _Manager(pluggy.PluginManager):
+    """Looks only at a module's functions: most of its names are imports and classes."""
+
+    def parse_hookimpl_opts(
+        self, plugin: object, name: str
+    ) -> pluggy.HookimplOpts | None:
+        """Find what marks an implementation, if this is one."""
+        passed = inspect.ismodule(plugin) and not isinstance(
+            vars(plugin).get(name), ROUTINES
+        )
+        return None if passed else super().parse_hookimpl_opts(plugin, name)
+
+
 def known_hooks() -> pluggy.PluginManager:
     """Make what plugins are checked against; once for all, since that takes a while."""
-    manager = pluggy.PluginManager(PROJECT)
+    manager = _Manager(PROJECT)
     manager.add_hookspecs(Hooks)
     return manager
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
 from typing import Any, cast
 
 from agenthost import NotFound
 from quart import Blueprint, Quart, Response, request
+from quart.routing import QuartRule
 from quart.sessions import SecureCookieSessionInterface
 from quart.wrappers import BaseRequestWebsocket
 from werkzeug.exceptions import HTTPException
@@ -28,6 +30,27 @@ class NoSessions(SecureCookieSessionInterface):
         return
 
 
+class LateRule(QuartRule):
+    """A rule that makes what builds its URLs when a URL of it is first built.
+
+    Werkzeug compiles two functions for every rule that is added. For the 160 rules of
+    a daemon that took most of its first request, and hardly anybody builds a URL.
+    """
+
+    def _compile_builder(
+        self,
+        append_unknown: bool = True,  # noqa: FBT001, FBT002 - as Werkzeug calls it
+    ) -> Callable[..., tuple[str, str]]:
+        # A private part of Werkzeug: a newer one that names it otherwise compiles at
+        # once again, which is slow and not wrong.
+        make = cache(super()._compile_builder)
+
+        def build(rule: LateRule, /, **values: object) -> tuple[str, str]:
+            return make(append_unknown)(rule, **values)
+
+        return build
+
+
 def create_app(errors: ErrorMap, ours: set[str]) -> Quart:
     """Make the application: no files, no cookies, errors as JSON.
 
@@ -36,6 +59,7 @@ def create_app(errors: ErrorMap, ours: set[str]) -> Quart:
         ours: The names of the blueprints that are made of route groups.
     """
     app = Quart("agenthost", static_folder=None, template_folder=None)
+    app.url_rule_class = LateRule
     app.session_interface = NoSessions()
     app.config.update(BODY_TIMEOUT=15, RESPONSE_TIMEOUT=None)
     app.url_map.merge_slashes = False

@@ -20,6 +20,7 @@ LISTS = {"efforts", "caches"}
 KNOWN = {item.name for item in fields(ModelFacts)} - {"long_context"}
 
 
+@cache
 def load_facts(slug: str) -> ProviderFacts:
     """Read ``facts/<slug>.toml`` and the provider's rows of ``facts/models.json``.
 

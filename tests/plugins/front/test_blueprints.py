@@ -14,7 +14,7 @@ from agenthost import (
     PrincipalKind,
     RouteGroup,
 )
-from quart import Blueprint, Response, abort, request
+from quart import Blueprint, Response, abort, request, url_for
 
 from .conftest import KEY, Running, Start
 
@@ -42,8 +42,8 @@ def notes() -> Blueprint:
         return Response(words(), content_type="text/plain")
 
     @made.get("/files/<path:name>")
-    async def file(name: str) -> str:
-        return name
+    async def file(name: str) -> dict[str, str]:
+        return {"name": name, "url": url_for("notes.file", name=name, rule="a b")}
 
     _add_faults(made)
     return made
@@ -74,7 +74,8 @@ async def test_a_blueprint_is_served_as_it_is(front: Running) -> None:
     added = await front.client.post("/notes/", json={"a": 1})
     assert (added.status_code, added.json()) == (201, {"got": {"a": 1}})
     assert (await front.client.get("/notes/stream")).text == "one two"
-    assert (await front.client.get("/notes/files/a/b.txt")).text == "a/b.txt"
+    file = (await front.client.get("/notes/files/a/b.txt")).json()
+    assert file == {"name": "a/b.txt", "url": "/notes/files/a/b.txt?rule=a+b"}
     assert (await front.client.head("/notes/7")).status_code == 200
 
 
