@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -28,6 +29,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for number, item in enumerate(table):
             if number % step:
                 item.add_marker(pytest.mark.conformance)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave vendors' clients out where they are not asked for: they import for long."""
+    left_out = "not conformance" in config.getoption("markexpr")
+    return True if left_out and collection_path.name == "judges" else None
 
 
 @pytest.fixture

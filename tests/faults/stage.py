@@ -113,6 +113,8 @@ PROVIDERS = (
     Spoken("vllm"),
     Spoken("xai"),
 )
+QUICK = frozenset({"anthropic", "bedrock", "cerebras", "gemini", "openai"})
+"""Providers of the dialects that are least alike: these are among the quick tests."""
 DIALECTS = {spoken.dialect: spoken for spoken in reversed(PROVIDERS)}
 NO_TOOLS = pytest.mark.xfail(
     strict=True, reason="Replicate's models take a prompt: they know no tools"
@@ -124,14 +126,17 @@ def everyone(*, tools: bool = False, thorough: bool = False) -> list[ParameterSe
 
     Args:
         tools: The test needs tools, which one provider does not have.
-        thorough: Only the first provider of each dialect is among the quick tests.
+        thorough: Only five dialects are among the quick tests, the others among those
+            of conformance, each with its first provider.
     """
-    quick = DIALECTS.values()
+    first = DIALECTS.values()
     cases = []
     for spoken in PROVIDERS:
         marks = [NO_TOOLS] if tools and spoken.provider == "replicate" else []
-        if thorough and spoken not in quick:
+        if thorough and spoken not in first:
             marks.append(pytest.mark.faults)
+        elif thorough and spoken.provider not in QUICK:
+            marks.append(pytest.mark.conformance)
         cases.append(pytest.param(spoken, id=spoken.name, marks=marks))
     return cases
 

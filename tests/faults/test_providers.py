@@ -184,7 +184,7 @@ async def test_a_fault_after_the_first_words_is_named_and_they_are_marked_partia
             again.check_done(HEALTHY.text)
 
 
-@pytest.mark.parametrize("spoken", everyone())
+@pytest.mark.parametrize("spoken", everyone(thorough=True))
 async def test_an_answer_that_drips_is_the_same_answer(
     daemons: Daemons, spoken: Spoken
 ) -> None:

@@ -173,6 +173,7 @@ def test_a_rendered_plugin_is_off_until_it_is_listed(
     assert workshop.plugins()[key] == "disabled"
 
 
+@one_kind_quickly
 def test_a_rendered_plugin_keeps_its_promises(
     kind: str, workshop: Workshop, installed: Path
 ) -> None:

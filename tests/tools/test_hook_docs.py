@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tools import hook_docs
 TESTS = Path(__file__).parents[1]
 
 
+@cache
 def names_of_tests() -> set[str]:
     """Names of all test functions of the tree, read without importing them."""
     return {

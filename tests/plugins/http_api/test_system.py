@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from urllib.parse import quote
 
 import pytest
 from agenthost import AgentSpawned, Event, Mountable, RouteGroup, ToolSpec, TurnState
@@ -131,30 +131,27 @@ async def test_tools_are_names_with_definitions(daemon: RunningDaemon) -> None:
     assert body["definitions"][0]["input_schema"]["type"] == "object"
 
 
-@pytest.mark.parametrize(
-    "value", [None, 0, "text", [1, {"a": None}], {"deep": {"er": [True]}}, 1.5]
-)
+VALUES = [None, 0, "text", [1, {"a": None}], {"deep": {"er": [True]}}, 1.5]
+
+
 @pytest.mark.parametrize(
     "key",
     ["plain", "with/slashes/in/it", "päth ?&#", "/first", "//", "two\nlines", "t/"],
 )
-async def test_memory_keeps_any_json_value(
-    daemon: RunningDaemon, key: str, value: Any
-) -> None:
-    from urllib.parse import quote
-
+async def test_memory_keeps_any_json_value(daemon: RunningDaemon, key: str) -> None:
     agent = await daemon.agent()
     path = f"/api/memory/agents/{agent.id}/kv/{quote(key, safe='/')}"
-    stored = await daemon.http.put(path, json={"value": value})
-    assert stored.json() == {"status": "stored", "key": key}
-    assert (await daemon.http.get(path)).json() == {"key": key, "value": value}
-    listed = await daemon.http.get(f"/api/memory/agents/{agent.id}/kv")
-    assert listed.json() == {"kv_pairs": [{"key": key, "value": value}]}
-    gone = await daemon.http.delete(path)
-    assert gone.json() == {"status": "deleted", "key": key}
-    missing = await daemon.http.get(path)
-    assert missing.status_code == 404
-    assert key in missing.json()["error"]
+    for value in VALUES:
+        stored = await daemon.http.put(path, json={"value": value})
+        assert stored.json() == {"status": "stored", "key": key}
+        assert (await daemon.http.get(path)).json() == {"key": key, "value": value}
+        listed = await daemon.http.get(f"/api/memory/agents/{agent.id}/kv")
+        assert listed.json() == {"kv_pairs": [{"key": key, "value": value}]}
+        gone = await daemon.http.delete(path)
+        assert gone.json() == {"status": "deleted", "key": key}
+        missing = await daemon.http.get(path)
+        assert missing.status_code == 404
+        assert key in missing.json()["error"]
 
 
 async def test_memory_is_each_agents_own_and_shared_is_shared(

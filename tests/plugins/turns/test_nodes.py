@@ -93,11 +93,14 @@ async def test_a_node_that_starts_leaves_the_turns_of_others_running(
 async def test_a_node_that_starts_again_marks_what_it_left(shared: Shared) -> None:
     first = await shared.start("a")
     await first.agent("ada")
-    await paused(first)
+    pause, watcher = await paused(first)
     await shared.start("b")
-    # The first goes on, as one does that was held up and comes back too late.
     again = await shared.start("a", home="elsewhere")
     assert again.daemon.interrupted_turns == 1
+    # The first goes on, as one does that was held up and comes back too late.
+    pause.go_on()
+    with pytest.raises(Superseded):
+        await watcher.turn.result()
     assert await rows(again) == [("interrupted", "a", 2)]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from .conftest import Watched
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.conformance]
 Entries = list[dict[str, Any]]
 MODULE = """async ([entries, frames]) => {
   const { applyFrame } = await import("/static/js/conversation.js");

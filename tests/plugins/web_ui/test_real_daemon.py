@@ -33,8 +33,15 @@ def real(tmp_path: Path) -> Iterator[DaemonProcess]:
         yield daemon
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("size", "scheme"),
+    [
+        ("wide", "light"),
+        ("narrow", "dark"),
+        pytest.param("wide", "dark", marks=pytest.mark.conformance),
+        pytest.param("narrow", "light", marks=pytest.mark.conformance),
+    ],
+)
 def test_a_person_creates_an_agent_and_chats(
     browser: Browser, real: DaemonProcess, scheme: str, size: str, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from playwright.sync_api import Locator, Page, expect
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.conformance]
 INTERRUPTED = "This answer was interrupted."
 USAGE = "1,204 in · 86 out · $0.00312"
 

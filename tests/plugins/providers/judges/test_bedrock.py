@@ -24,6 +24,8 @@ config = pytest.importorskip("botocore.config", reason=WHY)
 credentials = pytest.importorskip("botocore.credentials", reason=WHY)
 exceptions = pytest.importorskip("botocore.exceptions", reason=WHY)
 
+pytestmark = pytest.mark.conformance
+
 MODEL = "global.anthropic.claude-haiku-4-5-20251001-v1:0"
 ID, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 

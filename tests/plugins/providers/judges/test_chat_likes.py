@@ -17,6 +17,8 @@ from agenthost.testing.simulators import (
 
 from .conversation import KEY, SAID, WHY, chat_messages, chat_tools, our_body, ours
 
+pytestmark = pytest.mark.conformance
+
 BOTH = pytest.mark.parametrize("stream", [True, False])
 
 

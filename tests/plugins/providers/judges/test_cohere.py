@@ -22,6 +22,8 @@ from .conversation import (
 
 cohere = pytest.importorskip("cohere", reason=WHY)
 
+pytestmark = pytest.mark.conformance
+
 MODEL = "command-a-03-2025"
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 

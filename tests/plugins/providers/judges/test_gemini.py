@@ -16,7 +16,10 @@ types = genai.types
 MODEL = "gemini-2.5-pro"
 
 # The client inherits from a class of aiohttp that does not want it.
-pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp")
+pytestmark = [
+    pytest.mark.conformance,
+    pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp"),
+]
 
 
 def client_of(upstream: ProviderSimulator) -> Any:

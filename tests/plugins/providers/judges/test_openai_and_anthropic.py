@@ -20,6 +20,8 @@ from .conversation import BROKEN_OFF, CALL, JSON, SAID, SCHEMA, WHY, our_body, o
 openai = pytest.importorskip("openai", reason=WHY)
 anthropic = pytest.importorskip("anthropic", reason=WHY)
 
+pytestmark = pytest.mark.conformance
+
 HAIKU = "claude-haiku-4-5-20251001"
 
 

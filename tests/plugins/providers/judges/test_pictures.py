@@ -13,6 +13,8 @@ from pydantic import TypeAdapter
 
 from .conversation import WHY, our_body, ours
 
+pytestmark = pytest.mark.conformance
+
 WORDS = "a map [image: image/png, 5 bytes]"
 PICTURE = Image("image/png", "iVBORw0=")
 

@@ -18,6 +18,8 @@ from .conversation import BROKEN_OFF, CALL, JSON, KEY, SAID, SCHEMA, WHY, our_bo
 
 openai = pytest.importorskip("openai", reason=WHY)
 
+pytestmark = pytest.mark.conformance
+
 MODEL = "gpt-5.5-pro"
 SEALED = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "eHg="}
 
