@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .ports.memory_files import MemoryFiles
     from .ports.memory_jobs import MemoryJobs
     from .ports.memory_records import MemoryRecords
+    from .ports.memory_settings import MemorySettings
     from .ports.memory_store import MemoryStore
     from .ports.models import ModelsContract
     from .ports.peer import Peer
@@ -72,6 +73,7 @@ _LATER = {
     "MemoryFiles": "ports.memory_files",
     "MemoryJobs": "ports.memory_jobs",
     "MemoryRecords": "ports.memory_records",
+    "MemorySettings": "ports.memory_settings",
     "MemoryStore": "ports.memory_store",
     "MemoryVault": "ports.memory",
     "ModelsContract": "ports.models",
@@ -139,6 +141,7 @@ __all__ = [
     "MemoryFiles",
     "MemoryJobs",
     "MemoryRecords",
+    "MemorySettings",
     "MemoryStore",
     "MemoryVault",
     "ModelsContract",
