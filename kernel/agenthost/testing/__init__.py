@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .ports.front import FrontContract
     from .ports.jobs import JobsContract, OpenJobs
     from .ports.memory import MemoryEvents, MemoryVault
+    from .ports.memory_approvals import MemoryApprovals
     from .ports.memory_files import MemoryFiles
     from .ports.memory_jobs import MemoryJobs
     from .ports.memory_records import MemoryRecords
@@ -68,6 +69,7 @@ _LATER = {
     "JobsContract": "ports.jobs",
     "JournalContract": "ports.records.journal",
     "LedgerContract": "ports.records.ledger",
+    "MemoryApprovals": "ports.memory_approvals",
     "MemoryContract": "ports.records.memory",
     "MemoryEvents": "ports.memory",
     "MemoryFiles": "ports.memory_files",
@@ -136,6 +138,7 @@ __all__ = [
     "JournalContract",
     "LedgerContract",
     "ManualClock",
+    "MemoryApprovals",
     "MemoryContract",
     "MemoryEvents",
     "MemoryFiles",
