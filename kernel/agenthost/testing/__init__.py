@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .ports.memory_store import MemoryStore
     from .ports.models import ModelsContract
     from .ports.peer import Peer
+    from .ports.plain_tools import PlainTools
     from .ports.plain_workers import PlainWorkers
     from .ports.records.agents import AgentRowsContract
     from .ports.records.journal import JournalContract
@@ -91,6 +92,7 @@ _LATER = {
     "Peer": "ports.peer",
     "PersonSaid": "ports.approvals",
     "PersonsContract": "ports.records.persons",
+    "PlainTools": "ports.plain_tools",
     "PlainWorkers": "ports.plain_workers",
     "ProviderContract": "providers",
     "RoutesContract": "routes",
@@ -160,6 +162,7 @@ __all__ = [
     "Peer",
     "PersonSaid",
     "PersonsContract",
+    "PlainTools",
     "PlainWorkers",
     "ProviderContract",
     "RoutesContract",

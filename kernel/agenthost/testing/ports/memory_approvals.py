@@ -191,8 +191,7 @@ class MemoryApprovals(Approvals):
     async def pending(self, turn_id: str) -> Waiting | None:
         """Tell what a turn waits for, None when all its questions are answered."""
         open_ = (q for q in self._of_turn(turn_id) if q.state == "pending")
-        first = next(open_, None)
-        return first and first.waits
+        return next((question.waits for question in open_), None)
 
     async def cancel(self, agent_id: str, reason: str, session_id: str = "") -> int:
         """End the turns of an agent that wait, in one session when it is named.
