@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from .ports.memory_store import MemoryStore
     from .ports.models import ModelsContract
     from .ports.peer import Peer
+    from .ports.plain_agents import PlainAgents
+    from .ports.plain_models import PlainModels
     from .ports.plain_tools import PlainTools
     from .ports.plain_workers import PlainWorkers
     from .ports.records.agents import AgentRowsContract
@@ -92,6 +94,8 @@ _LATER = {
     "Peer": "ports.peer",
     "PersonSaid": "ports.approvals",
     "PersonsContract": "ports.records.persons",
+    "PlainAgents": "ports.plain_agents",
+    "PlainModels": "ports.plain_models",
     "PlainTools": "ports.plain_tools",
     "PlainWorkers": "ports.plain_workers",
     "ProviderContract": "providers",
@@ -162,6 +166,8 @@ __all__ = [
     "Peer",
     "PersonSaid",
     "PersonsContract",
+    "PlainAgents",
+    "PlainModels",
     "PlainTools",
     "PlainWorkers",
     "ProviderContract",
