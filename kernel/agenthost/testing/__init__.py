@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .ports.plain_agents import PlainAgents
     from .ports.plain_models import PlainModels
     from .ports.plain_tools import PlainTools
+    from .ports.plain_turns import PlainTurns
     from .ports.plain_workers import PlainWorkers
     from .ports.records.agents import AgentRowsContract
     from .ports.records.journal import JournalContract
@@ -97,6 +98,7 @@ _LATER = {
     "PlainAgents": "ports.plain_agents",
     "PlainModels": "ports.plain_models",
     "PlainTools": "ports.plain_tools",
+    "PlainTurns": "ports.plain_turns",
     "PlainWorkers": "ports.plain_workers",
     "ProviderContract": "providers",
     "RoutesContract": "routes",
@@ -169,6 +171,7 @@ __all__ = [
     "PlainAgents",
     "PlainModels",
     "PlainTools",
+    "PlainTurns",
     "PlainWorkers",
     "ProviderContract",
     "RoutesContract",
