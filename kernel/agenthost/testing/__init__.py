@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .ports.files import FilesContract, OpenFiles
     from .ports.front import FrontContract
     from .ports.jobs import JobsContract, OpenJobs
+    from .ports.loopback_front import LoopbackFront
     from .ports.memory import MemoryEvents, MemoryVault
     from .ports.memory_approvals import MemoryApprovals
     from .ports.memory_files import MemoryFiles
@@ -73,6 +74,7 @@ _LATER = {
     "JobsContract": "ports.jobs",
     "JournalContract": "ports.records.journal",
     "LedgerContract": "ports.records.ledger",
+    "LoopbackFront": "ports.loopback_front",
     "MemoryApprovals": "ports.memory_approvals",
     "MemoryContract": "ports.records.memory",
     "MemoryEvents": "ports.memory",
@@ -145,6 +147,7 @@ __all__ = [
     "JobsContract",
     "JournalContract",
     "LedgerContract",
+    "LoopbackFront",
     "ManualClock",
     "MemoryApprovals",
     "MemoryContract",
