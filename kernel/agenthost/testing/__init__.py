@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .ports.records.sessions import SessionsContract
     from .ports.scripted_egress import ScriptedEgress
     from .ports.settings import OpenSettings, SettingsContract
+    from .ports.stage import offering
     from .ports.store import OpenStore, StoreContract
     from .ports.tools import ToolsContract
     from .ports.turns import TurnsContract
@@ -121,6 +122,7 @@ _LATER = {
     "VaultContract": "ports.vault",
     "WorkersContract": "ports.workers",
     "installed_exchange": "exchanges",
+    "offering": "ports.stage",
 }
 
 
@@ -195,4 +197,5 @@ __all__ = [
     "VaultContract",
     "WorkersContract",
     "installed_exchange",
+    "offering",
 ]

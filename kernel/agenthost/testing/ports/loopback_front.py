@@ -234,7 +234,10 @@ class LoopbackFront:
                 await self._converses(wire, socket, place.route, values)
                 return False
             body = await wire.body(place.route.body_limit or LIMIT)
-        except AgentHostError as error:
+        except OSError:
+            raise
+        # Also what an authenticator of a plugin raises.
+        except Exception as error:  # noqa: BLE001 - a plugin raises anything
             await wire.answer(self._told(error), head=head)
             return True
         work = asyncio.create_task(self._answer(place, values, call, body))

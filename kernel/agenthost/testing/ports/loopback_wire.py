@@ -18,24 +18,27 @@ from .loopback_routes import Plain
 HEAD_LIMIT = 16 * 1024
 PATIENCE = 20.0
 LINGER = 1.0
+NOWHERE = "192.0.2.0"
+"""Of a client that has gone before its address was read."""
 TEXT_LIMIT = 512 * 1024
 Headers = Sequence[tuple[str, str]]
 
 
 class Wire:
-    """A client's connection, as requests and answers."""
+    """A client's connection, as requests and answers.
+
+    Attributes:
+        client: The client's address.
+    """
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self.reader = reader
         self._writer = writer
+        peer = writer.get_extra_info("peername") or (NOWHERE, 0)
+        self.client = str(peer[0])
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT)
-
-    @property
-    def client(self) -> str:
-        """The client's address."""
-        return str(self._writer.get_extra_info("peername")[0])
 
     async def request(self) -> h11.Request | None:
         """Give the next request, None at the end.

@@ -171,6 +171,7 @@ class PlainAgents:
             # Not inside of the lock: a turn may be at a change of its own agent.
             await self._end_turns(agent.id, "the agent was deleted")
             async with self._changing:
+                self.get(agent.id)
                 await self._rows.delete(agent.id)
                 del self._agents[agent.id]
         except BaseException:

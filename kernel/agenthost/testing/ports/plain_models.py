@@ -219,6 +219,9 @@ class PlainModels:
         except ProviderError as error:
             call.outcome = error.fault.value
             raise
+        except Exception:
+            call.outcome = "error"
+            raise
         finally:
             if answered is None:
                 self._lost(call)

@@ -93,6 +93,8 @@ class PlainReports(Reports):
 class PlainTools:
     """Calls the tools of the plugins, without limits; sources of tools are not asked.
 
+    Arguments are checked by a pydantic model alone; a JSON Schema is shown, no more.
+
     ``ToolsBackend("plain", PlainTools)`` serves a daemon with it.
 
     Args:

@@ -9,8 +9,8 @@ from agenthost.testing import (
     MemorySettings,
     OpenSettings,
     SettingsContract,
+    offering,
 )
-from agenthost.testing.ports.stage import offering
 from pydantic import BaseModel
 
 from tests.kernel.plugins.entries import module

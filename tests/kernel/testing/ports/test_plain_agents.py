@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agenthost import AgentsBackend
-from agenthost.testing import AgentsContract, Daemons, PlainAgents
-from agenthost.testing.ports.stage import offering
+from agenthost.testing import AgentsContract, Daemons, PlainAgents, offering
 
 
 @pytest.mark.conformance

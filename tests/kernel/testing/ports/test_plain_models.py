@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agenthost import ModelsBackend
-from agenthost.testing import Daemons, ModelsContract, PlainModels
-from agenthost.testing.ports.stage import offering
+from agenthost.testing import Daemons, ModelsContract, PlainModels, offering
 
 
 @pytest.mark.conformance

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agenthost import ToolsBackend
-from agenthost.testing import Daemons, PlainTools, ToolsContract
-from agenthost.testing.ports.stage import offering
+from agenthost.testing import Daemons, PlainTools, ToolsContract, offering
 from agenthost.testing.ports.workshop import Workshop
 
 

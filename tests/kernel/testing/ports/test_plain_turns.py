@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agenthost import TurnsBackend
-from agenthost.testing import Daemons, PlainTurns, TurnsContract
-from agenthost.testing.ports.stage import offering
+from agenthost.testing import Daemons, PlainTurns, TurnsContract, offering
 
 
 @pytest.mark.conformance

@@ -37,9 +37,10 @@ from agenthost.testing import (
     PlainTools,
     PlainTurns,
     PlainWorkers,
+    offering,
 )
 from agenthost.testing.ports.approvals import ADA
-from agenthost.testing.ports.stage import offering, until
+from agenthost.testing.ports.stage import until
 from agenthost.testing.ports.workshop import Workshop
 
 
