@@ -97,13 +97,13 @@ class AsksNoGuard(Broken):
 class TakesTicketsTwice(Broken):
     def __init__(self, host: Host, settings: FrontSettings) -> None:
         super().__init__(host, settings)
-        self.tickets.redeem = lambda _: None  # type: ignore[method-assign]  # reason: it is broken
+        self.tickets.redeem = lambda _: None  # type: ignore[method-assign,assignment]  # reason: it is broken
 
 
 class KeepsTheDismissed(Broken):
     def __init__(self, host: Host, settings: FrontSettings) -> None:
         super().__init__(host, settings)
-        self.tickets.forget = lambda _: None  # type: ignore[method-assign]  # reason: it is broken
+        self.tickets.forget = lambda _: None  # type: ignore[method-assign,assignment]  # reason: it is broken
 
 
 class MountsHalf(Broken):
