@@ -40,6 +40,7 @@ from ...turns.events import Thinking, ToolEnd, ToolStart
 from ...turns.turn import Turn
 
 MOST_CALLS = 50
+THINKING_BUDGET = 10_000
 
 
 class PlainRun:
@@ -155,6 +156,9 @@ class PlainRun:
         turn, context = self._turn, self._turn.context
         manifest = turn.agent.manifest
         tools = self._host.toolbox.rights_of(turn.agent.id, manifest).tools
+        thinks = manifest.thinking.budget_tokens
+        if self._said.session.thinking:
+            thinks = thinks or THINKING_BUDGET
         temperature, told = turn.options.temperature, manifest.model
         request = ChatRequest(
             target.model.upstream_id,
@@ -163,7 +167,7 @@ class PlainRun:
             tools if target.model.supports_tools else (),
             turn.options.max_tokens or told.max_tokens,
             told.temperature if temperature is None else temperature,
-            manifest.thinking.budget_tokens,
+            thinks,
         )
         payer = Payer(turn.agent, turn.id, context.pools, context=context)
         self._asked += 1
