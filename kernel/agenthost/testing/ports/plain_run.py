@@ -169,7 +169,10 @@ class PlainRun:
             told.temperature if temperature is None else temperature,
             thinks,
         )
-        payer = Payer(turn.agent, turn.id, context.pools, context=context)
+        unsay = turn.take_back
+        payer = Payer(
+            turn.agent, turn.id, context.pools, context=context, take_back=unsay
+        )
         self._asked += 1
         with self._observers.watch(context, request, target, payer.failed) as seen:
             try:

@@ -288,5 +288,7 @@ def _failed(call_id: str, name: str, error: BaseException) -> ToolOutput:
 
 
 def _waiting(call: ToolUse, waits: Waiting) -> Outcome:
-    output = ToolOutput(call.id, call.name, "It waits for a person's approval.")
+    output = ToolOutput(
+        call.id, call.name, "Waiting for a person's approval; it has not run."
+    )
     return Outcome(output, known=False, waits=waits)
