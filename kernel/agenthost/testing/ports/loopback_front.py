@@ -43,7 +43,7 @@ from ...routes import (
 )
 from ...secrets import Secret
 from .loopback_routes import LIMIT, SOCKET, Place, Places, Plain, answer_of, told
-from .loopback_wire import LoopbackSocket, Wire, pump, while_there
+from .loopback_wire import LoopbackSocket, Wire, close_frames, pump, while_there
 
 if TYPE_CHECKING:
     from quart import Quart
@@ -244,6 +244,9 @@ class LoopbackFront:
         if not await while_there(wire, work):
             return False
         answer = work.result()
+        if isinstance(answer, EventStream) and head:
+            await close_frames(answer.frames)
+            answer = Plain(200, b"", STREAM)
         if isinstance(answer, EventStream):
             return await self._streams(wire, call, answer)
         await wire.answer(answer, head=head)
@@ -266,6 +269,8 @@ class LoopbackFront:
             if not await while_there(wire, pumping):
                 return False
             error = None if pumping.cancelled() else pumping.exception()
+            if isinstance(error, OSError):
+                return False
             if error is not None:
                 # Without its end the client sees that it broke off.
                 self._told(error)

@@ -165,8 +165,13 @@ async def pump(wire: Wire, frames: AsyncIterator[bytes]) -> None:
         async for frame in frames:
             await wire.piece(frame)
     finally:
-        if (close := getattr(frames, "aclose", None)) is not None:
-            await close()
+        await close_frames(frames)
+
+
+async def close_frames(frames: AsyncIterator[bytes]) -> None:
+    """Close an iterator that can be closed."""
+    if (close := getattr(frames, "aclose", None)) is not None:
+        await close()
 
 
 class LoopbackSocket:
@@ -216,8 +221,10 @@ class LoopbackSocket:
                     if event.message_finished:
                         text, self._text = self._text, ""
                         return text
-            data = await self._wire.reader.read(1 << 16)
-            self._gone = not data
+            data = b""
+            with suppress(OSError):
+                data = await self._wire.reader.read(1 << 16)
+            self._gone = self._gone or not data
             if data:
                 self._frames.receive_data(data)
         return None

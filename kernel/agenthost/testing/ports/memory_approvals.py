@@ -53,7 +53,7 @@ RULES = {
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
+class KeptQuestion:
     """A question about a call; ``state`` is pending, approved or why it is a no."""
 
     turn_id: str
@@ -90,9 +90,9 @@ class MemoryApprovals(Approvals):
         kept: What was asked already; questions go there, too, as to a table.
     """
 
-    def __init__(self, host: Host, kept: list[Asked] | None = None) -> None:
+    def __init__(self, host: Host, kept: list[KeptQuestion] | None = None) -> None:
         self._host = host
-        self._kept: list[Asked] = [] if kept is None else kept
+        self._kept: list[KeptQuestion] = [] if kept is None else kept
         self._tasks: set[asyncio.Task[None]] = set()
         self._carried: set[str] = set()
 
@@ -159,7 +159,9 @@ class MemoryApprovals(Approvals):
         if own is None:
             deadline = self._host.clock.time() + ask.deadline_seconds
             who = context.caller or context.principal
-            own = Asked(context.turn_id, context.agent, who, call, ask, shown, deadline)
+            own = KeptQuestion(
+                context.turn_id, context.agent, who, call, ask, shown, deadline
+            )
             self._kept.append(own)
             self._begin(self._expire(own))
         if own.state == "approved":
@@ -227,7 +229,7 @@ class MemoryApprovals(Approvals):
             NotFound: There is no such approval.
             Denied: The principal may not answer it.
             InvalidInput: The values are not those that were asked for.
-            Conflict: It has an answer, or its turn has ended.
+            Conflict: It has an answer, or comes too late.
         """
         own = next((each for each in self._kept if each.id == approval_id), None)
         if own is None:
@@ -243,10 +245,10 @@ class MemoryApprovals(Approvals):
         own.values = values or {}
         self._go_on(own.turn_id)
 
-    def _of_turn(self, turn_id: str | None) -> list[Asked]:
+    def _of_turn(self, turn_id: str | None) -> list[KeptQuestion]:
         return [each for each in self._kept if each.turn_id == turn_id]
 
-    def _of_call(self, context: Context, call: ToolUse) -> list[Asked]:
+    def _of_call(self, context: Context, call: ToolUse) -> list[KeptQuestion]:
         return [q for q in self._of_turn(context.turn_id) if q.call.id == call.id]
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
@@ -254,13 +256,13 @@ class MemoryApprovals(Approvals):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _expire(self, asked: Asked) -> None:
+    async def _expire(self, asked: KeptQuestion) -> None:
         await self._host.clock.sleep(asked.deadline - self._host.clock.time())
         if asked.state == "pending":
             asked.state = "no person answered in time, which is a no"
             self._go_on(asked.turn_id)
 
-    def _answered(self, turn_id: str) -> list[Asked]:
+    def _answered(self, turn_id: str) -> list[KeptQuestion]:
         """Give what a turn has not heard of yet; nothing while it waits for more."""
         own = self._of_turn(turn_id)
         if any(each.state == "pending" for each in own):
@@ -334,7 +336,7 @@ def _check(question: Question, values: JsonObject) -> None:
     fields: dict[str, Any] = {}
     for number, (name, rules) in enumerate(wanted.items()):
         choices = rules.get("enum")
-        kind = Literal[tuple(choices)] if choices else TYPES[rules["type"]]
+        kind = Literal[tuple(choices)] if choices else TYPES.get(rules.get("type"))
         bounds = {RULES[rule]: rules[rule] for rule in RULES if rule in rules}
         first = ... if name in required else None
         fields[f"v{number}"] = kind, Field(first, alias=name, **bounds)

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from agenthost_toml.parse import TomlSyntax, parse_toml
-from agenthost_toml.problems import fields_of, unknown_keys
+from agenthost_toml.problems import fields_of, problems, unknown_keys
 from pydantic import BaseModel, ValidationError
 
 from ...agent import Agent, AgentMode, AgentState
@@ -241,11 +241,15 @@ def _parsed(
     """Read a manifest, and tell what of it has no effect."""
     try:
         document = parse_toml(text)
-        said = Manifest.model_validate(document).model_json()
-        # What runs now is what a restart reads: JSON has no dates, for one.
-        manifest = Manifest.from_json(said)
-    except (TomlSyntax, ValidationError) as error:
+    except TomlSyntax as error:
         raise InvalidInput("manifest_toml", str(error)) from error
+    try:
+        # What runs now is what a restart reads: JSON has no dates, for one.
+        said = Manifest.model_validate(document).model_json()
+        manifest = Manifest.from_json(said)
+    except ValidationError as error:
+        first = problems(error, document)[0]
+        raise InvalidInput(first.key, first.text) from None
     for table in tables:
         table.of(manifest)
     unread = unknown_keys(_shape(tables), document)

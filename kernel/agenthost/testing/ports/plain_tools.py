@@ -68,7 +68,9 @@ class PlainTool:
         try:
             return self.spec.input.model_validate(given)
         except ValidationError as error:
-            raise InvalidInput("arguments", str(error)) from error
+            wrong = error.errors(include_url=False, include_input=False)
+            told = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in wrong)
+            raise InvalidInput("arguments", "; ".join(told)) from error
 
 
 class PlainReports(Reports):

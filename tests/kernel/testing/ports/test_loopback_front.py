@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 from collections.abc import Sequence
 
 import pytest
 from agenthost import FrontBackend
 from agenthost.testing import Daemons, FrontContract, LoopbackFront, offering
 from agenthost.testing.ports.front import ADA, BOB
-from agenthost.testing.ports.front_stage import KEY, Stage, raw_socket
+from agenthost.testing.ports.front_stage import (
+    AT,
+    KEY,
+    UPGRADE,
+    Stage,
+    connection,
+    raw_socket,
+)
 
 PLUGIN = offering(FrontBackend("loopback", LoopbackFront))
 
@@ -28,14 +37,32 @@ async def test_who_is_dismissed_is_ended(daemons: Daemons) -> None:
     stage = Stage(daemons, "loopback", [PLUGIN])
     running = await stage.start(config=f'api_key = "{KEY}"\n')
     access = running.daemon.access
-    async with raw_socket(running, f"?ticket={access.ticket(ADA)}") as socket:
+    async with raw_socket(running, f"?ticket={access.ticket(ADA)}") as there:
         access.dismiss(BOB)
-        await socket.say("one")
-        assert await socket.hear() == (1, b"ONE")
+        await there.say("one")
+        assert await there.hear() == (1, b"ONE")
         access.dismiss(ADA)
-        kind, why = await socket.hear()
+        kind, why = await there.hear()
     assert (kind, int.from_bytes(why[:2], "big")) == (8, 1001)
     await stage.played.ended.wait()
+
+
+async def test_clients_that_go_in_the_middle_are_no_bugs(daemons: Daemons) -> None:
+    stage = Stage(daemons, "loopback", [PLUGIN])
+    running = await stage.start()
+    head = await running.http.head(f"{AT}/streams")
+    assert head.headers["content-type"] == "text/event-stream"
+    async with connection(running) as (_, writer):
+        writer.write(UPGRADE.format("").encode() + b"\xff" * 64)
+        await writer.drain()
+        linger = struct.pack("ii", 1, 0)
+        told = writer.get_extra_info("socket")
+        told.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    async with running.http.stream("GET", f"{AT}/streams"):
+        await stage.played.begun.wait()
+    await stage.played.ended.wait()
+    assert (await running.http.get(f"{AT}/open")).status_code == 200
+    assert running.daemon.panics == 0
 
 
 async def test_it_serves_a_daemon(daemons: Daemons) -> None:
