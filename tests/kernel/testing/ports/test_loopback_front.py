@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import struct
 from collections.abc import Sequence
@@ -52,15 +53,16 @@ async def test_clients_that_go_in_the_middle_are_no_bugs(daemons: Daemons) -> No
     running = await stage.start()
     head = await running.http.head(f"{AT}/streams")
     assert head.headers["content-type"] == "text/event-stream"
-    async with connection(running) as (_, writer):
-        writer.write(UPGRADE.format("").encode() + b"\xff" * 64)
-        await writer.drain()
-        linger = struct.pack("ii", 1, 0)
-        told = writer.get_extra_info("socket")
-        told.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    async with connection(running) as (reader, writer):
+        writer.write(UPGRADE.format("").encode())
+        await reader.readuntil(b"\r\n\r\n")
+        reset = struct.pack("ii", 1, 0)
+        there = writer.get_extra_info("socket")
+        there.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+    async with asyncio.timeout(30):
+        await stage.played.ended.wait()
     async with running.http.stream("GET", f"{AT}/streams"):
         await stage.played.begun.wait()
-    await stage.played.ended.wait()
     assert (await running.http.get(f"{AT}/open")).status_code == 200
     assert running.daemon.panics == 0
 
