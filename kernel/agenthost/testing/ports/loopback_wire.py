@@ -224,8 +224,9 @@ class LoopbackSocket:
             data = b""
             with suppress(OSError):
                 data = await self._wire.reader.read(1 << 16)
-            self._gone = self._gone or not data
-            if data:
+            if not data:
+                self._gone = True
+            else:
                 self._frames.receive_data(data)
         return None
 
