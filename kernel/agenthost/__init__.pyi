@@ -17,6 +17,7 @@ from agenthost_chat.chat import Json as Json
 from agenthost_chat.chat import JsonObject as JsonObject
 from agenthost_chat.chat import Medium as Medium
 from agenthost_chat.chat import Message as Message
+from agenthost_chat.chat import ModelSettings as ModelSettings
 from agenthost_chat.chat import Part as Part
 from agenthost_chat.chat import Reasoning as Reasoning
 from agenthost_chat.chat import ReasoningChunk as ReasoningChunk
