@@ -230,7 +230,7 @@ class ProviderRequests(ProviderCalls):
     async def _set(self, upstream: ProviderSimulator, name: str, value: Any) -> Any:
         """Ask with one setting; give what was heard of it."""
         upstream.play(Turn("ok"))
-        await self.answer(upstream, replace(self.request(), **{name: value}))
+        await self.answer(upstream, replace(self._with_tools(), **{name: value}))
         return getattr(upstream.heard[-1].settings, name)
 
     async def test_a_wish_to_think_is_written_where_the_row_says_how(
