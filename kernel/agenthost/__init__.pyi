@@ -77,6 +77,7 @@ from .errors import TooLarge as TooLarge
 from .errors import TurnFailed as TurnFailed
 from .errors import Unauthenticated as Unauthenticated
 from .errors import Unavailable as Unavailable
+from .errors import UnfitAnswer as UnfitAnswer
 from .errors import Unreadable as Unreadable
 from .errors import UpstreamUnreachable as UpstreamUnreachable
 from .errors import Waiting as Waiting

@@ -50,6 +50,7 @@ HARMLESS: Mapping[str, Any] = {
     "top_p": 0.5,
     "user": "u-1",
 }
+MEANT: Mapping[str, Any] = {"stop": ("END",), "tool_choice": "required"}
 FORM: Mapping[str, Any] = {
     "type": "object",
     "properties": {"city": {"type": "string"}, "warm": {"type": "boolean"}},
@@ -201,7 +202,7 @@ class ProviderRequests(ProviderCalls):
         self, upstream: ProviderSimulator
     ) -> None:
         """Who asks to stop at a word, or for a call, is not answered without."""
-        for name, value in (("stop", ("END",)), ("tool_choice", "required")):
+        for name, value in MEANT.items():
             if name in self.leaves_out:
                 asked = replace(self.request(), **{name: value})
                 error = await self.fault(upstream, asked)

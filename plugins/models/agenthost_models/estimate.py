@@ -130,6 +130,7 @@ def _images(part: Part) -> int:
 
 def _texts(request: ChatRequest) -> Iterator[str]:
     yield request.system
+    yield _json(request.response_format)
     for tool in request.tools:
         yield from (tool.name, tool.description, _json(tool.parameters))
     for part in _parts(request):
