@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from agenthost_chat.chat import ModelSettings
 
 from ...agent import AgentState
 from ...context import OPERATOR, Context
@@ -464,6 +465,22 @@ class TurnsContract(StagedContract):
         assert texts == ["hello", "You said: hello", "next", "You said: next"]
         record = await record_of(agent, turn)
         assert (record.state, watcher.turn.id) == (TurnState.DONE, turn.id)
+
+    async def test_what_is_asked_of_answers_reaches_the_model(
+        self, stage: Stage
+    ) -> None:
+        """And only an answer of the form that was asked for is given."""
+        daemon = await stage.open()
+        agent = await daemon.agent()
+        schema = {"type": "object", "required": ["city"]}
+        settings = ModelSettings(response_format=schema, seed=7, stop=("END",))
+        daemon.model.says("{}")
+        daemon.model.says('{"city": "Lisbon"}')
+        result = await soon(begin(agent, "hello", settings=settings).result())
+        first = daemon.model.requests[0]
+        assert (first.response_format, first.seed) == (schema, 7)
+        assert first.stop == ("END",)
+        assert result.text == '{"city": "Lisbon"}'
 
     async def test_a_turn_spends_no_more_than_it_may(self, stage: Stage) -> None:
         """Without a budget left the model is not asked."""
