@@ -12,14 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from agenthost_chat.chat import (
-    Finish,
-    Json,
-    Message,
-    ModelSettings,
-    ToolOutput,
-    Usage,
-)
+from agenthost_chat.chat import Finish, Json, Message, ModelSettings, ToolOutput, Usage
 
 from .persons import Persons
 from .sessions import ALL_SESSIONS, Conversation, Session, SessionFilter

@@ -77,6 +77,10 @@ async def test_nothing_is_asked_where_nobody_does(daemon: RunningDaemon) -> None
     assert asked_of(daemon.model.requests[0]) == {}
 
 
+@pytest.mark.manifest("model.top_p")
+@pytest.mark.manifest("model.stop")
+@pytest.mark.manifest("model.seed")
+@pytest.mark.manifest("model.parallel_tool_calls")
 async def test_a_manifest_says_how_its_agent_answers(daemon: RunningDaemon) -> None:
     await (await daemon.agent(extra=MANNERS)).ask("hello")
     assert asked_of(daemon.model.requests[0]) == {
@@ -253,10 +257,12 @@ async def test_a_tool_is_forced_until_it_is_called(daemon: RunningDaemon) -> Non
     assert choices == ["calculate", "", ""]
 
 
+@pytest.mark.manifest("model.tool_choice")
 async def test_tools_that_are_kept_away_stay_so(daemon: RunningDaemon) -> None:
     daemon.model.calls("calculate", expression="6*7")
     daemon.model.says("42")
-    await begin(await daemon.agent(), ModelSettings(tool_choice="none")).result()
+    agent = await daemon.agent(extra='[model]\ntool_choice = "none"\n')
+    await agent.ask("6*7?")
     choices = [request.tool_choice for request in daemon.model.requests]
     assert choices == ["none", "none"]
 
