@@ -76,7 +76,12 @@ def test_a_request_without_settings_comes_back_as_it_is() -> None:
 
 @pytest.mark.parametrize("name", TAKES)
 def test_what_a_dialect_does_not_take_leaves_nothing_behind(name: str) -> None:
-    settings = {"parallel_tool_calls": True, "seed": 1, "top_p": 0.5, "user": "u"}
+    settings: dict[str, Any] = {
+        "parallel_tool_calls": True,
+        "seed": 1,
+        "top_p": 0.5,
+        "user": "u",
+    }
     left = fitted(asked(**settings), HERE, TAKES[name])
     kept = {n for n in settings if getattr(left, n) != getattr(ModelSettings(), n)}
     assert kept == settings.keys() & TAKES[name].settings
@@ -173,6 +178,14 @@ def test_who_cannot_be_held_to_a_form_is_asked_in_words() -> None:
     unknown = body_of(AnthropicMessages(), asked(response_format=FORM))
     assert unknown["system"][0]["text"].endswith(TOLD)
     assert "output_config" not in unknown
+
+
+def test_claude_is_asked_in_words_for_a_form_that_is_open() -> None:
+    where = there("anthropic", "claude-sonnet-4-6")
+    schema = {**FORM, "additionalProperties": {"type": "string"}}
+    body = body_of(AnthropicMessages(), asked(response_format=schema), where)
+    assert "output_config" not in body
+    assert IN_WORDS in body["system"][0]["text"]
 
 
 @pytest.mark.parametrize("dialect", [Gemini(), Cohere(), Ollama()])

@@ -152,11 +152,10 @@ async def test_an_answer_without_it_is_asked_for_again_with_what_was_wrong(
         f"```json\n{GOOD}\n```",
         f"Here it is: {GOOD}",
         "",
-        '{"city": NaN, "warm": true}',
         "[" * 100_000,
         '{"city": "Évora", "warm": true, "more": 1}',
     ],
-    ids=["fence", "words", "nothing", "nan", "depths", "more"],
+    ids=["fence", "words", "nothing", "depths", "more"],
 )
 async def test_what_is_not_json_alone_is_not_taken(
     daemon: RunningDaemon, text: str
@@ -164,6 +163,13 @@ async def test_what_is_not_json_alone_is_not_taken(
     daemon.model.says(text)
     daemon.model.says(GOOD)
     assert (await begin(await daemon.agent(), FORM).result()).text == GOOD
+
+
+async def test_what_json_has_no_number_for_is_none(daemon: RunningDaemon) -> None:
+    daemon.model.says("NaN")
+    daemon.model.says("1.5")
+    number = ModelSettings(response_format={"type": "number"})
+    assert (await begin(await daemon.agent(), number).result()).text == "1.5"
 
 
 async def test_a_second_one_without_it_is_an_error_that_names_the_place(
@@ -227,11 +233,13 @@ async def test_a_form_that_is_none_is_refused_before_anything_is_said(
     daemon: RunningDaemon, schema: dict[str, Any], told: str
 ) -> None:
     agent = await daemon.agent()
+    turn = watched(agent, ModelSettings(response_format=schema)).turn
     with pytest.raises(InvalidInput, match="response_format") as refused:
-        await begin(agent, ModelSettings(response_format=schema)).result()
+        await turn.result()
     assert told in refused.value.message
     assert daemon.model.requests == []
-    assert await said_in(agent) == []
+    await agent.ask("next")
+    assert await said_in(agent) == ["next", "You said: next"]
 
 
 async def test_a_form_that_takes_for_ever_to_check_is_an_unfit_answer(
