@@ -8,7 +8,7 @@ without one has failed, whatever it said before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -163,6 +163,15 @@ class ModelSettings:
     top_p: float | None = None
     seed: int | None = None
     user: str = ""
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What of these is set, by name."""
+        told = {name: getattr(self, name) for name in _UNSET}
+        return {name: value for name, value in told.items() if value != _UNSET[name]}
+
+
+_UNSET = {each.name: each.default for each in fields(ModelSettings)}
 
 
 @dataclass(frozen=True, slots=True)

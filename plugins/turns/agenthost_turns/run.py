@@ -48,7 +48,7 @@ from agenthost_chat.chat import (
 )
 from agenthost_chat.history import UNKNOWN, repaired
 
-from .asking import Form, agreed, set_in, settings_of, unforced
+from .asking import Form, agreed, settings_of, unforced
 from .calls import unlike
 from .ends import Room, cut_off, too_long
 from .progress import Progress
@@ -174,7 +174,7 @@ class Run:
             temperature=temperature,
             thinking_budget=self._thinking(agent),
             cache_key=str(self.session.id),
-            **set_in(self.settings),
+            **(self.settings.asked if self.settings else {}),
         )
         limit = self.parts.limits.max_iterations
         if self.turn.watched:
