@@ -244,7 +244,7 @@ class Run:
         if request.tool_choice and self._call_ids:
             request = unforced(request)
         context, target = self.turn.context, self.target
-        agent, unsay = self.turn.agent, self.turn.take_back
+        agent, unsay = self.turn.agent, self._take_back
         payer = Payer(
             agent, self.turn.id, context.pools, context=context, take_back=unsay
         )
@@ -264,6 +264,10 @@ class Run:
         self.progress.add(answered.spent)
         self.progress.finish = answered.completion.finish
         return answered
+
+    def _take_back(self) -> bool:
+        # Of an answer that is to have a form nobody has heard anything yet.
+        return self._form is not None or self.turn.take_back()
 
     async def _make_room(self, error: ProviderError) -> None:
         """Have all before the turn's question summarised; it goes on behind that.

@@ -12,6 +12,7 @@ from agenthost import (
     Interrupted,
     InvalidInput,
     ModelSettings,
+    ProviderFault,
     Turn,
     TurnOptions,
     UnfitAnswer,
@@ -198,6 +199,19 @@ async def test_watchers_hear_nothing_that_is_taken_back(daemon: RunningDaemon) -
     pause.go_on()
     told = [event async for event in watcher.events()]
     assert [e.text for e in told if isinstance(e, TextDelta)] == [GOOD]
+
+
+async def test_another_model_may_answer_while_nothing_was_told(
+    daemons: Daemons,
+) -> None:
+    config = '[[fallback_providers]]\nprovider = "offline"\n'
+    daemon = await daemons.start(config=config)
+    daemon.model.fails(ProviderFault.SERVER, GOOD[:9])
+    daemon.model.says(GOOD)
+    turn = watched(await daemon.agent(tools=()), FORM).turn
+    # What stands in has no form, and so it is asked for once more.
+    assert (await turn.result()).text == GOOD
+    assert turn.offset == len(GOOD)
 
 
 async def test_words_before_a_call_are_told_and_not_held_to_the_form(
