@@ -167,8 +167,11 @@ class ModelSettings:
     @property
     def asked(self) -> dict[str, Any]:
         """What of these is set, by name."""
-        told = {name: getattr(self, name) for name in _UNSET}
-        return {name: value for name, value in told.items() if value != _UNSET[name]}
+        told = {}
+        for name, unset in _UNSET.items():
+            if (value := getattr(self, name)) != unset:
+                told[name] = value
+        return told
 
 
 _UNSET = {each.name: each.default for each in fields(ModelSettings)}

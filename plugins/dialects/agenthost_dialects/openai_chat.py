@@ -157,10 +157,9 @@ class OpenAIChat:
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request."""
         quirks = self.quirks.of(request.model)
-        sampled = samples(endpoint, usual=quirks.temperature)
-        asked = fitted(request, endpoint, quirks.takes, samples=sampled)
-        form = _form(request, asked, quirks)
-        request = asked
+        settings: dict[str, Any] = {}
+        if request.asked:
+            request, settings = _settings(request, quirks, endpoint)
         body: dict[str, Any] = {
             "model": request.model,
             "messages": _Writer(request, quirks, endpoint).messages(),
@@ -170,8 +169,7 @@ class OpenAIChat:
         if marks_cache(endpoint, usual=quirks.cache):
             _mark(body["messages"], endpoint)
         body.update(_options(request, quirks, endpoint))
-        body.update(_settings(request, quirks))
-        body.update(form)
+        body.update(settings)
         url = endpoint.base_url.rstrip("/") + "/chat/completions"
         return HttpRequest("POST", url, bearer(endpoint), body_of(body))
 
@@ -210,7 +208,16 @@ def _options(
     return options
 
 
-def _settings(request: ChatRequest, quirks: OpenAIQuirks) -> dict[str, Any]:
+def _settings(
+    request: ChatRequest, quirks: OpenAIQuirks, endpoint: Endpoint
+) -> tuple[ChatRequest, dict[str, Any]]:
+    """Keep what the model takes of what is asked, and write it."""
+    sampled = samples(endpoint, usual=quirks.temperature)
+    asked = fitted(request, endpoint, quirks.takes, samples=sampled)
+    return asked, _written(asked, quirks) | _form(request, asked, quirks)
+
+
+def _written(request: ChatRequest, quirks: OpenAIQuirks) -> dict[str, Any]:
     written: dict[str, Any] = {}
     if choice := request.tool_choice:
         named = {"type": "function", "function": {"name": choice}}

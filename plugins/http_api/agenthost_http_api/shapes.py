@@ -104,14 +104,15 @@ class Ask(Spend):
     @property
     def settings(self) -> ModelSettings | None:
         """What is asked of the answers, when it is anything."""
-        asked = {name: getattr(self, name) for name in ASKED}
-        told = {name: value for name, value in asked.items() if value is not None}
+        if not self.model_fields_set & ASKED:
+            return None
+        told = self.model_dump(include=ASKED, exclude_none=True)
         if "stop" in told:
             told["stop"] = tuple(told["stop"])
         return ModelSettings(**told) if told else None
 
 
-ASKED = tuple(name for name in Ask.model_fields if name not in Spend.model_fields)
+ASKED = Ask.model_fields.keys() - Spend.model_fields.keys()
 
 
 class SendMessage(Ask):

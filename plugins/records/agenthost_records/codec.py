@@ -42,10 +42,10 @@ def load_labels(text: str) -> frozenset[str]:
     return frozenset(json.loads(text)) if text else frozenset()
 
 
-def dump_settings(settings: ModelSettings | None) -> str | None:
-    """Write what is asked of a turn's answers; nothing, which is the rule, is none."""
+def dump_settings(settings: ModelSettings) -> str:
+    """Write what is asked of a turn's answers."""
     # In ASCII: a schema may hold half a surrogate pair, which no store takes.
-    return None if settings is None else json.dumps(asdict(settings))
+    return json.dumps(asdict(settings))
 
 
 def load_settings(text: str | None) -> ModelSettings | None:

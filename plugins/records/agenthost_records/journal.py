@@ -210,7 +210,7 @@ def _beginning(step: Step, agent_id: str) -> dict[str, Any]:
         "cost_micro_usd": 0,
         "started_at": step.at,
         "digest": step.digest,
-        "settings": dump_settings(step.settings),
+        "settings": step.settings and dump_settings(step.settings),
         "owner": step.owner,
         "labels": dump_labels(step.labels),
         "node": step.writer.node,
