@@ -81,7 +81,9 @@ async def _options(call: Call, agent_id: str, body: SendMessage) -> TurnOptions:
 
     That is its key, bound to what it asks.
     """
-    session_id = await named_session(call.host, agent_id, body.session_id)
+    session_id = None
+    if body.session_id is not None:
+        session_id = await named_session(call.host, agent_id, body.session_id)
     options = TurnOptions(
         session_id=session_id,
         max_cost_micro_usd=body.max_cost_micro_usd,

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from agenthost import (
     ChatRequest,
@@ -20,12 +20,13 @@ from agenthost import (
     Text,
     Toolbox,
     ToolDefinition,
-    Turn,
     UnfitAnswer,
 )
 from agenthost_toml.suggest import did_you_mean
 
-from .manifest import ANSWERING
+if TYPE_CHECKING:
+    from .manifest import Answering
+
 
 FREE = frozenset({"", "auto", "none"})
 AGAIN = (
@@ -34,12 +35,10 @@ AGAIN = (
 )
 
 
-def settings_of(turn: Turn) -> ModelSettings | None:
-    """Give what is asked: what the turn sets goes before its agent's manifest."""
-    usual, own = ANSWERING.of(turn.agent.manifest).settings, turn.options.settings
-    if usual is None or own is None:
-        return own or usual
-    return replace(usual, **own.asked)
+def merged(usual: Answering, own: ModelSettings | None) -> ModelSettings:
+    """Put what a turn sets before what its agent's manifest says."""
+    told = {name: getattr(usual, name) for name in type(usual).model_fields}
+    return ModelSettings(**{**told, **(own.asked if own else {})})
 
 
 async def agreed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from agenthost import ManifestTable, ModelSettings
+from agenthost import ManifestTable
 from agenthost_toml.types import Table
 from pydantic import Field
 
@@ -32,15 +32,6 @@ class Answering(Table):
     parallel_tool_calls: bool | None = Field(
         None, description="Whether one step may call several tools."
     )
-
-    @property
-    def settings(self) -> ModelSettings | None:
-        """The same for a request; None where nothing is said."""
-        if not self.model_fields_set:
-            return None
-        return ModelSettings(
-            **{name: getattr(self, name) for name in type(self).model_fields}
-        )
 
 
 ANSWERING = ManifestTable("model", Answering)

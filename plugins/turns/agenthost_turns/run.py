@@ -48,9 +48,10 @@ from agenthost_chat.chat import (
 )
 from agenthost_chat.history import UNKNOWN, repaired
 
-from .asking import Form, agreed, settings_of, unforced
+from .asking import Form, agreed, merged, unforced
 from .calls import unlike
 from .ends import Room, cut_off, too_long
+from .manifest import ANSWERING
 from .progress import Progress
 from .prompt import system_prompt
 
@@ -105,7 +106,10 @@ class Run:
         self._latest: asyncio.TimerHandle | None = None
         self._lost = False
         self._room = Room(target, turn.agent, turn.options)
-        self.settings = settings_of(turn)
+        # Not a function of its own: every message comes by here, and few ask more.
+        usual, self.settings = ANSWERING.of(turn.agent.manifest), turn.options.settings
+        if usual.model_fields_set:
+            self.settings = merged(usual, self.settings)
         self._form: Form | None = None
         self._call_ids: set[str] = set()
         self._effects: set[str] = set()
