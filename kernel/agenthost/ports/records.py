@@ -16,6 +16,7 @@ from agenthost_chat.chat import Finish, Json, Message, ToolOutput, Usage
 
 from .persons import Persons
 from .sessions import ALL_SESSIONS, Conversation, Session, SessionFilter
+from .uploads import Uploads
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -493,3 +494,4 @@ class Records:
     usage: Ledger
     memory: Memory
     persons: Persons
+    uploads: Uploads

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .ports.records.persons import PersonsContract
     from .ports.records.scenes import OpenRecords
     from .ports.records.sessions import SessionsContract
+    from .ports.records.uploads import UploadsContract
     from .ports.scripted_egress import ScriptedEgress
     from .ports.settings import OpenSettings, SettingsContract
     from .ports.store import OpenStore, StoreContract
@@ -104,6 +105,7 @@ _LATER = {
     "ToolSourceContract": "tool_sources",
     "ToolsContract": "ports.tools",
     "TurnsContract": "ports.turns",
+    "UploadsContract": "ports.records.uploads",
     "VaultContract": "ports.vault",
     "WorkersContract": "ports.workers",
     "installed_exchange": "exchanges",
@@ -171,6 +173,7 @@ __all__ = [
     "ToolSourceContract",
     "ToolsContract",
     "TurnsContract",
+    "UploadsContract",
     "VaultContract",
     "WorkersContract",
     "installed_exchange",

@@ -10,7 +10,7 @@ from .answers import BodyTimeout, Encoded
 from .asgi import Event, Receive
 from .dispatch import WRITES, Exchange
 
-_LINGER_BYTES = 8 * 1024 * 1024
+_LINGER_BYTES = 32 * 1024 * 1024
 _LINGER_SECONDS = 1.0
 
 

@@ -44,6 +44,12 @@ def _persons() -> MetaData:
     return metadata
 
 
+def _uploads() -> MetaData:
+    from .uploads import metadata
+
+    return metadata
+
+
 def _search() -> MetaData:
     from .texts import metadata
 
@@ -66,3 +72,4 @@ MEMORY = SchemaSpec("kv", _memory, (tell_who_remembers,))
 RETENTION = SchemaSpec("retention", _retention)
 PERSONS = SchemaSpec("persons", _persons)
 SEARCH = SchemaSpec("search", _search)
+UPLOADS = SchemaSpec("uploads", _uploads)
