@@ -26,15 +26,15 @@ from agenthost import (
     Turn,
     TurnOptions,
     Watcher,
-    user_message,
 )
 from pydantic import ValidationError
 
+from .attachments import asked_with, files_of
 from .commands import run_command
 from .frames import turn_frame
 from .messages import COST, named_session, tell_thoughts
 from .roster import UPDATE_SECONDS, Roster
-from .shapes import Spend
+from .shapes import Attached, Spend
 
 TURNS_PER_SOCKET = 16
 ID_LENGTH = 64
@@ -131,9 +131,9 @@ class Chat:
         session_id = await named_session(self._host, agent.id, _session_id(frame))
         most = _spend(frame).max_cost_micro_usd
         options = TurnOptions(session_id=session_id, max_cost_micro_usd=most)
-        watcher = self._host.turns.watch(
-            self._socket.call.context, agent, user_message(content), options
-        )
+        call = self._socket.call
+        message, context = await asked_with(call, agent, content, _files(frame))
+        watcher = self._host.turns.watch(context, agent, message, options)
         self._follow(watcher, frame, message_id)
 
     async def _attach(self, frame: Frame, message_id: str) -> None:
@@ -184,7 +184,8 @@ class Chat:
         if agent.id == self._agent_id and agent.session_id == self._agent().session_id:
             content = turn.message.text
             told = {"type": "turn_started", "turn_id": turn.id, "content": content}
-            self._spawn(self._send(told))
+            files = files_of(turn.message)
+            self._spawn(self._send({**told, "files": files} if files else told))
 
     async def _command(self, agent: Agent, line: str, message_id: str) -> None:
         try:
@@ -259,6 +260,16 @@ def _spend(frame: Frame) -> Spend:
         return Spend(max_cost_usd=frame.get("max_cost_usd"))
     except ValidationError:
         raise InvalidInput("max_cost_usd", "must be US dollars above 0") from None
+
+
+def _files(frame: Frame) -> list[UUID] | None:
+    files = frame.get("files")
+    if files is None:
+        return None
+    try:
+        return Attached(files=files).files
+    except ValidationError:
+        raise InvalidInput("files", "must be a list of at most 10 file ids") from None
 
 
 def _session_id(frame: Frame) -> UUID | None:

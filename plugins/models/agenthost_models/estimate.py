@@ -13,7 +13,16 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from agenthost import ChatRequest, Image, Part, Reasoning, Text, ToolOutput, ToolUse
+from agenthost import (
+    ChatRequest,
+    File,
+    Image,
+    Part,
+    Reasoning,
+    Text,
+    ToolOutput,
+    ToolUse,
+)
 
 ENOUGH = 20
 KEPT = 100
@@ -24,6 +33,10 @@ BEFORE_TOOLS = 640
 """Some vendors put words of their own before an agent's tools."""
 DEAREST_IMAGE = 10_000
 LIKELY_IMAGE = 1_500
+DEAREST_DOCUMENT = 300_000
+"""A hundred pages, each as words and as a picture: more is taken by no vendor."""
+LIKELY_SHARE = 16
+"""Letters of base64 that come to a token of a usual document."""
 
 WORDS = b"abcdefghijklmnopqrstuvwxyz "
 INSIDE = bytes(range(0x80, 0xC0))
@@ -51,6 +64,7 @@ class Prompt:
 def measure(request: ChatRequest) -> Prompt:
     """Measure what a request makes its model read."""
     images = sum(map(_images, _parts(request)))
+    pages = sum(map(_document, _parts(request)))
     frame = PER_MESSAGE * (1 + len(request.messages)) + PER_TOOL * len(request.tools)
     frame += BEFORE_TOOLS if request.tools else 0
     data = "\n".join(_texts(request)).encode(errors="surrogatepass")
@@ -59,8 +73,8 @@ def measure(request: ChatRequest) -> Prompt:
     # Signs weigh double: base64 and code are a script of their own.
     sizes = [counts[0], 2 * counts[1], 2 * counts[2], 3 * counts[3], 4 * counts[4]]
     return Prompt(
-        len(data) + frame + DEAREST_IMAGE * images,
-        math.ceil(likely) + frame // 2 + LIKELY_IMAGE * images,
+        len(data) + frame + DEAREST_IMAGE * images + min(pages, DEAREST_DOCUMENT),
+        math.ceil(likely) + frame // 2 + LIKELY_IMAGE * images + pages // LIKELY_SHARE,
         sizes.index(max(sizes)),
     )
 
@@ -126,6 +140,11 @@ def _images(part: Part) -> int:
     if isinstance(part, ToolOutput):
         return len(part.media)
     return int(isinstance(part, Image))
+
+
+def _document(part: Part) -> int:
+    """The letters of a document: more than its tokens, which are those of its pages."""
+    return len(part.data) if isinstance(part, File) else 0
 
 
 def _texts(request: ChatRequest) -> Iterator[str]:

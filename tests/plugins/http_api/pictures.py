@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
+from types import SimpleNamespace
 
 import httpx
+from agenthost import ModelFacts, ProviderFacts, ProviderSpec, hookimpl
+from agenthost.testing import ScriptedModel
 from agenthost.testing.daemons import RunningAgent
 
 PNG = base64.b64decode(
@@ -32,3 +36,27 @@ async def file_id(agent: RunningAgent, data: bytes, name: str = "a.png") -> str:
     answer = await upload(agent, data, name)
     assert answer.status_code == 201, answer.text
     return str(answer.json()["file_id"])
+
+
+EYES = '[model]\nprovider = "seer"\nmodel = "seer-model"\n'
+"""Of an agent whose model sees images and reads documents."""
+
+
+def seer(model: ScriptedModel) -> SimpleNamespace:
+    """Make the plugin of a provider whose model takes everything."""
+    row = ModelFacts(
+        "seer-model",
+        "seer",
+        "seer-model",
+        "Seer",
+        input_cost_per_1m=1.0,
+        supports_vision=True,
+        documents=True,
+    )
+    facts = ProviderFacts("seer", "Seer", "", key_required=False, models=(row,))
+
+    @hookimpl
+    def register_provider() -> Iterable[ProviderSpec]:
+        return [ProviderSpec(facts, model)]
+
+    return SimpleNamespace(__name__="seer", register_provider=register_provider)
