@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from agenthost_values.value_class import value_class
 
 UPLOAD = "upload:"
 """What the ``uri`` of a file in a message begins with when an upload's id follows."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Upload:
     """What is known of a file; ``name`` is for people and opens nothing.
 

@@ -23,6 +23,7 @@ from agenthost import (
     ToolOutput,
     ToolUse,
 )
+from agenthost_values.value_class import value_class
 
 ENOUGH = 20
 KEPT = 100
@@ -52,7 +53,7 @@ WEIGHTS = (0.25, 0.5, 0.6, 1.1, 2.5)
 Key = tuple[str, str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Prompt:
     """A prompt's tokens: at most, by script, and the script most of it is of."""
 

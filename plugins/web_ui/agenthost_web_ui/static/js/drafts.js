@@ -20,7 +20,7 @@ export function createDrafts() {
   const patch = (agent, changes) => store.set({ [agent]: { ...of(agent), ...changes } });
 
   /** Put back what was not taken, before what has been typed since. */
-  function giveBack(agent, text, problem, files = []) {
+  function giveBack(agent, { text, files = [] }, problem) {
     const texts = [text, of(agent).text].filter(Boolean);
     const again = files.map((file) => ({ ...file, key: file.file_id, state: "ready", sent: true }));
     const names = new Set(again.map(({ file_id }) => file_id));

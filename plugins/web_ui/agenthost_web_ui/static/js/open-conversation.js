@@ -149,7 +149,7 @@ export class OpenConversation {
 
   #onRead(entries, lost) {
     if (this.#closed) return;
-    for (const entry of lost) this.#giveBack(entry, NOT_ARRIVED);
+    for (const entry of lost) this.#drafts.giveBack(this.#id, entry, NOT_ARRIVED);
     this.#show(entries, { loading: false });
     this.#attachAll();
   }
@@ -244,11 +244,7 @@ export class OpenConversation {
       entries: () => this.#entries,
       show: (entries) => this.#closed || this.#show(entries),
       read: () => this.#reader.read(),
-      giveBack: (entry, problem) => this.#giveBack(entry, problem),
+      giveBack: (entry, problem) => this.#drafts.giveBack(this.#id, entry, problem),
     });
-  }
-
-  #giveBack({ text, files }, problem) {
-    this.#drafts.giveBack(this.#id, text, problem, files);
   }
 }

@@ -40,7 +40,7 @@ export function createSession({ store, drafts, api }) {
       if (selected === id && loading) return;
       unsubscribe();
       if (selected === id && (open.send(text, files) || tooLong(text))) return;
-      drafts.giveBack(id, text, "This message was not sent; send it again.", files);
+      drafts.giveBack(id, { text, files }, "This message was not sent; send it again.");
     });
   }
 
