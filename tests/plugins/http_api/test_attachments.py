@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from agenthost import File, Image, ProviderFault, Text
+from agenthost import UNTRUSTED, File, Image, ProviderFault, Text, Upload
 from agenthost.testing import Daemons, ScriptedModel
 from agenthost.testing.daemons import RunningAgent, RunningDaemon
 from agenthost_models import handed
@@ -197,11 +197,15 @@ async def test_older_files_make_room_for_newer_ones(
     seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(handed, "ROOM", 2 * len(PNG) + 1)
-    for _ in range(3):
-        await seen.send("look", await file_id(seen.agent, PNG))
-    messages = seen.model.requests[-1].messages
-    kinds = [type(each.parts[1]) for each in messages if len(each.parts) > 1]
-    assert kinds == [Text, Image, Image]
+    for word in ("one", "two", "three"):
+        await seen.send(word, await file_id(seen.agent, PNG))
+    asked = [m for m in seen.model.requests[-1].messages if len(m.parts) > 1]
+    first, *others = asked
+    assert "no room" in first.text
+    assert [(m.text, type(m.parts[1])) for m in others] == [
+        ("two", Image),
+        ("three", Image),
+    ]
 
 
 async def test_the_key_of_a_request_is_bound_to_its_files(seen: Seen) -> None:
@@ -281,3 +285,16 @@ async def test_the_quote_counts_the_files_of_the_history(seen: Seen) -> None:
     before = await quoted()
     await seen.send("look", await file_id(seen.agent, PNG))
     assert await quoted() > before + 10_000
+
+
+async def test_a_message_carries_the_labels_of_its_files(seen: Seen) -> None:
+    daemon = seen.agent.host.daemon
+    made, agent_id = str(uuid4()), seen.agent.id
+    upload = Upload(
+        made, agent_id, "a.txt", "text/plain", 1, 0.0, "channel:x", labels=UNTRUSTED
+    )
+    await daemon.uploads.add(upload, b"x", 10, 10)
+    await seen.send("look", made)
+    session = await daemon.sessions.of_agent(agent_id)
+    (asked, answered) = await daemon.sessions.entries(session)
+    assert asked.labels == answered.labels == UNTRUSTED

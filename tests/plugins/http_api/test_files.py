@@ -117,7 +117,11 @@ async def test_ten_mebibytes_are_taken_and_one_byte_more_is_not(
         (FORM, HEAD + b"no end", "file"),
         (FORM, HEAD + b"x\r\n--xy--\r\n", "file"),
         (FORM, HEAD.replace(b'"file"', b'"other"') + b"x\r\n--xx--\r\n", "file"),
-        (FORM, HEAD.replace(b"\r\n\r\n", b'; a="' * MiB) + b"\r\n--xx--", "headers"),
+        (
+            FORM,
+            HEAD.replace(b"\r\n\r\n", b';a="' * MiB + b"\r\n\r\n") + b"x\r\n--xx--",
+            "headers",
+        ),
         (FORM, b"--xx\r\n" * MiB, "file"),
         (FORM, b"\r\n" * 5 * MiB, "file"),
     ],
