@@ -179,7 +179,7 @@ async def test_a_deleted_file_leaves_a_note_and_no_failed_turn(seen: Seen) -> No
     answer = await seen.send("and now?")
     assert answer.status_code == 200
     first, *_ = seen.model.requests[-1].messages
-    assert "gone.png: it has been deleted" in first.parts[1].text
+    assert "gone.png: it has been deleted" in first.text
     assert (await seen.shown())[0]["files"][0]["name"] == "gone.png"
 
 
@@ -190,7 +190,7 @@ async def test_another_model_gets_what_it_takes(seen: Seen) -> None:
     await host.http.put(path, json={"model": "scripted/scripted-model"})
     assert await seen.agent.ask("and now?")
     first, *_ = host.model.requests[-1].messages
-    assert "scripted-model takes no image/png" in first.parts[1].text
+    assert "scripted-model takes no image/png" in first.text
 
 
 async def test_older_files_make_room_for_newer_ones(
