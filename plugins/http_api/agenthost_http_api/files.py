@@ -22,12 +22,17 @@ from typing_extensions import TypedDict
 
 from .file_kinds import TEXT, media_type_of, plain_name
 from .file_settings import UploadsSection
-from .form_data import read_file
+from .form_data import FIELD, read_file
 from .shapes import Id, Moment
 
 routes = RouteGroup("files")
 
 FILE_BYTES = 10 * 1024 * 1024
+FORM = {
+    "type": "object",
+    "required": [FIELD],
+    "properties": {FIELD: {"type": "string", "contentMediaType": "*/*"}},
+}
 FORM_BYTES = FILE_BYTES + 64 * 1024
 """A file, and the form around it."""
 COST = 30
@@ -67,6 +72,7 @@ class FileDeleted(TypedDict):
     scope="files:write",
     cost=COST,
     body=bytes,
+    takes={"multipart/form-data": {"schema": FORM}},
     body_limit=FORM_BYTES,
     answer=UploadedFile,
     status=201,
