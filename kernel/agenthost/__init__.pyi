@@ -17,6 +17,7 @@ from agenthost_chat.chat import Json as Json
 from agenthost_chat.chat import JsonObject as JsonObject
 from agenthost_chat.chat import Medium as Medium
 from agenthost_chat.chat import Message as Message
+from agenthost_chat.chat import ModelSettings as ModelSettings
 from agenthost_chat.chat import Part as Part
 from agenthost_chat.chat import Reasoning as Reasoning
 from agenthost_chat.chat import ReasoningChunk as ReasoningChunk
@@ -76,6 +77,7 @@ from .errors import TooLarge as TooLarge
 from .errors import TurnFailed as TurnFailed
 from .errors import Unauthenticated as Unauthenticated
 from .errors import Unavailable as Unavailable
+from .errors import UnfitAnswer as UnfitAnswer
 from .errors import Unreadable as Unreadable
 from .errors import UpstreamUnreachable as UpstreamUnreachable
 from .errors import Waiting as Waiting

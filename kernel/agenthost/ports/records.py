@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from agenthost_chat.chat import Finish, Json, Message, ToolOutput, Usage
+from agenthost_chat.chat import Finish, Json, Message, ModelSettings, ToolOutput, Usage
 from agenthost_values.value_class import value_class
 
 from .persons import Persons
@@ -124,7 +124,8 @@ class TurnState(StrEnum):
 class TurnRecord:
     """Where a turn stands and what it came to.
 
-    ``digest`` is what its id was given for, None when nobody gave one.
+    ``digest`` is what its id was given for, None when nobody gave one; ``settings`` is
+    what was asked of its answers.
     """
 
     state: TurnState
@@ -133,6 +134,7 @@ class TurnRecord:
     agent_id: str = ""
     session_id: str = ""
     digest: str | None = None
+    settings: ModelSettings | None = None
 
 
 @value_class
@@ -205,6 +207,7 @@ class Step:
         unknown: The calls that ``message`` answers without knowing their outcome.
         opened: The id of the agent whose turn begins.
         digest: With ``opened``: what the turn's id was given for.
+        settings: With ``opened``: what is asked of its answers, also when it goes on.
         own: An ephemeral session that begins with the turn and, unless it has a key,
             is gone with all that was said in it when the turn is closed.
         reopened: An interrupted or failed turn goes on, and what it was saying when
@@ -228,6 +231,7 @@ class Step:
     unknown: frozenset[str] = frozenset()
     opened: str | None = None
     digest: str | None = None
+    settings: ModelSettings | None = None
     own: Session | None = None
     reopened: bool = False
     spent: Spent | None = None

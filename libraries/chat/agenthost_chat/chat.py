@@ -145,8 +145,27 @@ class ToolDefinition:
     parameters: JsonObject
 
 
-@value_class
-class ChatRequest:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """What else may be asked of an answer; what is not set is left to the provider.
+
+    ``tool_choice`` is ``auto``, ``none``, ``required`` or the name of a tool that is to
+    be called. ``response_format`` is a JSON Schema: the answer is to be JSON that fits
+    it. ``stop`` ends the answer before any of these words. ``user`` tells a provider
+    whose requests belong together, by no name that means anything elsewhere.
+    """
+
+    tool_choice: str = ""
+    response_format: JsonObject | None = None
+    parallel_tool_calls: bool | None = None
+    stop: tuple[str, ...] = ()
+    top_p: float | None = None
+    seed: int | None = None
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest(ModelSettings):
     """One call of a model.
 
     ``model`` is the id on the provider's wire. ``thinking_budget`` is None for the

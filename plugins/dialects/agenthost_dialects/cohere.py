@@ -32,6 +32,7 @@ from .conversation import bearer, data_url, loop_start, unread
 from .faults import http_fault
 from .quirks import Quirks, read_quirks
 from .schema import COHERE, shape_schema
+from .settings import TAKES, fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Cohere:
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request."""
         quirks = self.quirks.of(request.model)
+        request = fitted(request, endpoint, TAKES[NAME])
         body: dict[str, Any] = {
             "model": request.model,
             "messages": list(_messages(request)),
@@ -77,6 +79,7 @@ class Cohere:
         thinks = thinking_of(endpoint, usual).kind != "none"
         if request.thinking_budget is not None and thinks:
             body["thinking"] = _thinking(request.thinking_budget)
+        body.update(_settings(request))
         body["stream"] = request.stream
         root = endpoint.base_url.rstrip("/").removesuffix("/v2")
         return HttpRequest("POST", root + "/v2/chat", bearer(endpoint), body_of(body))
@@ -90,6 +93,22 @@ class Cohere:
     ) -> ProviderError:
         """Name the error of an answer whose status is not 2xx."""
         return http_fault(endpoint, status, headers, body)
+
+
+def _settings(request: ChatRequest) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    if request.tool_choice:
+        written["tool_choice"] = request.tool_choice.upper()
+    if request.stop:
+        written["stop_sequences"] = list(request.stop)
+    if request.top_p is not None:
+        written["p"] = request.top_p
+    if request.seed is not None:
+        written["seed"] = request.seed
+    if request.response_format is not None:
+        schema = shape_schema(request.response_format, COHERE)
+        written["response_format"] = {"type": "json_object", "json_schema": schema}
+    return written
 
 
 def _thinking(budget: int) -> dict[str, Any]:

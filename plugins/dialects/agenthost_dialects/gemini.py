@@ -36,6 +36,7 @@ from .faults import http_fault
 from .gemini_decoder import NAME, GeminiDecoder
 from .quirks import Quirks, read_quirks
 from .schema import GEMINI, shape_schema
+from .settings import CHOICES, TAKES, fitted
 
 # A conversation must open with the user; one cut by compaction may not.
 OPENING = "(The conversation goes on.)"
@@ -84,12 +85,17 @@ class Gemini:
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request."""
         quirks = self.quirks.of(request.model)
+        sampled = samples(endpoint, usual=True)
+        request = fitted(request, endpoint, TAKES[NAME], samples=sampled)
         body: dict[str, Any] = {}
         if request.system:
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
         if request.tools:
             tools = [_tool(tool) for tool in request.tools]
             body["tools"] = [{"functionDeclarations": tools}]
+        if request.tool_choice:
+            choice = _choice(request.tool_choice)
+            body["toolConfig"] = {"functionCallingConfig": choice}
         body["contents"] = _contents(request, quirks, endpoint)
         options = _options(request, quirks, endpoint)
         if options:
@@ -143,12 +149,33 @@ def _options(
         options["maxOutputTokens"] = request.max_tokens
     if request.temperature is not None and samples(endpoint, usual=True):
         options["temperature"] = request.temperature
+    options.update(_settings(request))
     if request.thinking_budget is not None:
         usual = Thinking(quirks.thinking, EFFORTS, "low")
         thinking = thinking_of(endpoint, usual)
         written = _thinking(request.thinking_budget, thinking, quirks)
         options.update({"thinkingConfig": written} if written else {})
     return options
+
+
+def _settings(request: ChatRequest) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    if request.stop:
+        written["stopSequences"] = list(request.stop)
+    if request.top_p is not None:
+        written["topP"] = request.top_p
+    if request.seed is not None:
+        written["seed"] = request.seed
+    if request.response_format is not None:
+        written["responseMimeType"] = "application/json"
+        written["responseJsonSchema"] = shape_schema(request.response_format, GEMINI)
+    return written
+
+
+def _choice(choice: str) -> dict[str, Any]:
+    if choice in CHOICES:
+        return {"mode": "ANY" if choice == "required" else choice.upper()}
+    return {"mode": "ANY", "allowedFunctionNames": [choice]}
 
 
 def _thinking(budget: int, thinking: Thinking, quirks: GeminiQuirks) -> dict[str, Any]:

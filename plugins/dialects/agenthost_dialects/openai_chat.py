@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 from agenthost import (
@@ -46,9 +47,12 @@ from .conversation import (
     wire_id,
 )
 from .faults import http_fault
+from .forms import NAME as FORM
+from .forms import strict_form
 from .openai_decoder import OpenAIDecoder
 from .quirks import Quirks, read_quirks
 from .schema import OPENAI, shape_schema
+from .settings import CHOICES, TAKES, Takes, fitted
 
 NAME = "openai-chat"
 NINE = re.compile(r"[a-zA-Z0-9]{9}")
@@ -89,6 +93,12 @@ class OpenAIQuirks:
         cache: Whether the ends of the system prompt and of the conversation are marked
             for the prompt cache, as a gateway to Claude takes it.
         cache_key: Whether the service finds kept prompts by ``prompt_cache_key``.
+        lacks: The settings of a request that the service does not take.
+        forms: How the form of an answer is asked for, where the model's row does not
+            say: by its schema, as any JSON ``object``, or in words alone.
+        forms_beside_tools: Whether it is where tools are offered.
+        seed_field: Where the seed is written.
+        user_field: Where the name of who asks is.
     """
 
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -111,6 +121,27 @@ class OpenAIQuirks:
     answer_tools: bool = False
     cache: bool = False
     cache_key: bool = False
+    lacks: tuple[str, ...] = ()
+    forms: Literal["schema", "object", "words"] = "schema"
+    forms_beside_tools: bool = True
+    seed_field: Literal["seed", "random_seed"] = "seed"
+    user_field: Literal["user", "safety_identifier"] = "user"
+
+    @property
+    def takes(self) -> Takes:
+        """What of a request's settings is written."""
+        return _takes(self.lacks, self.forms, self.forms_beside_tools)
+
+
+@cache
+def _takes(lacks: tuple[str, ...], forms: str, beside_tools: bool) -> Takes:  # noqa: FBT001 - a quirk
+    whole = TAKES[NAME]
+    return replace(
+        whole,
+        settings=whole.settings - set(lacks),
+        held=forms == "schema",
+        held_beside_tools=beside_tools,
+    )
 
 
 PLAIN = Quirks(OpenAIQuirks())
@@ -135,6 +166,10 @@ class OpenAIChat:
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request."""
         quirks = self.quirks.of(request.model)
+        sampled = samples(endpoint, usual=quirks.temperature)
+        asked = fitted(request, endpoint, quirks.takes, samples=sampled)
+        form = _form(request, asked, quirks)
+        request = asked
         body: dict[str, Any] = {
             "model": request.model,
             "messages": _Writer(request, quirks, endpoint).messages(),
@@ -144,6 +179,8 @@ class OpenAIChat:
         if marks_cache(endpoint, usual=quirks.cache):
             _mark(body["messages"], endpoint)
         body.update(_options(request, quirks, endpoint))
+        body.update(_settings(request, quirks))
+        body.update(form)
         url = endpoint.base_url.rstrip("/") + "/chat/completions"
         return HttpRequest("POST", url, bearer(endpoint), body_of(body))
 
@@ -180,6 +217,38 @@ def _options(
     if quirks.usage_include:
         options["usage"] = {"include": True}
     return options
+
+
+def _settings(request: ChatRequest, quirks: OpenAIQuirks) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    if choice := request.tool_choice:
+        named = {"type": "function", "function": {"name": choice}}
+        written["tool_choice"] = choice if choice in CHOICES else named
+    if request.parallel_tool_calls is not None:
+        written["parallel_tool_calls"] = request.parallel_tool_calls
+    if request.stop:
+        written["stop"] = list(request.stop)
+    if request.top_p is not None:
+        written["top_p"] = request.top_p
+    if request.seed is not None:
+        written[quirks.seed_field] = request.seed
+    if request.user:
+        written[quirks.user_field] = request.user
+    return written
+
+
+def _form(
+    request: ChatRequest, asked: ChatRequest, quirks: OpenAIQuirks
+) -> dict[str, Any]:
+    """Write the form of the answer; what is asked for in words may be JSON at least."""
+    if asked.response_format is not None:
+        schema, strict = strict_form(asked.response_format)
+        form = {"name": FORM, "schema": schema, "strict": strict}
+        return {"response_format": {"type": "json_schema", "json_schema": form}}
+    wanted = request.response_format or {}
+    if quirks.forms == "object" and wanted.get("type") == "object":
+        return {"response_format": {"type": "json_object"}}
+    return {}
 
 
 def _mark(messages: Sequence[dict[str, Any]], endpoint: Endpoint) -> None:

@@ -30,9 +30,12 @@ from .answers import body_of, compact
 from .capabilities import Thinking, samples, thinking_of
 from .conversation import bearer, data_url, is_document, loop_start, own_of, unread
 from .faults import http_fault
+from .forms import NAME as FORM
+from .forms import strict_form
 from .quirks import Quirks, read_quirks
 from .responses_decoder import CARRIED, NAME, ResponsesDecoder
 from .schema import OPENAI, shape_schema
+from .settings import CHOICES, TAKES, fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,8 @@ class ResponsesQuirks:
             inside a tool loop.
         summary: Whether a summary of the reasoning is asked for.
         lean: Whether calls are sent without ids, pictures without a detail, results
-            of tools without pictures, and all without a ``prompt_cache_key``.
+            of tools without pictures, and all without a ``prompt_cache_key`` and a
+            ``safety_identifier``.
         cost_field: Where usage names the price in US dollars, a path with dots; empty
             for nowhere.
     """
@@ -83,6 +87,8 @@ class OpenAIResponses:
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request."""
         quirks = self.quirks.of(request.model)
+        sampled = samples(endpoint, usual=quirks.temperature)
+        request = fitted(request, endpoint, TAKES[NAME], samples=sampled)
         body: dict[str, Any] = {"model": request.model}
         if request.system:
             body["instructions"] = request.system
@@ -90,6 +96,7 @@ class OpenAIResponses:
         if request.tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
         body.update(_options(request, quirks, endpoint))
+        body.update(_settings(request, quirks))
         url = endpoint.base_url.rstrip("/") + "/responses"
         return HttpRequest("POST", url, bearer(endpoint), body_of(body))
 
@@ -124,6 +131,24 @@ def _options(
     if request.stream:
         options["stream"] = True
     return options
+
+
+def _settings(request: ChatRequest, quirks: ResponsesQuirks) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    if choice := request.tool_choice:
+        named = {"type": "function", "name": choice}
+        written["tool_choice"] = choice if choice in CHOICES else named
+    if request.parallel_tool_calls is not None:
+        written["parallel_tool_calls"] = request.parallel_tool_calls
+    if request.top_p is not None:
+        written["top_p"] = request.top_p
+    if request.user and not quirks.lean:
+        written["safety_identifier"] = request.user
+    if request.response_format is not None:
+        schema, strict = strict_form(request.response_format)
+        form = {"name": FORM, "schema": schema, "strict": strict}
+        written["text"] = {"format": {"type": "json_schema", **form}}
+    return written
 
 
 def _reasoning(

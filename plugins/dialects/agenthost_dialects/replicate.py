@@ -39,6 +39,7 @@ from .faults import http_fault
 from .framing import WholeBody, malformed, read_object
 from .quirks import read_quirks
 from .replicate_decoder import PredictionDecoder, ended
+from .settings import TAKES, fitted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -119,6 +120,7 @@ async def _create(call: ModelCall) -> dict[str, Any]:
     request, endpoint = call.request, call.endpoint
     owner, _, name = request.model.partition("/")
     path = f"/models/{quote(owner, safe='')}/{quote(name, safe='')}/predictions"
+    request = fitted(request, endpoint, TAKES[NAME])
     body: dict[str, Any] = {"input": _input(request)}
     headers = bearer(endpoint)
     if request.stream:
@@ -224,6 +226,8 @@ def _input(request: ChatRequest) -> dict[str, Any]:
         fields["max_tokens"] = request.max_tokens
     if request.temperature is not None:
         fields["temperature"] = request.temperature
+    if request.top_p is not None:
+        fields["top_p"] = request.top_p
     return fields
 
 

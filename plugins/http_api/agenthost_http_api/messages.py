@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -94,18 +95,21 @@ async def _options(call: Call, agent_id: str, body: SendMessage) -> TurnOptions:
     That is its key, bound to what it asks.
     """
     session_id = await named_session(call.host, agent_id, body.session_id)
-    key, most = call.headers.get("idempotency-key"), body.max_cost_micro_usd
+    options = TurnOptions(
+        session_id=session_id,
+        max_cost_micro_usd=body.max_cost_micro_usd,
+        settings=body.settings,
+    )
+    key = call.headers.get("idempotency-key")
     if key is None:
-        return TurnOptions(session_id=session_id, max_cost_micro_usd=most)
+        return options
     if not 0 < len(key) <= KEY_LENGTH:
         raise InvalidInput("Idempotency-Key", f"must have 1 to {KEY_LENGTH} characters")
     turn_id = str(uuid5(NAMESPACE_URL, f"agenthost:{agent_id}:{key}"))
     # The parsed body, so that white space and the order of keys do not matter.
     asked = body.model_dump(mode="json", exclude_none=True)
     digest = sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-    return TurnOptions(
-        turn_id, digest=digest, session_id=session_id, max_cost_micro_usd=most
-    )
+    return replace(options, turn_id=turn_id, digest=digest)
 
 
 async def named_session(

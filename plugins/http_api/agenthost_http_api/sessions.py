@@ -218,7 +218,9 @@ async def fork_session(call: Call, session_id: UUID, body: ForkSession) -> Answe
     if message is None:
         return item_of(host, forked)
     options = TurnOptions(
-        session_id=forked.id, max_cost_micro_usd=body.max_cost_micro_usd
+        session_id=forked.id,
+        max_cost_micro_usd=body.max_cost_micro_usd,
+        settings=body.settings,
     )
     try:
         turn = host.turns.start(context, agent, message, options)

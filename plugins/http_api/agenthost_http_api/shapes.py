@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, NotRequired
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from agenthost import ModelSettings
+from pydantic import BaseModel, Field, JsonValue
 from typing_extensions import TypedDict
 
 Id = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
 Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 State = Literal["Created", "Running", "Suspended", "Crashed", "Terminated"]
 Mode = Literal["Stable", "Normal"]
+StopWord = Annotated[str, Field(min_length=1, max_length=100)]
 
 
 class Body(BaseModel, defer_build=True):
@@ -80,7 +82,53 @@ class Attached(Body):
     )
 
 
-class SendMessage(Spend, Attached):
+class Ask(Spend):
+    """What a turn may cost, and what else is asked of its answers.
+
+    What is left out is as the agent's manifest says, or its provider's default.
+    """
+
+    response_format: dict[str, JsonValue] | None = Field(
+        None,
+        description="A JSON Schema: the answer is JSON that fits it, and told as a "
+        "whole. One that does not fit is asked for again once",
+    )
+    tool_choice: str | None = Field(
+        None,
+        min_length=1,
+        max_length=64,
+        description="auto, none, required, or the tool that is to be called first",
+    )
+    parallel_tool_calls: bool | None = Field(
+        None, description="Whether one step may call several tools"
+    )
+    stop: list[StopWord] | None = Field(
+        None, max_length=4, description="Words before which the answer ends"
+    )
+    top_p: float | None = Field(
+        None, ge=0, le=1, description="The share of likely words to choose from"
+    )
+    seed: int | None = Field(
+        None,
+        ge=0,
+        lt=2**31,
+        description="Makes answers repeatable, where the provider can",
+    )
+
+    @property
+    def settings(self) -> ModelSettings | None:
+        """What is asked of the answers, when it is anything."""
+        asked = {name: getattr(self, name) for name in ASKED}
+        told = {name: value for name, value in asked.items() if value is not None}
+        if "stop" in told:
+            told["stop"] = tuple(told["stop"])
+        return ModelSettings(**told) if told else None
+
+
+ASKED = tuple(name for name in Ask.model_fields if name not in Spend.model_fields)
+
+
+class SendMessage(Ask, Attached):
     """``POST /api/agents/{id}/message`` and ``/message/stream``."""
 
     message: str = Field(

@@ -27,6 +27,7 @@ from agenthost import (
     TurnOptions,
     Watcher,
 )
+from agenthost_toml.problems import problems
 from pydantic import ValidationError
 
 from .attachments import asked_with, files_of
@@ -34,7 +35,7 @@ from .commands import run_command
 from .frames import turn_frame
 from .messages import COST, named_session, tell_thoughts
 from .roster import UPDATE_SECONDS, Roster
-from .shapes import Attached, Spend
+from .shapes import Ask, Attached
 
 TURNS_PER_SOCKET = 16
 ID_LENGTH = 64
@@ -129,8 +130,12 @@ class Chat:
             return
         self._admit()
         session_id = await named_session(self._host, agent.id, _session_id(frame))
-        most = _spend(frame).max_cost_micro_usd
-        options = TurnOptions(session_id=session_id, max_cost_micro_usd=most)
+        asked = _asked(frame)
+        options = TurnOptions(
+            session_id=session_id,
+            max_cost_micro_usd=asked.max_cost_micro_usd,
+            settings=asked.settings,
+        )
         call = self._socket.call
         message, context = await asked_with(call, agent, content, _files(frame))
         watcher = self._host.turns.watch(context, agent, message, options)
@@ -255,11 +260,13 @@ def _turn_id(frame: Frame) -> str:
     return turn_id
 
 
-def _spend(frame: Frame) -> Spend:
+def _asked(frame: Frame) -> Ask:
+    told = {name: frame[name] for name in Ask.model_fields if name in frame}
     try:
-        return Spend(max_cost_usd=frame.get("max_cost_usd"))
-    except ValidationError:
-        raise InvalidInput("max_cost_usd", "must be US dollars above 0") from None
+        return Ask.model_validate(told)
+    except ValidationError as error:
+        first = problems(error, told)[0]
+        raise InvalidInput(first.key, first.text) from None
 
 
 def _files(frame: Frame) -> list[UUID] | None:

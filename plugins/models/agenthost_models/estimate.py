@@ -32,6 +32,8 @@ PER_MESSAGE = 8
 PER_TOOL = 16
 BEFORE_TOOLS = 640
 """Some vendors put words of their own before an agent's tools."""
+BEFORE_FORM = 320
+"""And so they, or we, do before the form of an answer."""
 DEAREST_IMAGE = 10_000
 LIKELY_IMAGE = 1_500
 DEAREST_DOCUMENT = 300_000
@@ -68,6 +70,7 @@ def measure(request: ChatRequest) -> Prompt:
     pages = sum(map(_document, _parts(request)))
     frame = PER_MESSAGE * (1 + len(request.messages)) + PER_TOOL * len(request.tools)
     frame += BEFORE_TOOLS if request.tools else 0
+    frame += BEFORE_FORM if request.response_format is not None else 0
     data = "\n".join(_texts(request)).encode(errors="surrogatepass")
     counts = _by_script(data)
     likely = sum(map(float.__mul__, WEIGHTS, map(float, counts)))
@@ -150,6 +153,7 @@ def _document(part: Part) -> int:
 
 def _texts(request: ChatRequest) -> Iterator[str]:
     yield request.system
+    yield _json(request.response_format)
     for tool in request.tools:
         yield from (tool.name, tool.description, _json(tool.parameters))
     for part in _parts(request):

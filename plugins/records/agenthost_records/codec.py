@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from agenthost import (
@@ -13,6 +14,7 @@ from agenthost import (
     Image,
     Medium,
     Message,
+    ModelSettings,
     Part,
     Reasoning,
     Role,
@@ -38,6 +40,19 @@ def dump_labels(labels: frozenset[str]) -> str:
 def load_labels(text: str) -> frozenset[str]:
     """Read what :func:`dump_labels` wrote."""
     return frozenset(json.loads(text)) if text else frozenset()
+
+
+def dump_settings(settings: ModelSettings | None) -> str | None:
+    """Write what is asked of a turn's answers; nothing, which is the rule, is none."""
+    return None if settings is None else dump_json(asdict(settings))
+
+
+def load_settings(text: str | None) -> ModelSettings | None:
+    """Read what :func:`dump_settings` wrote."""
+    if text is None:
+        return None
+    row = json.loads(text)
+    return ModelSettings(**{**row, "stop": tuple(row["stop"])})
 
 
 def _part_row(part: Part) -> dict[str, Any]:

@@ -25,7 +25,14 @@ from agenthost import (
 )
 from sqlalchemy import Connection, bindparam, exists, func, insert, select, update
 
-from .codec import dump_json, dump_labels, dump_part, load_labels, load_part
+from .codec import (
+    dump_json,
+    dump_labels,
+    dump_part,
+    dump_settings,
+    load_labels,
+    load_part,
+)
 from .late import LateSteps
 from .rows import entry, turn_record
 from .session_rows import SUPERSEDED, append, erase, open_session, supersede
@@ -203,6 +210,7 @@ def _beginning(step: Step, agent_id: str) -> dict[str, Any]:
         "cost_micro_usd": 0,
         "started_at": step.at,
         "digest": step.digest,
+        "settings": dump_settings(step.settings),
         "owner": step.owner,
         "labels": dump_labels(step.labels),
         "node": step.writer.node,
