@@ -8,7 +8,7 @@ without one has failed, whatever it said before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -145,7 +145,7 @@ class ToolDefinition:
     parameters: JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class ModelSettings:
     """What else may be asked of an answer; what is not set is left to the provider.
 
@@ -155,6 +155,7 @@ class ModelSettings:
     whose requests belong together, by no name that means anything elsewhere.
     """
 
+    _: KW_ONLY
     tool_choice: str = ""
     response_format: JsonObject | None = None
     parallel_tool_calls: bool | None = None
@@ -162,6 +163,15 @@ class ModelSettings:
     top_p: float | None = None
     seed: int | None = None
     user: str = ""
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What of these is set, by name."""
+        told = {name: getattr(self, name) for name in _UNSET}
+        return {name: value for name, value in told.items() if value != _UNSET[name]}
+
+
+_UNSET = {each.name: each.default for each in fields(ModelSettings)}
 
 
 @dataclass(frozen=True, slots=True)

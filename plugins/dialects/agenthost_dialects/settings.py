@@ -8,9 +8,9 @@ in words where a model cannot be held to it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from agenthost import (
     ChatRequest,
@@ -28,9 +28,7 @@ EVERY_CHOICE = CHOICES | {"named"}
 SAMPLING = frozenset({"stop", "top_p"})
 # A model of Anthropic's that thinks so cannot be made to call a tool.
 THINKS = frozenset({"adaptive", "budget"})
-UNSET: Mapping[str, Any] = MappingProxyType(
-    {item.name: item.default for item in fields(ModelSettings)}
-)
+NOTHING = ModelSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,7 @@ def fitted(
         ProviderError: BAD_REQUEST, it does not take a setting without which the answer
             would be another.
     """
-    asked = {name for name, unset in UNSET.items() if getattr(request, name) != unset}
+    asked = request.asked.keys()
     if not asked:
         return request
     if "stop" in asked and "stop" not in takes.settings:
@@ -117,7 +115,7 @@ def fitted(
         lost |= {"top_p"}
     if not request.tools:
         lost |= {"parallel_tool_calls"}
-    request = replace(request, **{name: UNSET[name] for name in lost})
+    request = replace(request, **{name: getattr(NOTHING, name) for name in lost})
     if request.tool_choice:
         request = _chosen(request, endpoint, takes)
     if request.response_format is not None and not _held(request, endpoint, takes):

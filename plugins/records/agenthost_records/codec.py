@@ -44,7 +44,8 @@ def load_labels(text: str) -> frozenset[str]:
 
 def dump_settings(settings: ModelSettings | None) -> str | None:
     """Write what is asked of a turn's answers; nothing, which is the rule, is none."""
-    return None if settings is None else dump_json(asdict(settings))
+    # In ASCII: a schema may hold half a surrogate pair, which no store takes.
+    return None if settings is None else json.dumps(asdict(settings))
 
 
 def load_settings(text: str | None) -> ModelSettings | None:

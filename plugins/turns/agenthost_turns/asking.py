@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
-from types import MappingProxyType
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NoReturn
 
 from agenthost import (
     ChatRequest,
@@ -29,9 +28,6 @@ from agenthost_toml.suggest import did_you_mean
 from .manifest import ANSWERING
 
 FREE = frozenset({"", "auto", "none"})
-UNSET: Mapping[str, Any] = MappingProxyType(
-    {item.name: item.default for item in fields(ModelSettings)}
-)
 AGAIN = (
     "Your answer was not taken: {problem}. Answer again, with JSON alone, without any "
     "words or a code fence around it. It must fit this JSON Schema: {schema}"
@@ -43,15 +39,7 @@ def settings_of(turn: Turn) -> ModelSettings | None:
     usual, own = ANSWERING.of(turn.agent.manifest).settings, turn.options.settings
     if usual is None or own is None:
         return own or usual
-    return replace(usual, **set_in(own))
-
-
-def set_in(settings: ModelSettings | None) -> dict[str, Any]:
-    """List what is set."""
-    if settings is None:
-        return {}
-    told = {name: getattr(settings, name) for name in UNSET}
-    return {name: value for name, value in told.items() if value != UNSET[name]}
+    return replace(usual, **own.asked)
 
 
 async def agreed(

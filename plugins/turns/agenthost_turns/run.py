@@ -48,7 +48,7 @@ from agenthost_chat.chat import (
 )
 from agenthost_chat.history import UNKNOWN, repaired
 
-from .asking import Form, agreed, set_in, settings_of, unforced
+from .asking import Form, agreed, settings_of, unforced
 from .calls import unlike
 from .ends import Room, cut_off, too_long
 from .progress import Progress
@@ -174,7 +174,7 @@ class Run:
             temperature=temperature,
             thinking_budget=self._thinking(agent),
             cache_key=str(self.session.id),
-            **set_in(self.settings),
+            **(self.settings.asked if self.settings else {}),
         )
         limit = self.parts.limits.max_iterations
         if self.turn.watched:
@@ -244,7 +244,7 @@ class Run:
         if request.tool_choice and self._call_ids:
             request = unforced(request)
         context, target = self.turn.context, self.target
-        agent, unsay = self.turn.agent, self.turn.take_back
+        agent, unsay = self.turn.agent, self._take_back
         payer = Payer(
             agent, self.turn.id, context.pools, context=context, take_back=unsay
         )
@@ -264,6 +264,10 @@ class Run:
         self.progress.add(answered.spent)
         self.progress.finish = answered.completion.finish
         return answered
+
+    def _take_back(self) -> bool:
+        # Of an answer that is to have a form nobody has heard anything yet.
+        return self._form is not None or self.turn.take_back()
 
     async def _make_room(self, error: ProviderError) -> None:
         """Have all before the turn's question summarised; it goes on behind that.

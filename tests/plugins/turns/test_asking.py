@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from agenthost import (
     OPERATOR,
-    ChatRequest,
     Context,
     Interrupted,
     InvalidInput,
     ModelSettings,
+    ProviderFault,
     Turn,
     TurnOptions,
     UnfitAnswer,
@@ -23,7 +23,6 @@ from agenthost.testing import Pause
 from agenthost.testing.daemons import Daemons, RunningAgent, RunningDaemon
 from agenthost.turns.events import Failed, TextDelta
 from agenthost.turns.turn import Watcher
-from agenthost_turns.asking import UNSET
 
 KEY = "5d5c2f6e-9f0e-4f0e-8a58-0d9c3a1f7b33"
 CITY = {
@@ -61,12 +60,6 @@ def watched(agent: RunningAgent, settings: ModelSettings) -> Watcher:
     return daemon.turns.watch(Context(OPERATOR), known, user_message("where?"), asked)
 
 
-def asked_of(request: ChatRequest) -> dict[str, Any]:
-    """What of a request's settings is set."""
-    told = {name: getattr(request, name) for name in UNSET}
-    return {name: value for name, value in told.items() if value != UNSET[name]}
-
-
 async def said_in(agent: RunningAgent) -> list[str]:
     """What the session shows."""
     return [m["content"] for m in (await agent.session())["messages"]]
@@ -74,7 +67,7 @@ async def said_in(agent: RunningAgent) -> list[str]:
 
 async def test_nothing_is_asked_where_nobody_does(daemon: RunningDaemon) -> None:
     await (await daemon.agent()).ask("hello")
-    assert asked_of(daemon.model.requests[0]) == {}
+    assert daemon.model.requests[0].asked == {}
 
 
 @pytest.mark.manifest("model.top_p")
@@ -83,7 +76,7 @@ async def test_nothing_is_asked_where_nobody_does(daemon: RunningDaemon) -> None
 @pytest.mark.manifest("model.parallel_tool_calls")
 async def test_a_manifest_says_how_its_agent_answers(daemon: RunningDaemon) -> None:
     await (await daemon.agent(extra=MANNERS)).ask("hello")
-    assert asked_of(daemon.model.requests[0]) == {
+    assert daemon.model.requests[0].asked == {
         "top_p": 0.5,
         "stop": ("END", "\n\n"),
         "seed": 7,
@@ -94,7 +87,7 @@ async def test_a_manifest_says_how_its_agent_answers(daemon: RunningDaemon) -> N
 async def test_a_turn_is_asked_before_its_manifest(daemon: RunningDaemon) -> None:
     agent = await daemon.agent(extra=MANNERS)
     await begin(agent, ModelSettings(seed=0, stop=("X",))).result()
-    asked = asked_of(daemon.model.requests[0])
+    asked = daemon.model.requests[0].asked
     assert (asked["seed"], asked["stop"], asked["top_p"]) == (0, ("X",), 0.5)
 
 
@@ -208,6 +201,19 @@ async def test_watchers_hear_nothing_that_is_taken_back(daemon: RunningDaemon) -
     assert [e.text for e in told if isinstance(e, TextDelta)] == [GOOD]
 
 
+async def test_another_model_may_answer_while_nothing_was_told(
+    daemons: Daemons,
+) -> None:
+    config = '[[fallback_providers]]\nprovider = "offline"\n'
+    daemon = await daemons.start(config=config)
+    daemon.model.fails(ProviderFault.SERVER, GOOD[:9])
+    daemon.model.says(GOOD)
+    turn = watched(await daemon.agent(tools=()), FORM).turn
+    # What stands in has no form, and so it is asked for once more.
+    assert (await turn.result()).text == GOOD
+    assert turn.offset == len(GOOD)
+
+
 async def test_words_before_a_call_are_told_and_not_held_to_the_form(
     daemon: RunningDaemon,
 ) -> None:
@@ -316,9 +322,7 @@ async def test_a_turn_that_goes_on_asks_what_it_asked(
     second.model.says(GOOD)
     path = f"/api/agents/{agent.id}/turns/{KEY}/resume"
     assert (await second.http.post(path)).json()["response"] == GOOD
-    assert asked_of(second.model.requests[0]) == asked_of(
-        ChatRequest("", "", (), response_format=CITY, seed=7, stop=("END",), user="u-1")
-    )
+    assert second.model.requests[0].asked == asked.asked
     assert await said_in(agent) == ["where?", GOOD]
 
 

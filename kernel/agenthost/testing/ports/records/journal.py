@@ -87,7 +87,7 @@ class JournalContract(ApartNodes):
         """So that a turn which goes on later asks the same."""
         asked = ModelSettings(
             tool_choice="look",
-            response_format={"type": "object", "title": "Évora"},
+            response_format={"type": "object", "title": "Évora \ud800"},
             parallel_tool_calls=False,
             stop=("END", "\n"),
             top_p=0.5,
