@@ -470,7 +470,7 @@ class Memory(Protocol):
     """Values by key; a namespace is an agent's id or ``shared``."""
 
     async def get(self, namespace: str, key: str) -> tuple[Json, frozenset[str]]:
-        """Give a key's value and labels; NotFound, or Unavailable where it is damaged."""
+        """Give a key's value and labels; NotFound, or Unavailable when damaged."""
 
     async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
         """Put a value under a key; InvalidInput or TooLarge when it cannot be.
