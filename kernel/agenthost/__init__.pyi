@@ -239,6 +239,9 @@ from .ports.tools import Rights as Rights
 from .ports.tools import Tool as Tool
 from .ports.tools import Toolbox as Toolbox
 from .ports.turns import Engine as Engine
+from .ports.uploads import UPLOAD as UPLOAD
+from .ports.uploads import Upload as Upload
+from .ports.uploads import Uploads as Uploads
 from .ports.vault import Vault as Vault
 from .ports.workers import Workers as Workers
 from .providers import Decoder as Decoder

@@ -17,6 +17,7 @@ from agenthost_values.value_class import value_class
 
 from .persons import Persons
 from .sessions import ALL_SESSIONS, Conversation, Session, SessionFilter
+from .uploads import Uploads
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -469,10 +470,7 @@ class Memory(Protocol):
     """Values by key; a namespace is an agent's id or ``shared``."""
 
     async def get(self, namespace: str, key: str) -> tuple[Json, frozenset[str]]:
-        """Give the value of a key, and its labels.
-
-        It raises NotFound, or Unavailable when the value is damaged.
-        """
+        """Give a key's value and labels; NotFound, or Unavailable when damaged."""
 
     async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
         """Put a value under a key; InvalidInput or TooLarge when it cannot be.
@@ -498,3 +496,4 @@ class Records:
     usage: Ledger
     memory: Memory
     persons: Persons
+    uploads: Uploads

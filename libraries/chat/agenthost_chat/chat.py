@@ -110,14 +110,14 @@ class ToolOutput:
         return [medium for medium in self.media if isinstance(medium, Image)]
 
 
-Part = Text | Image | Reasoning | ToolUse | ToolOutput
+Part = Text | Image | File | Reasoning | ToolUse | ToolOutput
 
 
 @value_class
 class Message:
     """One entry of a conversation.
 
-    ``USER`` holds Text and Image, ``ASSISTANT`` Text, Reasoning and ToolUse,
+    ``USER`` holds Text, Image and File, ``ASSISTANT`` Text, Reasoning and ToolUse,
     ``TOOL`` only ToolOutput (all results of one step together).
     """
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from agenthost import (
     ChatRequest,
     Endpoint,
+    File,
     HttpRequest,
     Image,
     Part,
@@ -36,7 +37,7 @@ from .capabilities import (
     samples,
     thinking_of,
 )
-from .conversation import begun_elsewhere, own_of, wire_id
+from .conversation import begun_elsewhere, is_document, own_of, unread, wire_id
 from .faults import http_fault
 from .forms import closed_form
 from .quirks import Quirks, read_quirks
@@ -259,6 +260,8 @@ def _blocks(part: Part) -> Iterator[dict[str, Any]]:
             yield _text(part.text)
     elif isinstance(part, Image):
         yield _image(part)
+    elif isinstance(part, File):
+        yield _document(part)
     elif isinstance(part, ToolUse):
         yield _call(part)
     elif isinstance(part, ToolOutput):
@@ -268,6 +271,13 @@ def _blocks(part: Part) -> Iterator[dict[str, Any]]:
 def _image(image: Image) -> dict[str, Any]:
     source = {"type": "base64", "media_type": image.media_type, "data": image.data}
     return {"type": "image", "source": source}
+
+
+def _document(file: File) -> dict[str, Any]:
+    if not is_document(file):
+        return _text(unread(file))
+    source = {"type": "base64", "media_type": file.media_type, "data": file.data}
+    return {"type": "document", "source": source, "title": file.name}
 
 
 def _thought(part: Reasoning, own: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

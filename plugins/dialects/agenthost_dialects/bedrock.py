@@ -5,6 +5,7 @@ Source: Amazon Bedrock API reference, "Converse" and "ConverseStream".
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from urllib.parse import quote, urlsplit
 from agenthost import (
     ChatRequest,
     Endpoint,
+    File,
     HttpRequest,
     Image,
     JsonObject,
@@ -39,7 +41,7 @@ from .capabilities import (
     samples,
     thinking_of,
 )
-from .conversation import begun_elsewhere, own_of, wire_id
+from .conversation import begun_elsewhere, is_document, own_of, unread, wire_id
 from .faults import http_fault
 from .forms import NAME as FORM
 from .forms import closed_form
@@ -306,6 +308,8 @@ def _blocks(part: Part, quirks: BedrockQuirks) -> Iterator[dict[str, Any]]:
             yield {"text": part.text}
     elif isinstance(part, Image):
         yield _image(part)
+    elif isinstance(part, File):
+        yield from _document(part)
     elif isinstance(part, ToolUse):
         yield _call(part)
     elif isinstance(part, ToolOutput):
@@ -315,6 +319,17 @@ def _blocks(part: Part, quirks: BedrockQuirks) -> Iterator[dict[str, Any]]:
 def _image(image: Image) -> dict[str, Any]:
     kind = image.media_type.partition("/")[2]
     return {"image": {"format": kind, "source": {"bytes": image.data}}}
+
+
+def _document(file: File) -> Iterator[dict[str, Any]]:
+    """Write a document, and its name before it: the API refuses one without words."""
+    if not is_document(file):
+        yield {"text": unread(file)}
+        return
+    yield {"text": f"[file {file.name}]"}
+    # It takes few signs in a name, and wants no two documents of one name.
+    name = hashlib.sha256(file.data.encode()).hexdigest()[:24]
+    yield {"document": {"format": "pdf", "name": name, "source": {"bytes": file.data}}}
 
 
 def _thought(part: Reasoning, own: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from typing import Any
 from agenthost import (
     ChatRequest,
     Endpoint,
+    File,
     HttpRequest,
     Image,
     Message,
@@ -27,7 +28,7 @@ from agenthost import (
 from .answers import body_of, compact
 from .capabilities import Thinking, thinking_of
 from .cohere_decoder import NAME, CohereDecoder
-from .conversation import bearer, loop_start
+from .conversation import bearer, data_url, loop_start, unread
 from .faults import http_fault
 from .quirks import Quirks, read_quirks
 from .schema import COHERE, shape_schema
@@ -139,18 +140,17 @@ def _messages(request: ChatRequest) -> Iterator[dict[str, Any]]:
 
 
 def _user_content(message: Message) -> str | list[dict[str, Any]]:
-    if not any(isinstance(part, Image) for part in message.parts):
+    if not any(isinstance(part, Image | File) for part in message.parts):
         return message.text
-    return [
-        _user_part(part) for part in message.parts if isinstance(part, Text | Image)
-    ]
+    told = (p for p in message.parts if isinstance(p, Text | Image | File))
+    return [*map(_user_part, told)]
 
 
-def _user_part(part: Text | Image) -> dict[str, Any]:
-    if isinstance(part, Text):
-        return {"type": "text", "text": part.text}
-    url = f"data:{part.media_type};base64,{part.data}"
-    return {"type": "image_url", "image_url": {"url": url}}
+def _user_part(part: Text | Image | File) -> dict[str, Any]:
+    if not isinstance(part, Image):
+        text = part.text if isinstance(part, Text) else unread(part)
+        return {"type": "text", "text": text}
+    return {"type": "image_url", "image_url": {"url": data_url(part)}}
 
 
 def _assistant(message: Message, *, in_loop: bool) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from agenthost import (
     ChatRequest,
     Endpoint,
+    File,
     HttpRequest,
     Image,
     Message,
@@ -30,7 +31,7 @@ from agenthost import (
 
 from .answers import body_of
 from .capabilities import EFFORTS, Thinking, samples, thinking_of
-from .conversation import loop_start, own_of
+from .conversation import is_document, loop_start, own_of, unread
 from .faults import http_fault
 from .gemini_decoder import NAME, GeminiDecoder
 from .quirks import Quirks, read_quirks
@@ -250,7 +251,9 @@ class _Writer:
             if part.text:
                 yield {"text": part.text}
         elif isinstance(part, Image):
-            yield _image(part)
+            yield _inline(part)
+        elif isinstance(part, File):
+            yield _inline(part) if is_document(part) else {"text": unread(part)}
         elif isinstance(part, ToolUse):
             yield _call(part, self._own(part))
         elif isinstance(part, ToolOutput):
@@ -260,8 +263,8 @@ class _Writer:
         return own_of(part, NAME, self.request, self.endpoint)
 
 
-def _image(image: Image) -> dict[str, Any]:
-    return {"inlineData": {"mimeType": image.media_type, "data": image.data}}
+def _inline(part: Image | File) -> dict[str, Any]:
+    return {"inlineData": {"mimeType": part.media_type, "data": part.data}}
 
 
 def _output(output: ToolOutput, quirks: GeminiQuirks) -> dict[str, Any]:
@@ -269,7 +272,7 @@ def _output(output: ToolOutput, quirks: GeminiQuirks) -> dict[str, Any]:
     answer: dict[str, Any] = {"id": output.id, "name": output.name}
     answer["response"] = {key: output.text}
     if quirks.result_images and (images := output.images):
-        answer["parts"] = list(map(_image, images))
+        answer["parts"] = list(map(_inline, images))
     return {"functionResponse": answer}
 
 

@@ -13,6 +13,7 @@ from agenthost import (
     ChatRequest,
     Delta,
     Endpoint,
+    File,
     Finish,
     HttpRequest,
     Image,
@@ -34,7 +35,7 @@ from .answers import (
     text_of,
 )
 from .capabilities import EFFORTS, Thinking, thinking_of
-from .conversation import bearer, loop_start
+from .conversation import bearer, loop_start, unread
 from .decoding import EventDecoder
 from .faults import http_fault, stream_fault
 from .framing import JsonLines
@@ -166,7 +167,9 @@ def _messages(request: ChatRequest) -> Iterator[dict[str, Any]]:
 
 
 def _user(message: Message) -> dict[str, Any]:
-    written: dict[str, Any] = {"role": "user", "content": message.text}
+    unseen = [unread(part) for part in message.parts if isinstance(part, File)]
+    text = "\n".join([message.text, *unseen])
+    written: dict[str, Any] = {"role": "user", "content": text}
     images = [part.data for part in message.parts if isinstance(part, Image)]
     if images:
         written["images"] = images

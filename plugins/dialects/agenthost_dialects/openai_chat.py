@@ -14,6 +14,7 @@ from typing import Any, Literal
 from agenthost import (
     ChatRequest,
     Endpoint,
+    File,
     HttpRequest,
     Image,
     Message,
@@ -36,7 +37,15 @@ from .capabilities import (
     samples,
     thinking_of,
 )
-from .conversation import bearer, loop_start, own_of, wire_id
+from .conversation import (
+    bearer,
+    data_url,
+    is_document,
+    loop_start,
+    own_of,
+    unread,
+    wire_id,
+)
 from .faults import http_fault
 from .forms import NAME as FORM
 from .forms import strict_form
@@ -385,15 +394,18 @@ def _user_content(message: Message) -> str | list[dict[str, Any]]:
     words = _words_alone(message)
     if words is not None:
         return words
-    if not any(isinstance(part, Image) for part in message.parts):
+    if not any(isinstance(part, Image | File) for part in message.parts):
         return message.text
-    return [
-        _user_part(part) for part in message.parts if isinstance(part, Text | Image)
-    ]
+    told = (p for p in message.parts if isinstance(p, Text | Image | File))
+    return [*map(_user_part, told)]
 
 
-def _user_part(part: Text | Image) -> dict[str, Any]:
+def _user_part(part: Text | Image | File) -> dict[str, Any]:
     if isinstance(part, Text):
         return _text(part.text)
-    url = f"data:{part.media_type};base64,{part.data}"
-    return {"type": "image_url", "image_url": {"url": url}}
+    if isinstance(part, File):
+        if not is_document(part):
+            return _text(unread(part))
+        file = {"filename": part.name, "file_data": data_url(part)}
+        return {"type": "file", "file": file}
+    return {"type": "image_url", "image_url": {"url": data_url(part)}}

@@ -12,6 +12,7 @@ from typing import Any
 from agenthost import (
     ChatRequest,
     Endpoint,
+    File,
     HttpRequest,
     Image,
     Message,
@@ -27,7 +28,7 @@ from agenthost import (
 
 from .answers import body_of, compact
 from .capabilities import Thinking, samples, thinking_of
-from .conversation import bearer, loop_start, own_of
+from .conversation import bearer, data_url, is_document, loop_start, own_of, unread
 from .faults import http_fault
 from .forms import NAME as FORM
 from .forms import strict_form
@@ -191,16 +192,20 @@ class _Writer:
                 yield from self._item(part, in_loop=index >= loop)
 
     def _content(self, message: Message) -> str | list[dict[str, Any]]:
-        if not any(isinstance(part, Image) for part in message.parts):
+        if not any(isinstance(part, Image | File) for part in message.parts):
             return message.text
-        parts = (p for p in message.parts if isinstance(p, Text | Image))
+        parts = (p for p in message.parts if isinstance(p, Text | Image | File))
         return [self._asked(part) for part in parts]
 
-    def _asked(self, part: Text | Image) -> dict[str, Any]:
+    def _asked(self, part: Text | Image | File) -> dict[str, Any]:
         if isinstance(part, Text):
             return {"type": "input_text", "text": part.text}
-        url = f"data:{part.media_type};base64,{part.data}"
-        picture = {"type": "input_image", "image_url": url}
+        if isinstance(part, File):
+            if not is_document(part):
+                return {"type": "input_text", "text": unread(part)}
+            file = {"filename": part.name, "file_data": data_url(part)}
+            return {"type": "input_file", **file}
+        picture = {"type": "input_image", "image_url": data_url(part)}
         return picture if self.quirks.lean else {**picture, "detail": "auto"}
 
     def _item(self, part: Part, *, in_loop: bool) -> Iterator[dict[str, Any]]:

@@ -21,6 +21,7 @@ from agenthost import (
     ChatRequest,
     Delta,
     Endpoint,
+    File,
     Image,
     Message,
     ModelCall,
@@ -33,7 +34,7 @@ from agenthost import (
 )
 
 from .answers import body_of, compact, text_of
-from .conversation import bearer
+from .conversation import bearer, unread
 from .faults import http_fault
 from .framing import WholeBody, malformed, read_object
 from .quirks import read_quirks
@@ -250,6 +251,8 @@ def _words(message: Message) -> str:
             words.append(f"[called {part.name} with {compact(dict(part.arguments))}]")
         elif isinstance(part, ToolOutput):
             words.append(f"[{part.name} returned] {part.text}")
+        elif isinstance(part, File):
+            words.append(unread(part))
         elif isinstance(part, Image):
             words.append("[an image that this model cannot see]")
     return "\n".join(words)

@@ -10,13 +10,16 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from agenthost import (
+    Agent,
     Answer,
     Call,
+    Context,
     Done,
     EventStream,
     Failed,
     Host,
     InvalidInput,
+    Message,
     Missed,
     Reply,
     RouteGroup,
@@ -32,9 +35,9 @@ from agenthost import (
     TurnResult,
     Waiting,
     Watcher,
-    user_message,
 )
 
+from .attachments import asked_with
 from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery, TurnEvents
 from .tool_frames import progress_of, structured_of
 
@@ -74,6 +77,16 @@ async def _ended(turn: Turn) -> Answer:
         told = {"status": "waiting", **waiting.facts, "message": waiting.message}
         place = f"/api/approvals/{waiting.facts['approval_id']}"
         return Reply(told, 202, {"Location": place})
+
+
+async def _asked(
+    call: Call, agent: Agent, body: SendMessage
+) -> tuple[Message, Context, TurnOptions]:
+    """Read what a turn is started with."""
+    options = await _options(call, agent.id, body)
+    turn = options.turn_id or ""
+    asked = await asked_with(call, agent, body.message, body.files, turn)
+    return *asked, options
 
 
 async def _options(call: Call, agent_id: str, body: SendMessage) -> TurnOptions:
@@ -131,9 +144,8 @@ async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
     waits for a person's approval is answered with 202 and its ``approval_id``.
     """
     agent = call.host.agents.get(str(agent_id))
-    message = user_message(body.message)
-    options = await _options(call, agent.id, body)
-    turn = call.host.turns.start(call.context, agent, message, options)
+    message, context, options = await _asked(call, agent, body)
+    turn = call.host.turns.start(context, agent, message, options)
     return await _ended(turn)
 
 
@@ -157,9 +169,8 @@ async def stream_message(
     ``detach=true``: then it goes on, and may be read again by its key or its id.
     """
     agent = call.host.agents.get(str(agent_id))
-    message = user_message(body.message)
-    options = await _options(call, agent.id, body)
-    watcher = call.host.turns.watch(call.context, agent, message, options)
+    message, context, options = await _asked(call, agent, body)
+    watcher = call.host.turns.watch(context, agent, message, options)
     tell_thoughts(watcher, query.thinking)
     stays = query.detach or options.turn_id is not None
     return EventStream(_frames(watcher, stays=stays))

@@ -68,6 +68,20 @@ class Spend(Body):
         return None if dollars is None else max(int(dollars * 1_000_000), 1)
 
 
+FILES = 10
+"""Files that one message may name."""
+
+
+class Attached(Body):
+    """What a message names besides its words."""
+
+    files: list[UUID] | None = Field(
+        None,
+        max_length=FILES,
+        description="Uploaded files, by file_id; with them it may have no words",
+    )
+
+
 class Ask(Spend):
     """What a turn may cost, and what else is asked of its answers.
 
@@ -115,7 +129,7 @@ class Ask(Spend):
 ASKED = Ask.model_fields.keys() - Spend.model_fields.keys()
 
 
-class SendMessage(Ask):
+class SendMessage(Ask, Attached):
     """``POST /api/agents/{id}/message`` and ``/message/stream``."""
 
     message: str = Field(
@@ -408,6 +422,14 @@ TurnStatus = Literal[
 ]
 
 
+class FileInMessage(TypedDict):
+    """A file that a message names; it may have been deleted since."""
+
+    file_id: Id
+    name: str
+    type: str
+
+
 class SessionMessage(TypedDict):
     """A message as people read it.
 
@@ -420,6 +442,7 @@ class SessionMessage(TypedDict):
     content: str
     tools: NotRequired[list[ToolEntry]]
     images: NotRequired[int]
+    files: NotRequired[list[FileInMessage]]
     id: NotRequired[int]
     turn_id: NotRequired[Id]
     at: NotRequired[Moment]

@@ -16,6 +16,7 @@ from agenthost import (
     timestamp,
 )
 
+from .attachments import files_of
 from .shapes import MessageUsage, SessionMessage, ToolEntry, TurnStatus
 
 STATUS: Mapping[TurnState, TurnStatus] = {
@@ -65,6 +66,8 @@ def _words(message: Message) -> SessionMessage:
     images = sum(isinstance(part, Image) for part in message.parts)
     if images:
         row["images"] = images
+    if files := files_of(message):
+        row["files"] = files
     return row
 
 

@@ -60,7 +60,7 @@ def _part_row(part: Part) -> dict[str, Any]:
     match part:
         case Text(text):
             return {"type": "text", "text": text}
-        case Image():
+        case Image() | File():
             return _medium_row(part)
         case Reasoning(text, opaque):
             return {"type": "reasoning", "text": text, "opaque": dict(opaque)}
@@ -100,6 +100,7 @@ _MEDIA: Mapping[str, type[Medium]] = {"image": Image, "audio": Audio, "file": Fi
 _PARTS: Mapping[str, type[Part]] = {
     "text": Text,
     "image": Image,
+    "file": File,
     "reasoning": Reasoning,
     "tool_use": ToolUse,
     "tool_output": ToolOutput,

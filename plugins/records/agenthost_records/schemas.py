@@ -45,6 +45,12 @@ def _persons() -> MetaData:
     return metadata
 
 
+def _uploads() -> MetaData:
+    from .uploads import metadata
+
+    return metadata
+
+
 def _search() -> MetaData:
     from .texts import metadata
 
@@ -68,3 +74,4 @@ MEMORY = SchemaSpec("kv", _memory, (tell_who_remembers,))
 RETENTION = SchemaSpec("retention", _retention)
 PERSONS = SchemaSpec("persons", _persons)
 SEARCH = SchemaSpec("search", _search)
+UPLOADS = SchemaSpec("uploads", _uploads)
