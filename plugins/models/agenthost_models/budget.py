@@ -95,16 +95,27 @@ class Budgets:
         Raises:
             QuotaExceeded: Naming the limit, what was used and what helps.
         """
-        rooms: Rooms = [*await self._daemon_meters()]
-        if payer is not None:
-            rooms += await self._agent_meters(payer.agent)
-            rooms += map(PoolRoom, payer.pools)
+        rooms = await self._rooms(payer)
         if not rooms:
             return Hold(request)
         wish = _Wish(target, request, measure(request))
         _check_priced(target, rooms)
         hold = self._hold(rooms, wish)
         return hold if isinstance(hold, Hold) else await self._waited(rooms, wish)
+
+    async def waits(
+        self, payer: Payer, targets: Iterable[Target], request: ChatRequest
+    ) -> dict[tuple[str, str], int]:
+        """Tell of targets whether a call fits now (0), once others end (1), or not (2).
+
+        Nothing is held for it.
+        """
+        rooms = await self._rooms(payer)
+        prompt = measure(request) if rooms else Prompt(0, 0, 0)
+        return {
+            each.names: self._wait(rooms, _Wish(each, request, prompt))
+            for each in targets
+        }
 
     def settle(self, hold: Hold, spent: Spent | None) -> None:
         """Give back what was held and count what the call has cost."""
@@ -141,6 +152,26 @@ class Budgets:
             for kind, amount in (*told.items(), ("held", meter.held)):
                 labels = {"budget": meter.limit.name, "kind": kind}
                 yield "budget_usd", labels, amount / MILLION
+
+    async def _rooms(self, payer: Payer | None) -> Rooms:
+        """Give what a call draws from."""
+        rooms: Rooms = [*await self._daemon_meters()]
+        if payer is not None:
+            rooms += await self._agent_meters(payer.agent)
+            rooms += map(PoolRoom, payer.pools)
+        return rooms
+
+    def _wait(self, rooms: Rooms, wish: _Wish) -> int:
+        if not rooms:
+            return 0
+        if _of_money(rooms) is not None and unpriced(wish.target):
+            return 2
+        hold = self._hold(rooms, wish)
+        if isinstance(hold, Hold):
+            for room, held in hold.parts:
+                room.held -= held
+            return 0
+        return 1 if isinstance(self._hold(rooms, wish, 0), Hold) else 2
 
     async def _waited(self, rooms: Rooms, wish: _Wish) -> Hold:
         """Hold room once others have given back what they hold."""
@@ -313,16 +344,27 @@ def _check_priced(target: Target, rooms: Iterable[Room]) -> None:
     Raises:
         QuotaExceeded: Naming the limit and how to state a price.
     """
-    facts, model = target.provider.facts, target.model
-    money = next((room for room in rooms if not room.limit.tokens), None)
-    if money is None or facts.local or model.input_cost_per_1m:
-        return
-    if model.output_cost_per_1m or any(row.id == model.id for row in facts.models):
+    slug, model = target.names
+    money = _of_money(rooms)
+    if money is None or not unpriced(target):
         return
     raise QuotaExceeded(
-        f"{money.subject}: {money.limit.name} cannot be kept with {model.id!r}, whose "
-        f"price nobody knows; state it under [providers.{facts.slug}] models"
+        f"{money.subject}: {money.limit.name} cannot be kept with {model!r}, whose "
+        f"price nobody knows; state it under [providers.{slug}] models"
     )
+
+
+def unpriced(target: Target) -> bool:
+    """Tell whether nobody knows what a model costs; who is listed at 0 is free."""
+    facts, model = target.provider.facts, target.model
+    if facts.local or model.input_cost_per_1m or model.output_cost_per_1m:
+        return False
+    return not any(row.id == model.id for row in facts.models)
+
+
+def _of_money(rooms: Iterable[Room]) -> Room | None:
+    """Give the first limit of money, if there is one."""
+    return next((room for room in rooms if not room.limit.tokens), None)
 
 
 def _dearest(model: ModelFacts, prompt: int, answer: int) -> int:

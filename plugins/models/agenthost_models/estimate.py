@@ -24,6 +24,8 @@ BEFORE_TOOLS = 640
 """Some vendors put words of their own before an agent's tools."""
 DEAREST_IMAGE = 10_000
 LIKELY_IMAGE = 1_500
+LIKELY_ANSWER = 500
+"""Tokens of an answer, of an agent that has given none."""
 
 WORDS = b"abcdefghijklmnopqrstuvwxyz "
 INSIDE = bytes(range(0x80, 0xC0))

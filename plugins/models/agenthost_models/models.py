@@ -49,6 +49,7 @@ from .breaker import MOST, Breakers, Id
 from .budget import Budgets, Hold
 from .catalogue import Catalogue
 from .keys import Keys, lack
+from .preference import Latencies, Preference
 from .price import measured, price, size_of
 from .settings import Budget, FallbackProviders, Providers, Trying
 from .unseen import in_words
@@ -128,6 +129,10 @@ class RoutedModels(Catalogue):
         self._random = random
         self._breakers = Breakers()
         self._budgets = Budgets(host)
+        self._latencies = Latencies(host.clock, random)
+        self._preference = Preference(
+            self._budgets, self._breakers, self._latencies, host.clock
+        )
         self._turn = count()
         self._uses: Counter[Id] = Counter()
 
@@ -170,7 +175,12 @@ class RoutedModels(Catalogue):
             ProviderError: What the first target failed with.
             QuotaExceeded: A budget has no room for the call.
         """
-        attempts = self._attempts(target, payer)
+        candidates = self._candidates(target, payer)
+        policy = self._host.settings(Trying).targets
+        if policy != "in_order" and payer is not None:
+            given = (candidates, request, payer)
+            candidates = await self._preference.order(policy, *given)
+        attempts = self._attempts(candidates, payer)
         failures: dict[bool, ProviderError] = {}
         while (candidate := await attempts.next()) is not None:
             call = await self._begin(candidate, request, payer)
@@ -201,8 +211,7 @@ class RoutedModels(Catalogue):
         waits = error.retry_after
         return ProviderError(error.fault, error.provider, detail, retry_after=waits)
 
-    def _attempts(self, target: Target, payer: Payer | None) -> Attempts:
-        candidates = self._candidates(target, payer)
+    def _attempts(self, candidates: list[Candidate], payer: Payer | None) -> Attempts:
         most = self._host.settings(Trying).most_calls
         # A call that nobody pays for is a trial.
         patience = Patience(ROUNDS, most) if payer else Patience(1, len(candidates))
@@ -225,7 +234,10 @@ class RoutedModels(Catalogue):
             self._breakers.abandoned(candidate.id, clock.monotonic())
             raise
         now = clock.monotonic()
-        return _Call(candidate, hold, payer, clock, began=now, grown_at=now)
+        call = _Call(candidate, hold, payer, clock, began=now, grown_at=now)
+        if self._measures:
+            self._latencies.began(candidate.target.names, call)
+        return call
 
     async def _deltas(self, call: _Call) -> AsyncGenerator[Delta | Answered, None]:
         """Yield one attempt's deltas and settle what it has cost, however it ends."""
@@ -303,6 +315,8 @@ class RoutedModels(Catalogue):
 
     def _settle(self, call: _Call, spent: Spent | None) -> None:
         call.settled = True
+        if self._measures:
+            self._latencies.ended(call.candidate.target.names, call)
         self._uses[call.candidate.id] += 1
         if len(self._uses) > MOST:
             self._uses.clear()
@@ -350,6 +364,11 @@ class RoutedModels(Catalogue):
             timeout=patience,
             total_timeout=LONGEST_CALL,
         )
+
+    @property
+    def _measures(self) -> bool:
+        """Whether anybody asks how soon targets answer."""
+        return self._host.settings(Trying).targets == "latency"
 
     def _candidates(self, target: Target, payer: Payer | None) -> list[Candidate]:
         chain = {each.names: each for each in (target, *self._spare(payer))}

@@ -66,6 +66,7 @@ class Bench:
         vault: Mapping[str, str] | None = None,
     ) -> None:
         self.clock = ManualClock()
+        self.random = Random(7)
         self.ledger = Ledger()
         self.events: list[Event] = []
         self.vault = MemoryVault()
@@ -111,7 +112,7 @@ class Bench:
 
     def restart(self) -> None:
         """Forget everything but the ledger."""
-        self.models = RoutedModels(cast("Any", self.daemon), Random(7))
+        self.models = RoutedModels(cast("Any", self.daemon), self.random)
 
     def payer(self, manifest: str = "", name: str = "anna", **more: Any) -> Payer:
         parsed = parse_manifest(f'name = "{name}"\n{manifest}', [SPENDING]).manifest
