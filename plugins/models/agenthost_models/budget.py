@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from agenthost import (
@@ -37,6 +38,8 @@ HOUR = 3_600.0
 DAY = 24 * HOUR
 MONTH = 30 * DAY
 MOST_AGENTS = 4_096
+MOST_TOLD = 50
+"""Agents whose budgets a monitor is told one by one."""
 ANSWER = 8_192
 """Tokens an answer may take under a budget when nobody says how long it may be."""
 LEAST_ANSWER = 256
@@ -142,16 +145,17 @@ class Budgets:
         return prompt, answer, _dearest(target.model, prompt, answer)
 
     def gauges(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
-        """What the daemon's own limits are, and how much of them is used and held.
+        """What limits there are, and how much of them is used and held.
 
-        What is used is known from the first model call on.
+        What is used is known from the first model call on. Of agents, those that are
+        nearest to a limit are told by their ids, the rest in one.
         """
         now = self._host.clock.time()
         for meter in self._of_daemon or ():
-            told = {"limit": meter.limit.amount, "used": meter.used(now)}
-            for kind, amount in (*told.items(), ("held", meter.held)):
+            for kind, amount in _told(meter, now):
                 labels = {"budget": meter.limit.name, "kind": kind}
                 yield "budget_usd", labels, amount / MILLION
+        yield from _of_agents(self._agents, now)
 
     async def _rooms(self, payer: Payer | None) -> Rooms:
         """Give what a call draws from."""
@@ -294,6 +298,34 @@ class Budgets:
             used = slot.tokens if meter.limit.tokens else slot.cost_micro_usd
             window.add_slot(slot.number, used)
         return meter
+
+
+def _told(meter: Meter, now: float) -> Iterator[tuple[str, int]]:
+    yield "limit", meter.limit.amount
+    yield "used", meter.used(now)
+    yield "held", meter.held
+
+
+def _of_agents(
+    agents: Mapping[str, list[Meter]], now: float
+) -> Iterator[tuple[str, Mapping[str, str], float]]:
+    def nearness(agent_id: str) -> float:
+        meters = agents[agent_id]
+        return max((m.used(now) + m.held) / m.limit.amount for m in meters)
+
+    named = set(nlargest(MOST_TOLD, agents, key=nearness))
+    sums: Counter[tuple[bool, str, str, str]] = Counter()
+    for agent_id, meters in agents.items():
+        agent = agent_id if agent_id in named else "other"
+        for meter in meters:
+            for kind, amount in _told(meter, now):
+                sums[meter.limit.tokens, agent, meter.limit.name, kind] += amount
+    for (tokens, agent, budget, kind), amount in sums.items():
+        labels = {"agent": agent, "budget": budget, "kind": kind}
+        if tokens:
+            yield "agent_budget_tokens", labels, amount
+        else:
+            yield "agent_budget_usd", labels, amount / MILLION
 
 
 def _amount(room: Room, spent: Spent | None) -> int:

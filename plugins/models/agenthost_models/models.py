@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from itertools import count
@@ -45,7 +44,7 @@ from agenthost import (
 )
 
 from .attempts import ROUNDS, Attempts, Candidate, Patience
-from .breaker import MOST, Breakers, Id
+from .breaker import Breakers
 from .budget import Budgets, Hold
 from .catalogue import Catalogue
 from .keys import Keys, lack
@@ -53,6 +52,7 @@ from .preference import Latencies, Preference
 from .price import measured, price, size_of
 from .settings import Budget, FallbackProviders, Providers, Trying
 from .unseen import in_words
+from .uses import Gauge, Uses, slots
 
 if TYPE_CHECKING:
     from agenthost import Message, Part
@@ -134,19 +134,34 @@ class RoutedModels(Catalogue):
             self._budgets, self._breakers, self._latencies, host.clock
         )
         self._turn = count()
-        self._uses: Counter[Id] = Counter()
+        self._uses = Uses()
 
     @property
     def hourly_tokens(self) -> int:
         """Tokens an hour of an agent whose manifest names no limit; 0 is none."""
         return self._host.settings(Budget).default_max_llm_tokens_per_hour
 
-    def gauges(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
-        """Tell of breakers that are not closed, and of the daemon's budgets."""
-        states = self._breakers.states(self._host.clock.monotonic())
+    def gauges(self) -> Iterator[Gauge]:
+        """Tell of breakers that are not closed, of keys and of budgets."""
+        clock = self._host.clock
+        states = self._breakers.states(clock.monotonic())
         for (provider, state), number in states.items():
             yield "model_breakers", {"provider": provider, "state": state}, number
+        for provider in self._uses.providers:
+            if keys := self.keys_of(provider):
+                yield from self._uses.gauges(provider, keys)
+                yield from self._rests(provider)
         yield from self._budgets.gauges()
+
+    def _rests(self, provider: str) -> Iterator[Gauge]:
+        """Tell until when each key rests, for that of its models that rests longest."""
+        longest: dict[int, float] = {}
+        for _, key, _, seconds in self.resting(provider):
+            longest[key] = max(seconds, longest.get(key, 0.0))
+        for key, seconds in longest.items():
+            named = {"provider": provider, "key": str(key)}
+            until = self._host.clock.time() + seconds
+            yield "model_key_rests_until_timestamp_seconds", named, until
 
     def check(self, target: Target) -> None:
         """Refuse a target that cannot be called for want of a key.
@@ -158,9 +173,16 @@ class RoutedModels(Catalogue):
         if facts.key_required and not self._keys.has(facts):
             raise ProviderError(ProviderFault.AUTH, facts.slug, lack(facts))
 
-    def resting(self, slug: str) -> list[tuple[str, str, float]]:
-        """Tell which of a provider's models rest: name, fault and seconds to go."""
-        return self._breakers.resting(slug, self._host.clock.monotonic())
+    def resting(self, slug: str) -> list[tuple[str, int, str, float]]:
+        """Tell which of a provider's models rest: name, key, fault, seconds to go."""
+        known = slots(self.keys_of(slug))
+        resting = self._breakers.resting(slug, self._host.clock.monotonic())
+        return [
+            (model, known[digest], fault, seconds)
+            for (_, digest, model), fault, seconds in resting
+            # A key that was taken away rests in vain.
+            if digest in known
+        ]
 
     def quote(self, target: Target, request: ChatRequest) -> tuple[int, int, int]:
         """Tell a call's tokens in, tokens out and micro-USD, each at most."""
@@ -257,6 +279,7 @@ class RoutedModels(Catalogue):
             call.unknown = error.fault is ProviderFault.TIMEOUT
             call.outcome = error.fault.value
             self._breakers.failed(known, error, clock.monotonic())
+            self._uses.failed(known, error.fault)
             raise
         except BaseException as error:
             call.unknown = isinstance(error, asyncio.CancelledError | GeneratorExit)
@@ -317,9 +340,7 @@ class RoutedModels(Catalogue):
         call.settled = True
         if self._measures:
             self._latencies.ended(call.candidate.target.names, call)
-        self._uses[call.candidate.id] += 1
-        if len(self._uses) > MOST:
-            self._uses.clear()
+        self._uses.ended(call.candidate.id)
         self._budgets.settle(call.hold, spent)
 
     def _spent(self, call: _Call, usage: Usage) -> Spent:
@@ -388,7 +409,7 @@ class RoutedModels(Catalogue):
         if policy == "in_order" or len(candidates) == 1:
             return candidates
         if policy == "least_used":
-            return sorted(candidates, key=lambda each: self._uses[each.id])
+            return sorted(candidates, key=lambda each: self._uses.of(each.id))
         turn = next(self._turn) % len(candidates)
         return [*candidates[turn:], *candidates[:turn]]
 
