@@ -86,6 +86,7 @@ def asked(*, stream: bool) -> Any:
     return replace(request, messages=tuple(messages))
 
 
+@pytest.mark.judge("openai")
 @pytest.mark.parametrize("stream", [True, False])
 async def test_requests_equal_the_sdks(*, stream: bool) -> None:
     async with ProviderSimulator(OpenAIResponsesWire()) as upstream:
@@ -101,6 +102,7 @@ async def test_requests_equal_the_sdks(*, stream: bool) -> None:
     assert our_body("openai", asked(stream=stream)) == heard.body
 
 
+@pytest.mark.judge("perplexity")
 @pytest.mark.parametrize("stream", [True, False])
 async def test_requests_equal_those_of_perplexitys_sdk(*, stream: bool) -> None:
     perplexity = pytest.importorskip("perplexity", reason=WHY)
