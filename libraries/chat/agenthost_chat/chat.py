@@ -25,10 +25,19 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Citation:
+    """A page that an answer rests on, as its provider names it; http or https."""
+
+    url: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Text:
-    """Words."""
+    """Words, and the pages they rest on, which are never sent back."""
 
     text: str
+    citations: tuple[Citation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +136,12 @@ class Message:
         """The words of all text parts."""
         texts = [part.text for part in self.parts if isinstance(part, Text)]
         return texts[0] if len(texts) == 1 else "".join(texts)
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """The pages that its words rest on."""
+        texts = [part.citations for part in self.parts if isinstance(part, Text)]
+        return tuple([each for cited in texts for each in cited])
 
     @property
     def tool_uses(self) -> tuple[ToolUse, ...]:

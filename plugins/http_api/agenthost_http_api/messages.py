@@ -36,6 +36,7 @@ from agenthost import (
 
 from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery, TurnEvents
 from .tool_frames import progress_of, structured_of
+from .transcript import cited
 
 routes = RouteGroup("messages")
 KEY_HEADER = {"Idempotency-Key": "The same key and body are the same turn"}
@@ -62,6 +63,8 @@ def result_body(result: TurnResult) -> MessageAnswer:
     }
     if result.finish is not None:
         body["finish"] = result.finish.value
+    if result.citations:
+        body["citations"] = cited(result.citations)
     return body
 
 

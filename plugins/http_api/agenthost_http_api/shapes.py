@@ -237,6 +237,13 @@ Finished = Literal["stop", "length", "content_filter", "tool_calls"]
 for the results of calls."""
 
 
+class Cited(TypedDict):
+    """A page that an answer rests on, as its provider names it."""
+
+    url: str
+    title: str
+
+
 class MessageAnswer(TypedDict):
     """The answer of a turn; ``cost_usd`` in US dollars."""
 
@@ -246,6 +253,7 @@ class MessageAnswer(TypedDict):
     iterations: int
     cost_usd: float
     finish: NotRequired[Finished]
+    citations: NotRequired[list[Cited]]
 
 
 class ThinkingEvent(TypedDict):
@@ -321,6 +329,7 @@ class DoneEvent(TypedDict):
     iterations: int
     cost_usd: float
     finish: NotRequired[Finished]
+    citations: NotRequired[list[Cited]]
 
 
 class TurnEvents(TypedDict):
@@ -371,6 +380,7 @@ class SessionMessage(TypedDict):
     content: str
     tools: NotRequired[list[ToolEntry]]
     images: NotRequired[int]
+    citations: NotRequired[list[Cited]]
     id: NotRequired[int]
     turn_id: NotRequired[Id]
     at: NotRequired[Moment]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agenthost import (
     Audio,
+    Citation,
     File,
     Image,
     Medium,
@@ -40,10 +41,21 @@ def load_labels(text: str) -> frozenset[str]:
     return frozenset(json.loads(text)) if text else frozenset()
 
 
+def rows_of(citations: Iterable[Citation]) -> list[list[str]]:
+    """Write pages as address and title."""
+    return [[each.url, each.title] for each in citations]
+
+
+def citations_of(rows: Iterable[Iterable[str]]) -> tuple[Citation, ...]:
+    """Read what :func:`rows_of` wrote."""
+    return tuple(Citation(*row) for row in rows)
+
+
 def _part_row(part: Part) -> dict[str, Any]:
     match part:
-        case Text(text):
-            return {"type": "text", "text": text}
+        case Text(text, citations):
+            cited = {"citations": rows_of(citations)} if citations else {}
+            return {"type": "text", "text": text, **cited}
         case Image():
             return _medium_row(part)
         case Reasoning(text, opaque):
@@ -91,6 +103,8 @@ _PARTS: Mapping[str, type[Part]] = {
 
 
 def _part_of(row: dict[str, Any]) -> Part:
+    if cited := row.pop("citations", ()):
+        row["citations"] = citations_of(cited)
     if media := row.pop("media", ()):
         row["media"] = tuple(_MEDIA[each.pop("type")](**each) for each in media)
     return _PARTS[row.pop("type")](**row)

@@ -25,7 +25,14 @@ from agenthost import (
 )
 from sqlalchemy import Connection, bindparam, exists, func, insert, select, update
 
-from .codec import dump_json, dump_labels, dump_part, load_labels, load_part
+from .codec import (
+    dump_json,
+    dump_labels,
+    dump_part,
+    load_labels,
+    load_part,
+    rows_of,
+)
 from .late import LateSteps
 from .rows import entry, turn_record
 from .session_rows import SUPERSEDED, append, erase, open_session, supersede
@@ -229,6 +236,7 @@ def _ending(step: Step, closed: TurnRecord) -> dict[str, Any]:
         "node": holder.node,
         "epoch": holder.epoch,
         "finish": result.finish and result.finish.value,
+        "citations": dump_json(cited) if (cited := rows_of(result.citations)) else None,
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from agenthost import (
     Entry,
     Finish,
@@ -13,7 +15,7 @@ from agenthost import (
     Usage,
 )
 
-from .codec import load_labels, load_message
+from .codec import citations_of, load_labels, load_message
 
 
 def entry(row: Row) -> Entry:
@@ -40,6 +42,7 @@ def turn_record(row: Row) -> TurnRecord:
         model=row["model"] or "",
         labels=load_labels(row["labels"]),
         finish=Finish(row["finish"]) if row["finish"] else None,
+        citations=citations_of(json.loads(row["citations"] or "[]")),
     )
     error = row["error"] and PastFailure(row["error"], row["error_code"])
     return TurnRecord(

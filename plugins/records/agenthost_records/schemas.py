@@ -10,6 +10,7 @@ from .steps import (
     go_on_in_place,
     name_sessions,
     owners_and_labels,
+    tell_what_it_rests_on,
     tell_who_remembers,
     tell_who_writes,
     tell_why_it_stopped,
@@ -59,6 +60,7 @@ KERNEL = SchemaSpec(
         name_sessions,
         owners_and_labels,
         tell_who_writes,
+        tell_what_it_rests_on,
         tell_why_it_stopped,
     ),
 )

@@ -143,6 +143,7 @@ turns = Table(
     *_cause(),
     *_writer(),
     Column("finish", Text),
+    Column("citations", Text),
 )
 
 RUNNING = turns.c.state == literal_column("'running'")

@@ -35,6 +35,7 @@ from agenthost import (
 )
 from agenthost_chat.chat import (
     ChatRequest,
+    Citation,
     Delta,
     Finish,
     Message,
@@ -80,10 +81,12 @@ class Progress:
             self.cost += spent.cost_micro_usd
             self.model = f"{spent.provider}/{spent.model}"
 
-    def result(self, text: str, labels: frozenset[str]) -> TurnResult:
+    def result(
+        self, text: str, labels: frozenset[str], citations: tuple[Citation, ...] = ()
+    ) -> TurnResult:
         """The result with this answer, and the labels of what it is made from."""
         took = (self.usage, self.iterations, self.cost, self.model)
-        return TurnResult(text, *took, labels, self.finish)
+        return TurnResult(text, *took, labels, self.finish, citations)
 
 
 class Run:
@@ -303,7 +306,8 @@ class Run:
     async def _answer(self, message: Message, spent: Spent) -> TurnResult:
         if not message.parts:
             message = Message(Role.ASSISTANT, (Text(""),))
-        result = self.progress.result(message.text, self.turn.context.labels)
+        labels = self.turn.context.labels
+        result = self.progress.result(message.text, labels, message.citations)
         # From here on a stop would come too late: the answer is on its way to the disk.
         self.turn.sealed = True
         self._spoke(message)

@@ -46,7 +46,7 @@ def test_register_schema_offers_the_kernels_rows_and_memory() -> None:
         "persons": ["person_links", "persons"],
         "search": ["message_texts", "message_texts_mark"],
     }
-    assert [len(spec.steps) for spec in register_schema()] == [6, 1, 0, 0, 0]
+    assert [len(spec.steps) for spec in register_schema()] == [7, 1, 0, 0, 0]
 
 
 def test_importing_the_plugin_imports_no_sqlalchemy() -> None:
