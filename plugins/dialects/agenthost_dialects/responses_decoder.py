@@ -126,8 +126,7 @@ class ResponsesDecoder(EventDecoder):
             _ = [*self._find(item)]
         for part in objects_of(item.get("content")):
             for note in objects_of(part.get("annotations")):
-                if note.get("type") == "url_citation":
-                    self._draft.cite(note)
+                self._draft.cite(note)
 
     def _settle_call(self, draft: CallDraft, item: Mapping[str, Any]) -> None:
         draft.id = text_of(item.get("call_id")) or draft.id
