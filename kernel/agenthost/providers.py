@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from agenthost_chat.chat import ChatRequest, Delta
 from agenthost_toml.suggest import did_you_mean
+from agenthost_values.value_class import value_class
 
 from .errors import PluginError, ProviderError
 
@@ -151,7 +152,7 @@ class ProviderFacts:
     default_model: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Endpoint:
     """Where one call goes: a provider's resolved address and key, and the model's row.
 
@@ -164,7 +165,7 @@ class Endpoint:
     model: ModelFacts | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class HttpRequest:
     """A request as a dialect wants it on the wire."""
 
@@ -217,7 +218,7 @@ def _unwatched(_: int) -> None:
     """Nobody minds how long a call is silent."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ModelCall:
     """One call on its way: what a driver gets. ``http`` is the egress client.
 
