@@ -27,6 +27,7 @@ from agenthost import (
     InvalidInput,
     ModelCall,
     ModelFacts,
+    NotFound,
     Payer,
     ProviderError,
     ProviderFacts,
@@ -199,7 +200,7 @@ class RoutedModels(Catalogue):
         """
         candidates = self._candidates(target, payer)
         policy = self._host.settings(Trying).targets
-        if policy != "in_order" and payer is not None:
+        if policy != "in_order" and payer is not None and not self._pinned(payer):
             given = (candidates, request, payer)
             candidates = await self._preference.order(policy, *given)
         attempts = self._attempts(candidates, payer)
@@ -232,6 +233,14 @@ class RoutedModels(Catalogue):
             return error
         waits = error.retry_after
         return ProviderError(error.fault, error.provider, detail, retry_after=waits)
+
+    def _pinned(self, payer: Payer) -> bool:
+        """Whether an agent keeps the model it has, whoever else were quicker."""
+        try:
+            return self._host.agents.get(payer.agent.id).pinned_model is not None
+        except NotFound:
+            # It was deleted meanwhile; the turn ends as it began.
+            return False
 
     def _attempts(self, candidates: list[Candidate], payer: Payer | None) -> Attempts:
         most = self._host.settings(Trying).most_calls

@@ -114,7 +114,7 @@ class Trying(Table):
         "in_order",
         description="Which goes first of an agent's model and its fallbacks: as they "
         "are written, who begins to answer soonest, or whose price for the call is "
-        "lowest.",
+        "lowest. In the mode Stable an agent keeps its model.",
     )
 
 

@@ -67,6 +67,7 @@ class Bench:
     ) -> None:
         self.clock = ManualClock()
         self.random = Random(7)
+        self.pinned: tuple[str, str] | None = None
         self.ledger = Ledger()
         self.events: list[Event] = []
         self.vault = MemoryVault()
@@ -97,6 +98,9 @@ class Bench:
                 client=lambda _: None, exchange=installed_exchange()
             ),
             usage=self.ledger,
+            agents=SimpleNamespace(
+                get=lambda _: SimpleNamespace(pinned_model=self.pinned)
+            ),
             events=SimpleNamespace(
                 publish=self.events.append, wants=lambda _: self.listens
             ),

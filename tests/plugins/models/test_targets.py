@@ -21,7 +21,7 @@ from agenthost import (
     Role,
     ToolOutput,
 )
-from agenthost.testing import ManualClock
+from agenthost.testing import Daemons, ManualClock
 from agenthost_models.preference import NEARLY, WEIGHT, Preference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -352,3 +352,30 @@ async def test_who_rests_is_not_explored() -> None:
     calls = await at_once(bench, 1)
     assert called(upstreams) == {"a": 0, "b": 0, "c": 1}
     await bench.passing(asyncio.gather(*calls))
+
+
+@pytest.mark.parametrize("policy", ["latency", "cost"])
+async def test_an_agent_that_keeps_its_model_goes_on_with_it(policy: str) -> None:
+    upstreams = [Late("a", input_cost=9.0), Late("b")]
+    bench = benched(policy, upstreams)
+    await bench.clock.advance(1)
+    await measured(bench, upstreams[0], 5)
+    await measured(bench, upstreams[1], 1)
+    assert await first_of(bench, upstreams) == "b"
+    bench.pinned = ("a", "a-model")
+    assert await first_of(bench, upstreams) == "a"
+
+
+async def test_the_cheapest_goes_first_in_a_daemon_too(daemons: Daemons) -> None:
+    dear, cheap = Upstream("dear", input_cost=9.0, output_cost=9.0), Upstream("cheap")
+    daemon = await daemons.start(
+        config='[attempts]\ntargets = "cost"\n', plugins=[dear.plugin, cheap.plugin]
+    )
+    own = '[model]\nprovider = "dear"\n[[fallback_models]]\nprovider = "cheap"\n'
+    agent = await daemon.agent(tools=[], extra=own)
+    await agent.ask("hi")
+    assert (len(dear.requests), len(cheap.requests)) == (0, 1)
+    path = f"/api/agents/{agent.id}/mode"
+    assert (await daemon.http.put(path, json={"mode": "Stable"})).status_code == 200
+    await agent.ask("hi")
+    assert (len(dear.requests), len(cheap.requests)) == (1, 1)
