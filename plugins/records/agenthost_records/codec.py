@@ -41,20 +41,29 @@ def load_labels(text: str) -> frozenset[str]:
     return frozenset(json.loads(text)) if text else frozenset()
 
 
-def rows_of(citations: Iterable[Citation]) -> list[list[str]]:
-    """Write pages as address and title."""
+def dump_citations(citations: Iterable[Citation]) -> str | None:
+    """Write pages as address and title; none, which is the rule, are nothing."""
+    rows = _rows_of(citations)
+    return dump_json(rows) if rows else None
+
+
+def load_citations(text: str | None) -> tuple[Citation, ...]:
+    """Read what :func:`dump_citations` wrote."""
+    return _citations_of(json.loads(text)) if text else ()
+
+
+def _rows_of(citations: Iterable[Citation]) -> list[list[str]]:
     return [[each.url, each.title] for each in citations]
 
 
-def citations_of(rows: Iterable[Iterable[str]]) -> tuple[Citation, ...]:
-    """Read what :func:`rows_of` wrote."""
+def _citations_of(rows: Iterable[Iterable[str]]) -> tuple[Citation, ...]:
     return tuple(Citation(*row) for row in rows)
 
 
 def _part_row(part: Part) -> dict[str, Any]:
     match part:
         case Text(text, citations):
-            cited = {"citations": rows_of(citations)} if citations else {}
+            cited = {"citations": _rows_of(citations)} if citations else {}
             return {"type": "text", "text": text, **cited}
         case Image():
             return _medium_row(part)
@@ -104,7 +113,7 @@ _PARTS: Mapping[str, type[Part]] = {
 
 def _part_of(row: dict[str, Any]) -> Part:
     if cited := row.pop("citations", ()):
-        row["citations"] = citations_of(cited)
+        row["citations"] = _citations_of(cited)
     if media := row.pop("media", ()):
         row["media"] = tuple(_MEDIA[each.pop("type")](**each) for each in media)
     return _PARTS[row.pop("type")](**row)

@@ -26,12 +26,12 @@ from agenthost import (
 from sqlalchemy import Connection, bindparam, exists, func, insert, select, update
 
 from .codec import (
+    dump_citations,
     dump_json,
     dump_labels,
     dump_part,
     load_labels,
     load_part,
-    rows_of,
 )
 from .late import LateSteps
 from .rows import entry, turn_record
@@ -236,7 +236,7 @@ def _ending(step: Step, closed: TurnRecord) -> dict[str, Any]:
         "node": holder.node,
         "epoch": holder.epoch,
         "finish": result.finish and result.finish.value,
-        "citations": dump_json(cited) if (cited := rows_of(result.citations)) else None,
+        "citations": dump_citations(result.citations),
     }
 
 

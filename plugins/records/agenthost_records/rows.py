@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from agenthost import (
     Entry,
     Finish,
@@ -15,7 +13,7 @@ from agenthost import (
     Usage,
 )
 
-from .codec import citations_of, load_labels, load_message
+from .codec import load_citations, load_labels, load_message
 
 
 def entry(row: Row) -> Entry:
@@ -42,7 +40,7 @@ def turn_record(row: Row) -> TurnRecord:
         model=row["model"] or "",
         labels=load_labels(row["labels"]),
         finish=Finish(row["finish"]) if row["finish"] else None,
-        citations=citations_of(json.loads(row["citations"] or "[]")),
+        citations=load_citations(row["citations"]),
     )
     error = row["error"] and PastFailure(row["error"], row["error_code"])
     return TurnRecord(

@@ -60,8 +60,8 @@ KERNEL = SchemaSpec(
         name_sessions,
         owners_and_labels,
         tell_who_writes,
-        tell_what_it_rests_on,
         tell_why_it_stopped,
+        tell_what_it_rests_on,
     ),
 )
 MEMORY = SchemaSpec("kv", _memory, (tell_who_remembers,))
