@@ -142,8 +142,11 @@ class Message:
     @property
     def citations(self) -> tuple[Citation, ...]:
         """The pages that its words rest on."""
-        texts = [part.citations for part in self.parts if isinstance(part, Text)]
-        return tuple([each for cited in texts for each in cited])
+        cited: tuple[Citation, ...] = ()
+        for part in self.parts:
+            if isinstance(part, Text):
+                cited += part.citations
+        return cited
 
     @property
     def tool_uses(self) -> tuple[ToolUse, ...]:

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -202,17 +202,16 @@ class AnswerDraft:
     def _parts(self, *, keep_calls: bool) -> tuple[Part, ...]:
         ids = UniqueIds(self._request)
         parts: list[Part] = []
-        texts = (draft for draft in self._drafts if isinstance(draft, TextDraft))
-        last = next((draft for draft in [*texts][::-1] if draft.pieces), None)
         for draft in self._drafts:
             if isinstance(draft, TextDraft):
-                cited = (self._cited or self._found) if draft is last else {}
-                parts.append(Text("".join(draft.pieces), tuple(cited.values())))
+                parts.append(Text("".join(draft.pieces)))
             elif isinstance(draft, ThoughtDraft):
                 opaque = self._stamped(draft.opaque)
                 parts.append(Reasoning("".join(draft.pieces), opaque))
             elif keep_calls:
                 parts.append(self._call(draft, ids))
+        if pages := self._cited or self._found:
+            _attach(parts, tuple(pages.values()))
         return tuple(parts)
 
     def _call(self, draft: CallDraft, ids: UniqueIds) -> ToolUse:
@@ -235,6 +234,14 @@ class AnswerDraft:
         """Say who made what only they may have back."""
         by = {"provider": self._provider, "model": self._request.model}
         return {dialect: {**own, **by} for dialect, own in opaque.items()}
+
+
+def _attach(parts: list[Part], pages: tuple[Citation, ...]) -> None:
+    """Give the last words the pages that they rest on."""
+    for at, part in reversed([*enumerate(parts)]):
+        if isinstance(part, Text) and part.text:
+            parts[at] = replace(part, citations=pages)
+            return
 
 
 def _note(pages: dict[str, Citation], page: Mapping[str, Any]) -> None:

@@ -134,6 +134,7 @@ class RoutedModels(Catalogue):
         self._preference = Preference(
             self._budgets, self._breakers, self._latencies, host.clock
         )
+        self._preferred = host.settings(Trying).targets
         self._turn = count()
         self._uses = Uses()
 
@@ -199,7 +200,7 @@ class RoutedModels(Catalogue):
             QuotaExceeded: A budget has no room for the call.
         """
         candidates = self._candidates(target, payer)
-        policy = self._host.settings(Trying).targets
+        policy = self._preferred
         if policy != "in_order" and payer is not None and not self._pinned(payer):
             given = (candidates, request, payer)
             candidates = await self._preference.order(policy, *given)
@@ -266,7 +267,7 @@ class RoutedModels(Catalogue):
             raise
         now = clock.monotonic()
         call = _Call(candidate, hold, payer, clock, began=now, grown_at=now)
-        if self._measures:
+        if self._preferred == "latency":
             self._latencies.began(candidate.target.names, call)
         return call
 
@@ -347,7 +348,7 @@ class RoutedModels(Catalogue):
 
     def _settle(self, call: _Call, spent: Spent | None) -> None:
         call.settled = True
-        if self._measures:
+        if self._preferred == "latency":
             self._latencies.ended(call.candidate.target.names, call)
         self._uses.ended(call.candidate.id)
         self._budgets.settle(call.hold, spent)
@@ -394,11 +395,6 @@ class RoutedModels(Catalogue):
             timeout=patience,
             total_timeout=LONGEST_CALL,
         )
-
-    @property
-    def _measures(self) -> bool:
-        """Whether anybody asks how soon targets answer."""
-        return self._host.settings(Trying).targets == "latency"
 
     def _candidates(self, target: Target, payer: Payer | None) -> list[Candidate]:
         chain = {each.names: each for each in (target, *self._spare(payer))}

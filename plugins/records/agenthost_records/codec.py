@@ -41,14 +41,13 @@ def load_labels(text: str) -> frozenset[str]:
     return frozenset(json.loads(text)) if text else frozenset()
 
 
-def dump_citations(citations: Iterable[Citation]) -> str | None:
-    """Write pages as address and title; none, which is the rule, are nothing."""
-    rows = _rows_of(citations)
-    return dump_json(rows) if rows else None
+def dump_citations(citations: Iterable[Citation]) -> str:
+    """Write pages as address and title."""
+    return dump_json(_rows_of(citations))
 
 
 def load_citations(text: str | None) -> tuple[Citation, ...]:
-    """Read what :func:`dump_citations` wrote."""
+    """Read what :func:`dump_citations` wrote, or nothing."""
     return _citations_of(json.loads(text)) if text else ()
 
 

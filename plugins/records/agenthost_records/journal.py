@@ -236,7 +236,7 @@ def _ending(step: Step, closed: TurnRecord) -> dict[str, Any]:
         "node": holder.node,
         "epoch": holder.epoch,
         "finish": result.finish and result.finish.value,
-        "citations": dump_citations(result.citations),
+        "citations": dump_citations(cited) if (cited := result.citations) else None,
     }
 
 
