@@ -21,13 +21,20 @@ if TYPE_CHECKING:
     from .ports.files import FilesContract, OpenFiles
     from .ports.front import FrontContract
     from .ports.jobs import JobsContract, OpenJobs
+    from .ports.loopback_front import LoopbackFront
     from .ports.memory import MemoryEvents, MemoryVault
+    from .ports.memory_approvals import MemoryApprovals
     from .ports.memory_files import MemoryFiles
     from .ports.memory_jobs import MemoryJobs
     from .ports.memory_records import MemoryRecords
+    from .ports.memory_settings import MemorySettings
     from .ports.memory_store import MemoryStore
     from .ports.models import ModelsContract
     from .ports.peer import Peer
+    from .ports.plain_agents import PlainAgents
+    from .ports.plain_models import PlainModels
+    from .ports.plain_tools import PlainTools
+    from .ports.plain_turns import PlainTurns
     from .ports.plain_workers import PlainWorkers
     from .ports.records.agents import AgentRowsContract
     from .ports.records.journal import JournalContract
@@ -38,6 +45,7 @@ if TYPE_CHECKING:
     from .ports.records.sessions import SessionsContract
     from .ports.scripted_egress import ScriptedEgress
     from .ports.settings import OpenSettings, SettingsContract
+    from .ports.stage import offering
     from .ports.store import OpenStore, StoreContract
     from .ports.tools import ToolsContract
     from .ports.turns import TurnsContract
@@ -67,11 +75,14 @@ _LATER = {
     "JobsContract": "ports.jobs",
     "JournalContract": "ports.records.journal",
     "LedgerContract": "ports.records.ledger",
+    "LoopbackFront": "ports.loopback_front",
+    "MemoryApprovals": "ports.memory_approvals",
     "MemoryContract": "ports.records.memory",
     "MemoryEvents": "ports.memory",
     "MemoryFiles": "ports.memory_files",
     "MemoryJobs": "ports.memory_jobs",
     "MemoryRecords": "ports.memory_records",
+    "MemorySettings": "ports.memory_settings",
     "MemoryStore": "ports.memory_store",
     "MemoryVault": "ports.memory",
     "ModelsContract": "ports.models",
@@ -87,6 +98,10 @@ _LATER = {
     "Peer": "ports.peer",
     "PersonSaid": "ports.approvals",
     "PersonsContract": "ports.records.persons",
+    "PlainAgents": "ports.plain_agents",
+    "PlainModels": "ports.plain_models",
+    "PlainTools": "ports.plain_tools",
+    "PlainTurns": "ports.plain_turns",
     "PlainWorkers": "ports.plain_workers",
     "ProviderContract": "providers",
     "RoutesContract": "routes",
@@ -107,6 +122,7 @@ _LATER = {
     "VaultContract": "ports.vault",
     "WorkersContract": "ports.workers",
     "installed_exchange": "exchanges",
+    "offering": "ports.stage",
 }
 
 
@@ -133,12 +149,15 @@ __all__ = [
     "JobsContract",
     "JournalContract",
     "LedgerContract",
+    "LoopbackFront",
     "ManualClock",
+    "MemoryApprovals",
     "MemoryContract",
     "MemoryEvents",
     "MemoryFiles",
     "MemoryJobs",
     "MemoryRecords",
+    "MemorySettings",
     "MemoryStore",
     "MemoryVault",
     "ModelsContract",
@@ -154,6 +173,10 @@ __all__ = [
     "Peer",
     "PersonSaid",
     "PersonsContract",
+    "PlainAgents",
+    "PlainModels",
+    "PlainTools",
+    "PlainTurns",
     "PlainWorkers",
     "ProviderContract",
     "RoutesContract",
@@ -174,4 +197,5 @@ __all__ = [
     "VaultContract",
     "WorkersContract",
     "installed_exchange",
+    "offering",
 ]

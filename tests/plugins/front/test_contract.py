@@ -94,6 +94,18 @@ class AsksNoGuard(Broken):
         self._gate.admit = lambda *_: None  # type: ignore[method-assign]  # reason: it is broken
 
 
+class TakesTicketsTwice(Broken):
+    def __init__(self, host: Host, settings: FrontSettings) -> None:
+        super().__init__(host, settings)
+        self.tickets.redeem = lambda _: None  # type: ignore[method-assign,assignment]  # reason: it is broken
+
+
+class KeepsTheDismissed(Broken):
+    def __init__(self, host: Host, settings: FrontSettings) -> None:
+        super().__init__(host, settings)
+        self.tickets.forget = lambda _: None  # type: ignore[method-assign,assignment]  # reason: it is broken
+
+
 class MountsHalf(Broken):
     def mount(self, group: Mountable) -> None:
         while True:
@@ -217,6 +229,8 @@ BREACHES: tuple[tuple[type[Broken], Any, tuple[object, ...]], ...] = (
     (TakesAnySize, HERE.test_a_body_over_its_limit_is_refused, ()),
     (CountsNothing, HERE.test_an_error_is_told_and_a_bug_is_not, ()),
     (LetsAnybodyIn, HERE.test_nobody_comes_in_without_the_key, ()),
+    (TakesTicketsTwice, HERE.test_a_ticket_stands_for_the_key_once, ()),
+    (KeepsTheDismissed, HERE.test_a_ticket_stands_for_the_key_once, ()),
     (AsksNoGuard, HERE.test_a_guard_is_asked_before_a_handler_runs, ()),
     (AsksNoGuard, HERE.test_a_foreign_host_is_refused, ()),
     (MountsHalf, HERE.test_a_group_that_does_not_fit_is_not_served_at_all, ()),

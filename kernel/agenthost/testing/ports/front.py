@@ -9,7 +9,7 @@ from typing import ClassVar
 import httpx
 import pytest
 
-from ...context import PrincipalKind
+from ...context import Principal, PrincipalKind
 from ...errors import Conflict
 from ...plugins.discovery import Status
 from ...routes import Answer, Call, RouteGroup
@@ -32,6 +32,8 @@ SECONDS = 30.0
 """How long a test may take."""
 
 DEFAULT_LIMIT = 1 << 20
+ADA = Principal(PrincipalKind.API_KEY, "ada")
+BOB = Principal(PrincipalKind.API_KEY, "bob")
 POST = b"POST /contract/plain HTTP/1.1\r\nHost: localhost\r\n"
 MALFORMED = (
     b"\0\1\2\3\r\n\r\n",
@@ -150,6 +152,20 @@ class FrontContract:
         assert stage.played.callers == []
         right = {"authorization": f"Bearer {KEY}"}
         assert (await http.get(f"{AT}/hello", headers=right)).status_code == 200
+
+    async def test_a_ticket_stands_for_the_key_once(self, stage: Stage) -> None:
+        """It opens a socket; not again, and not for who has been dismissed since."""
+        running = await stage.start(config=f'api_key = "{KEY}"\n')
+        access = running.daemon.access
+        async with asyncio.timeout(SECONDS):
+            ticket, late = access.ticket(ADA), access.ticket(BOB)
+            access.dismiss(BOB)
+            async with raw_socket(running, f"?ticket={ticket}") as socket:
+                await socket.say("one")
+                assert await socket.hear() == (1, b"ONE")
+            for query in ("", f"?ticket={ticket}", f"?ticket={late}", "?ticket=wrong"):
+                async with raw_socket(running, query, 401):
+                    pass
 
     async def test_a_guard_is_asked_before_a_handler_runs(self, stage: Stage) -> None:
         """What it refuses is refused with its words."""

@@ -246,17 +246,25 @@ class RawSocket:
 
 
 @asynccontextmanager
-async def raw_socket(running: RunningDaemon) -> AsyncIterator[RawSocket]:
-    """Open the socket of the routes; at the end it goes without a word."""
+async def raw_socket(
+    running: RunningDaemon, query: str = "", status: int = 101
+) -> AsyncIterator[RawSocket]:
+    """Open the socket of the routes; at the end it goes without a word.
+
+    Args:
+        running: The daemon.
+        query: What is asked with it, such as ``?ticket=...``.
+        status: What the answer must be.
+    """
     async with connection(running) as (reader, writer):
-        writer.write(UPGRADE)
+        writer.write(UPGRADE.format(query).encode())
         head = await reader.readuntil(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 101 "), head
+        assert head.startswith(f"HTTP/1.1 {status} ".encode()), head
         yield RawSocket(reader, writer)
 
 
 UPGRADE = (
-    f"GET {AT}/socket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+    f"GET {AT}/socket{{}} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
     "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-).encode()
+)
