@@ -37,6 +37,7 @@ check: $(VENV)/.installed-dev ## format, lint, types, borders, sizes, docs, chan
 	$(BIN)/python tools/hook_docs.py --check
 	$(BIN)/python tools/config_docs.py --check
 	$(BIN)/python tools/manifest_docs.py --check
+	$(BIN)/python tools/provider_docs.py --check
 	$(BIN)/python tools/check_changes.py
 
 bench: $(VENV)/.installed-dev ## measure every row beside its yardstick

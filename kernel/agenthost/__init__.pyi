@@ -8,6 +8,7 @@ __all__: list[str]
 
 from agenthost_chat.chat import Audio as Audio
 from agenthost_chat.chat import ChatRequest as ChatRequest
+from agenthost_chat.chat import Citation as Citation
 from agenthost_chat.chat import Completion as Completion
 from agenthost_chat.chat import Delta as Delta
 from agenthost_chat.chat import File as File

@@ -145,6 +145,27 @@ async def deltas(service: Service, url: str, *messages: Message) -> list[Delta]:
 @pytest.mark.parametrize(
     "service", SERVICES, ids=lambda service: f"{service.slug}{service.model}"
 )
+@pytest.mark.judge(
+    "openai",
+    "anthropic",
+    "ollama",
+    "gemini",
+    "cohere",
+    "perplexity",
+    "bedrock",
+    "deepseek",
+    "groq",
+    "openrouter",
+    "mistral",
+    "together",
+    "fireworks",
+    "cerebras",
+    "sambanova",
+    "huggingface",
+    "xai",
+    "vllm",
+    "lmstudio",
+)
 async def test_a_tool_loop(aimock: str, service: Service) -> None:
     asked = Message(Role.USER, (Text("what is the weather?"),))
     called = (await deltas(service, aimock, asked))[-1]

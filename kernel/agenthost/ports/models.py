@@ -126,11 +126,18 @@ class Models(Protocol):
         As :meth:`resolve`, but local servers are asked for names that nobody lists.
         """
 
-    def resting(self, slug: str) -> Sequence[tuple[str, str, float]]:
-        """Tell which of a provider's models rest: name, fault and seconds to go."""
+    def resting(self, slug: str) -> Sequence[tuple[str, int, str, float]]:
+        """Tell which of a provider's models rest: name, key, fault, seconds to go.
+
+        A key is named by its place in :meth:`keys_of`, from 1; 0 is no key.
+        """
 
     def gauges(self) -> Iterable[tuple[str, Mapping[str, str], float]]:
-        """What a monitor may show now: names, labels of closed lists, and numbers."""
+        """What a monitor may show now: names, labels of bounded lists, and numbers.
+
+        A name always has the same labels; one that ends in ``_total`` only grows. No
+        label holds a secret, or a name that anybody may make up.
+        """
 
     def check(self, target: Target) -> None:
         """Refuse a target without a key: ProviderError, fault AUTH."""

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from agenthost_chat.chat import Finish, Json, Message, ModelSettings, ToolOutput, Usage
+from agenthost_chat.chat import (
+    Citation,
+    Finish,
+    Json,
+    Message,
+    ModelSettings,
+    ToolOutput,
+    Usage,
+)
 from agenthost_values.value_class import value_class
 
 from .persons import Persons
@@ -93,7 +101,8 @@ class TurnResult:
     ``cost_micro_usd`` is in millionths of a US dollar, ``iterations`` the number of
     model calls, ``model`` the last one that answered, as ``provider/model``; ``labels``
     are those of all that it is made from. ``finish`` is why the model stopped, None
-    where it did not, or where nobody wrote it down.
+    where it did not, or where nobody wrote it down. ``citations`` are the pages that
+    the answer rests on.
     """
 
     text: str
@@ -103,6 +112,7 @@ class TurnResult:
     model: str = ""
     labels: frozenset[str] = frozenset()
     finish: Finish | None = None
+    citations: tuple[Citation, ...] = ()
 
 
 class TurnState(StrEnum):

@@ -27,10 +27,19 @@ class Role(StrEnum):
 
 
 @value_class
+class Citation:
+    """A page that an answer rests on, as its provider names it; http or https."""
+
+    url: str
+    title: str = ""
+
+
+@value_class
 class Text:
-    """Words."""
+    """Words, and the pages they rest on, which are never sent back."""
 
     text: str
+    citations: tuple[Citation, ...] = ()
 
 
 @value_class
@@ -129,6 +138,15 @@ class Message:
         """The words of all text parts."""
         texts = [part.text for part in self.parts if isinstance(part, Text)]
         return texts[0] if len(texts) == 1 else "".join(texts)
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """The pages that its words rest on."""
+        cited: tuple[Citation, ...] = ()
+        for part in self.parts:
+            if isinstance(part, Text):
+                cited += part.citations
+        return cited
 
     @property
     def tool_uses(self) -> tuple[ToolUse, ...]:

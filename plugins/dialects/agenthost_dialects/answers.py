@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from agenthost import (
     ChatRequest,
+    Citation,
     Completion,
     Delta,
     Finish,
@@ -39,6 +41,10 @@ BYTES_PER_TOKEN = 16
 LEAST_ROOM, USUAL_ROOM, MOST_ROOM = 64 * KIB, 1024 * KIB, 32 * 1024 * KIB
 OF_A_PART = 64
 SHOWN = 200
+MOST_CITED = 50
+LONGEST_URL = 2_048
+FOLLOWED = re.compile(r"https?://[^\s\x00-\x1f\x7f<>\"]+", re.IGNORECASE)
+"""Pages are shown as links: nothing else may stand in one."""
 NAMELESS = "unnamed"
 
 
@@ -83,6 +89,8 @@ class AnswerDraft:
         self.finish: Finish | None = None
         self.usage = Usage()
         self.id = ""
+        self._cited: dict[str, Citation] = {}
+        self._found: dict[str, Citation] = {}
 
     def begin(self, draft: Draft) -> None:
         """Start another part."""
@@ -107,6 +115,14 @@ class AnswerDraft:
             return ()
         taken = self._grow(self.latest_thought().pieces, piece)
         return (ReasoningChunk(taken),) if taken else ()
+
+    def cite(self, page: Mapping[str, Any]) -> None:
+        """Note a page that words of the answer point to."""
+        _note(self._cited, page)
+
+    def find(self, page: Mapping[str, Any]) -> None:
+        """Note a page that was found for the answer; it counts where none is cited."""
+        _note(self._found, page)
 
     def argue(self, draft: CallDraft, piece: str) -> None:
         """Add to the arguments of a call."""
@@ -194,6 +210,8 @@ class AnswerDraft:
                 parts.append(Reasoning("".join(draft.pieces), opaque))
             elif keep_calls:
                 parts.append(self._call(draft, ids))
+        if pages := self._cited or self._found:
+            _attach(parts, tuple(pages.values()))
         return tuple(parts)
 
     def _call(self, draft: CallDraft, ids: UniqueIds) -> ToolUse:
@@ -216,6 +234,23 @@ class AnswerDraft:
         """Say who made what only they may have back."""
         by = {"provider": self._provider, "model": self._request.model}
         return {dialect: {**own, **by} for dialect, own in opaque.items()}
+
+
+def _attach(parts: list[Part], pages: tuple[Citation, ...]) -> None:
+    """Give the last words the pages that they rest on."""
+    for at, part in reversed([*enumerate(parts)]):
+        if isinstance(part, Text) and part.text:
+            parts[at] = replace(part, citations=pages)
+            return
+
+
+def _note(pages: dict[str, Citation], page: Mapping[str, Any]) -> None:
+    """Keep a page that a browser may follow, the first of its address."""
+    url = text_of(page.get("url"))
+    fit = len(url) <= LONGEST_URL and FOLLOWED.fullmatch(url)
+    if fit and len(pages) < MOST_CITED:
+        title = " ".join(text_of(page.get("title")).split())[:SHOWN]
+        pages.setdefault(url, Citation(url, title))
 
 
 def room_for(max_tokens: int | None) -> int:

@@ -53,6 +53,7 @@ class ResponsesDecoder(EventDecoder):
             "response.incomplete": self._end,
             "response.failed": self._fail,
             "error": self._fail,
+            "response.reasoning.search_results": self._find,
         }
 
     def _take(self, event: bytes) -> Iterable[Delta]:
@@ -95,6 +96,7 @@ class ResponsesDecoder(EventDecoder):
         """Take the whole item, which decides; servers may skip its pieces."""
         item = payload.get("item")
         item = item if isinstance(item, dict) else {}
+        self._cite(item)
         draft = self._item(payload)
         if isinstance(draft, CallDraft):
             self._settle_call(draft, item)
@@ -108,6 +110,23 @@ class ResponsesDecoder(EventDecoder):
             for part in objects_of(item.get("content")):
                 said = text_of(part.get("text")) or text_of(part.get("refusal"))
                 yield from self._draft.text(said)
+
+    def _find(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
+        """Take note of what was found; an event of Perplexity's."""
+        for page in objects_of(payload.get("results")):
+            self._draft.find(page)
+        yield from ()
+
+    def _cite(self, item: Mapping[str, Any]) -> None:
+        """Note the pages that words point to, and those that were found.
+
+        Perplexity tells what it found in items of their own.
+        """
+        if item.get("type") == "search_results":
+            _ = [*self._find(item)]
+        for part in objects_of(item.get("content")):
+            for note in objects_of(part.get("annotations")):
+                self._draft.cite(note)
 
     def _settle_call(self, draft: CallDraft, item: Mapping[str, Any]) -> None:
         draft.id = text_of(item.get("call_id")) or draft.id
@@ -128,6 +147,8 @@ class ResponsesDecoder(EventDecoder):
         if not self._items:
             for index, item in enumerate(objects_of(answer.get("output"))):
                 yield from self._settle({"output_index": index, "item": item})
+        for item in objects_of(answer.get("output")):
+            self._cite(item)
         self._reason(answer)
         self._draft.id = text_of(answer.get("id"))
         usage = answer.get("usage")

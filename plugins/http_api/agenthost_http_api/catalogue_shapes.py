@@ -116,9 +116,13 @@ class AliasList(TypedDict):
 
 
 class Resting(TypedDict):
-    """A model that is left alone for a while, with one of the provider's keys."""
+    """A model that is left alone for a while, with one of the provider's keys.
+
+    ``key`` is that one's place in the order they are tried, from 1; 0 is no key.
+    """
 
     model: str
+    key: int
     fault: str
     seconds: float
 

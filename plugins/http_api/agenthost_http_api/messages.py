@@ -40,6 +40,7 @@ from agenthost import (
 from .attachments import asked_with
 from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery, TurnEvents
 from .tool_frames import progress_of, structured_of
+from .transcript import cited
 
 routes = RouteGroup("messages")
 KEY_HEADER = {"Idempotency-Key": "The same key and body are the same turn"}
@@ -66,6 +67,8 @@ def result_body(result: TurnResult) -> MessageAnswer:
     }
     if result.finish is not None:
         body["finish"] = result.finish.value
+    if result.citations:
+        body["citations"] = cited(result.citations)
     return body
 
 

@@ -102,8 +102,8 @@ def _item(host: Host, slug: str, spec: ProviderSpec) -> ProviderItem:
     }
     if resting := host.models.resting(slug):
         row["resting"] = [
-            {"model": model, "fault": fault, "seconds": seconds}
-            for model, fault, seconds in resting
+            {"model": model, "key": key, "fault": fault, "seconds": seconds}
+            for model, key, fault, seconds in resting
         ]
     if facts.env_var and auth_status != "no_key_needed":
         row["env_var"] = facts.env_var

@@ -300,6 +300,13 @@ Finished = Literal["stop", "length", "content_filter", "tool_calls"]
 for the results of calls."""
 
 
+class Cited(TypedDict):
+    """A page that an answer rests on, as its provider names it."""
+
+    url: str
+    title: str
+
+
 class MessageAnswer(TypedDict):
     """The answer of a turn; ``cost_usd`` in US dollars."""
 
@@ -309,6 +316,7 @@ class MessageAnswer(TypedDict):
     iterations: int
     cost_usd: float
     finish: NotRequired[Finished]
+    citations: NotRequired[list[Cited]]
 
 
 class ThinkingEvent(TypedDict):
@@ -384,6 +392,7 @@ class DoneEvent(TypedDict):
     iterations: int
     cost_usd: float
     finish: NotRequired[Finished]
+    citations: NotRequired[list[Cited]]
 
 
 class TurnEvents(TypedDict):
@@ -443,6 +452,7 @@ class SessionMessage(TypedDict):
     tools: NotRequired[list[ToolEntry]]
     images: NotRequired[int]
     files: NotRequired[list[FileInMessage]]
+    citations: NotRequired[list[Cited]]
     id: NotRequired[int]
     turn_id: NotRequired[Id]
     at: NotRequired[Moment]

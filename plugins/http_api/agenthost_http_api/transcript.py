@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from agenthost import (
+    Citation,
     Entry,
     Image,
     Message,
@@ -17,7 +18,7 @@ from agenthost import (
 )
 
 from .attachments import files_of
-from .shapes import MessageUsage, SessionMessage, ToolEntry, TurnStatus
+from .shapes import Cited, MessageUsage, SessionMessage, ToolEntry, TurnStatus
 
 STATUS: Mapping[TurnState, TurnStatus] = {
     TurnState.RUNNING: "running",
@@ -58,11 +59,18 @@ def visible(
     return shown
 
 
+def cited(citations: Iterable[Citation]) -> list[Cited]:
+    """Show the pages that an answer rests on."""
+    return [{"url": each.url, "title": each.title} for each in citations]
+
+
 def _words(message: Message) -> SessionMessage:
     row: SessionMessage = {
         "role": message.role.value.capitalize(),
         "content": message.text,
     }
+    if message.citations:
+        row["citations"] = cited(message.citations)
     images = sum(isinstance(part, Image) for part in message.parts)
     if images:
         row["images"] = images

@@ -43,10 +43,14 @@ class Candidate:
     @cached_property
     def id(self) -> Id:
         """What its failures are remembered by; a new key starts afresh."""
-        secret = self.key.reveal().encode() if self.key else b""
-        digest = hashlib.blake2b(secret, digest_size=8).hexdigest()
         provider = self.target.provider.facts.slug
-        return provider, digest, self.target.model.upstream_id
+        return provider, digest_of(self.key), self.target.model.upstream_id
+
+
+def digest_of(key: Secret | None) -> str:
+    """Name a key, or that there is none, without telling anything of it."""
+    secret = key.reveal().encode() if key else b""
+    return hashlib.blake2b(secret, digest_size=8).hexdigest()
 
 
 @value_class

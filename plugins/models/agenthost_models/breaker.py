@@ -110,10 +110,10 @@ class Breakers:
         waits = pause if state.asked else None
         return ProviderError(state.fault, target[0], state.detail, retry_after=waits)
 
-    def resting(self, provider: str, now: float) -> list[tuple[str, str, float]]:
-        """Tell which models of a provider rest: name, fault and seconds to go."""
+    def resting(self, provider: str, now: float) -> list[tuple[Id, str, float]]:
+        """Tell which targets of a provider rest, their fault and seconds to go."""
         return [
-            (name[2], state.fault.value, round(state.until - now, 1))
+            (name, state.fault.value, round(state.until - now, 1))
             for name, state in self._states.items()
             if name[0] == provider and state.until > now
         ]

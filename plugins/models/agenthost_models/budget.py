@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from agenthost import (
@@ -38,6 +39,8 @@ HOUR = 3_600.0
 DAY = 24 * HOUR
 MONTH = 30 * DAY
 MOST_AGENTS = 4_096
+MOST_TOLD = 50
+"""Agents whose budgets a monitor is told one by one."""
 ANSWER = 8_192
 """Tokens an answer may take under a budget when nobody says how long it may be."""
 LEAST_ANSWER = 256
@@ -96,16 +99,27 @@ class Budgets:
         Raises:
             QuotaExceeded: Naming the limit, what was used and what helps.
         """
-        rooms: Rooms = [*await self._daemon_meters()]
-        if payer is not None:
-            rooms += await self._agent_meters(payer.agent)
-            rooms += map(PoolRoom, payer.pools)
+        rooms = await self._rooms(payer)
         if not rooms:
             return Hold(request)
         wish = _Wish(target, request, measure(request))
         _check_priced(target, rooms)
         hold = self._hold(rooms, wish)
         return hold if isinstance(hold, Hold) else await self._waited(rooms, wish)
+
+    async def waits(
+        self, payer: Payer, targets: Iterable[Target], request: ChatRequest
+    ) -> dict[tuple[str, str], int]:
+        """Tell of targets whether a call fits now (0), once others end (1), or not (2).
+
+        Nothing is held for it.
+        """
+        rooms = await self._rooms(payer)
+        prompt = measure(request) if rooms else Prompt(0, 0, 0)
+        return {
+            each.names: self._wait(rooms, _Wish(each, request, prompt))
+            for each in targets
+        }
 
     def settle(self, hold: Hold, spent: Spent | None) -> None:
         """Give back what was held and count what the call has cost."""
@@ -132,16 +146,37 @@ class Budgets:
         return prompt, answer, _dearest(target.model, prompt, answer)
 
     def gauges(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
-        """What the daemon's own limits are, and how much of them is used and held.
+        """What limits there are, and how much of them is used and held.
 
-        What is used is known from the first model call on.
+        What is used is known from the first model call on. Of agents, those that are
+        nearest to a limit are told by their ids, the rest in one.
         """
         now = self._host.clock.time()
         for meter in self._of_daemon or ():
-            told = {"limit": meter.limit.amount, "used": meter.used(now)}
-            for kind, amount in (*told.items(), ("held", meter.held)):
+            for kind, amount in _told(meter, now):
                 labels = {"budget": meter.limit.name, "kind": kind}
                 yield "budget_usd", labels, amount / MILLION
+        yield from _of_agents(self._agents, now)
+
+    async def _rooms(self, payer: Payer | None) -> Rooms:
+        """Give what a call draws from."""
+        rooms: Rooms = [*await self._daemon_meters()]
+        if payer is not None:
+            rooms += await self._agent_meters(payer.agent)
+            rooms += map(PoolRoom, payer.pools)
+        return rooms
+
+    def _wait(self, rooms: Rooms, wish: _Wish) -> int:
+        if not rooms:
+            return 0
+        if _of_money(rooms) is not None and unpriced(wish.target):
+            return 2
+        hold = self._hold(rooms, wish)
+        if isinstance(hold, Hold):
+            for room, held in hold.parts:
+                room.held -= held
+            return 0
+        return 1 if isinstance(self._hold(rooms, wish, 0), Hold) else 2
 
     async def _waited(self, rooms: Rooms, wish: _Wish) -> Hold:
         """Hold room once others have given back what they hold."""
@@ -266,6 +301,34 @@ class Budgets:
         return meter
 
 
+def _told(meter: Meter, now: float) -> Iterator[tuple[str, int]]:
+    yield "limit", meter.limit.amount
+    yield "used", meter.used(now)
+    yield "held", meter.held
+
+
+def _of_agents(
+    agents: Mapping[str, list[Meter]], now: float
+) -> Iterator[tuple[str, Mapping[str, str], float]]:
+    def nearness(agent_id: str) -> float:
+        meters = agents[agent_id]
+        return max((m.used(now) + m.held) / m.limit.amount for m in meters)
+
+    named = set(nlargest(MOST_TOLD, agents, key=nearness))
+    sums: Counter[tuple[bool, str, str, str]] = Counter()
+    for agent_id, meters in agents.items():
+        agent = agent_id if agent_id in named else "other"
+        for meter in meters:
+            for kind, amount in _told(meter, now):
+                sums[meter.limit.tokens, agent, meter.limit.name, kind] += amount
+    for (tokens, agent, budget, kind), amount in sums.items():
+        labels = {"agent": agent, "budget": budget, "kind": kind}
+        if tokens:
+            yield "agent_budget_tokens", labels, amount
+        else:
+            yield "agent_budget_usd", labels, amount / MILLION
+
+
 def _amount(room: Room, spent: Spent | None) -> int:
     if spent is None:
         return 0
@@ -314,16 +377,27 @@ def _check_priced(target: Target, rooms: Iterable[Room]) -> None:
     Raises:
         QuotaExceeded: Naming the limit and how to state a price.
     """
-    facts, model = target.provider.facts, target.model
-    money = next((room for room in rooms if not room.limit.tokens), None)
-    if money is None or facts.local or model.input_cost_per_1m:
-        return
-    if model.output_cost_per_1m or any(row.id == model.id for row in facts.models):
+    slug, model = target.names
+    money = _of_money(rooms)
+    if money is None or not unpriced(target):
         return
     raise QuotaExceeded(
-        f"{money.subject}: {money.limit.name} cannot be kept with {model.id!r}, whose "
-        f"price nobody knows; state it under [providers.{facts.slug}] models"
+        f"{money.subject}: {money.limit.name} cannot be kept with {model!r}, whose "
+        f"price nobody knows; state it under [providers.{slug}] models"
     )
+
+
+def unpriced(target: Target) -> bool:
+    """Tell whether nobody knows what a model costs; who is listed at 0 is free."""
+    facts, model = target.provider.facts, target.model
+    if facts.local or model.input_cost_per_1m or model.output_cost_per_1m:
+        return False
+    return not any(row.id == model.id for row in facts.models)
+
+
+def _of_money(rooms: Iterable[Room]) -> Room | None:
+    """Give the first limit of money, if there is one."""
+    return next((room for room in rooms if not room.limit.tokens), None)
 
 
 def _dearest(model: ModelFacts, prompt: int, answer: int) -> int:

@@ -40,6 +40,8 @@ DEAREST_DOCUMENT = 300_000
 """A hundred pages, each as words and as a picture: more is taken by no vendor."""
 LIKELY_SHARE = 16
 """Letters of base64 that come to a token of a usual document."""
+LIKELY_ANSWER = 500
+"""Tokens of an answer, of an agent that has given none."""
 
 WORDS = b"abcdefghijklmnopqrstuvwxyz "
 INSIDE = bytes(range(0x80, 0xC0))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from itertools import count
@@ -28,6 +27,7 @@ from agenthost import (
     InvalidInput,
     ModelCall,
     ModelFacts,
+    NotFound,
     Payer,
     ProviderError,
     ProviderFacts,
@@ -45,14 +45,16 @@ from agenthost import (
 )
 
 from .attempts import ROUNDS, Attempts, Candidate, Patience
-from .breaker import MOST, Breakers, Id
+from .breaker import Breakers
 from .budget import Budgets, Hold
 from .catalogue import Catalogue
 from .handed import handed, names_files
 from .keys import Keys, lack
+from .preference import Latencies, Preference
 from .price import measured, price, size_of
 from .settings import Budget, FallbackProviders, Providers, Trying
 from .unseen import in_words
+from .uses import Gauge, Uses, slots
 
 if TYPE_CHECKING:
     from agenthost import Message, Part
@@ -129,20 +131,40 @@ class RoutedModels(Catalogue):
         self._random = random
         self._breakers = Breakers()
         self._budgets = Budgets(host)
+        self._latencies = Latencies(host.clock, random)
+        self._preference = Preference(
+            self._budgets, self._breakers, self._latencies, host.clock
+        )
+        self._preferred = host.settings(Trying).targets
         self._turn = count()
-        self._uses: Counter[Id] = Counter()
+        self._uses = Uses()
 
     @property
     def hourly_tokens(self) -> int:
         """Tokens an hour of an agent whose manifest names no limit; 0 is none."""
         return self._host.settings(Budget).default_max_llm_tokens_per_hour
 
-    def gauges(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
-        """Tell of breakers that are not closed, and of the daemon's budgets."""
-        states = self._breakers.states(self._host.clock.monotonic())
+    def gauges(self) -> Iterator[Gauge]:
+        """Tell of breakers that are not closed, of keys and of budgets."""
+        clock = self._host.clock
+        states = self._breakers.states(clock.monotonic())
         for (provider, state), number in states.items():
             yield "model_breakers", {"provider": provider, "state": state}, number
+        for provider in self._uses.providers:
+            if keys := self.keys_of(provider):
+                yield from self._uses.gauges(provider, keys)
+                yield from self._rests(provider)
         yield from self._budgets.gauges()
+
+    def _rests(self, provider: str) -> Iterator[Gauge]:
+        """Tell until when each key rests, for that of its models that rests longest."""
+        longest: dict[int, float] = {}
+        for _, key, _, seconds in self.resting(provider):
+            longest[key] = max(seconds, longest.get(key, 0.0))
+        for key, seconds in longest.items():
+            named = {"provider": provider, "key": str(key)}
+            until = self._host.clock.time() + seconds
+            yield "model_key_rests_until_timestamp_seconds", named, until
 
     def check(self, target: Target) -> None:
         """Refuse a target that cannot be called for want of a key.
@@ -154,9 +176,16 @@ class RoutedModels(Catalogue):
         if facts.key_required and not self._keys.has(facts):
             raise ProviderError(ProviderFault.AUTH, facts.slug, lack(facts))
 
-    def resting(self, slug: str) -> list[tuple[str, str, float]]:
-        """Tell which of a provider's models rest: name, fault and seconds to go."""
-        return self._breakers.resting(slug, self._host.clock.monotonic())
+    def resting(self, slug: str) -> list[tuple[str, int, str, float]]:
+        """Tell which of a provider's models rest: name, key, fault, seconds to go."""
+        known = slots(self.keys_of(slug))
+        resting = self._breakers.resting(slug, self._host.clock.monotonic())
+        return [
+            (model, known[digest], fault, seconds)
+            for (_, digest, model), fault, seconds in resting
+            # A key that was taken away rests in vain.
+            if digest in known
+        ]
 
     def quote(self, target: Target, request: ChatRequest) -> tuple[int, int, int]:
         """Tell a call's tokens in, tokens out and micro-USD, each at most."""
@@ -171,7 +200,12 @@ class RoutedModels(Catalogue):
             ProviderError: What the first target failed with.
             QuotaExceeded: A budget has no room for the call.
         """
-        attempts = self._attempts(target, payer)
+        candidates = self._candidates(target, payer)
+        policy = self._preferred
+        if policy != "in_order" and payer is not None and not self._pinned(payer):
+            given = (candidates, request, payer)
+            candidates = await self._preference.order(policy, *given)
+        attempts = self._attempts(candidates, payer)
         failures: dict[bool, ProviderError] = {}
         while (candidate := await attempts.next()) is not None:
             call = await self._begin(candidate, request, payer)
@@ -202,8 +236,15 @@ class RoutedModels(Catalogue):
         waits = error.retry_after
         return ProviderError(error.fault, error.provider, detail, retry_after=waits)
 
-    def _attempts(self, target: Target, payer: Payer | None) -> Attempts:
-        candidates = self._candidates(target, payer)
+    def _pinned(self, payer: Payer) -> bool:
+        """Whether an agent keeps the model it has, whoever else were quicker."""
+        try:
+            return self._host.agents.get(payer.agent.id).pinned_model is not None
+        except NotFound:
+            # It was deleted meanwhile; the turn ends as it began.
+            return False
+
+    def _attempts(self, candidates: list[Candidate], payer: Payer | None) -> Attempts:
         most = self._host.settings(Trying).most_calls
         # A call that nobody pays for is a trial.
         patience = Patience(ROUNDS, most) if payer else Patience(1, len(candidates))
@@ -229,7 +270,10 @@ class RoutedModels(Catalogue):
             self._breakers.abandoned(candidate.id, clock.monotonic())
             raise
         now = clock.monotonic()
-        return _Call(candidate, hold, payer, clock, began=now, grown_at=now)
+        call = _Call(candidate, hold, payer, clock, began=now, grown_at=now)
+        if self._preferred == "latency":
+            self._latencies.began(candidate.target.names, call)
+        return call
 
     async def _deltas(self, call: _Call) -> AsyncGenerator[Delta | Answered, None]:
         """Yield one attempt's deltas and settle what it has cost, however it ends."""
@@ -249,6 +293,7 @@ class RoutedModels(Catalogue):
             call.unknown = error.fault is ProviderFault.TIMEOUT
             call.outcome = error.fault.value
             self._breakers.failed(known, error, clock.monotonic())
+            self._uses.failed(known, error.fault)
             raise
         except BaseException as error:
             call.unknown = isinstance(error, asyncio.CancelledError | GeneratorExit)
@@ -307,9 +352,9 @@ class RoutedModels(Catalogue):
 
     def _settle(self, call: _Call, spent: Spent | None) -> None:
         call.settled = True
-        self._uses[call.candidate.id] += 1
-        if len(self._uses) > MOST:
-            self._uses.clear()
+        if self._preferred == "latency":
+            self._latencies.ended(call.candidate.target.names, call)
+        self._uses.ended(call.candidate.id)
         self._budgets.settle(call.hold, spent)
 
     def _spent(self, call: _Call, usage: Usage) -> Spent:
@@ -373,7 +418,7 @@ class RoutedModels(Catalogue):
         if policy == "in_order" or len(candidates) == 1:
             return candidates
         if policy == "least_used":
-            return sorted(candidates, key=lambda each: self._uses[each.id])
+            return sorted(candidates, key=lambda each: self._uses.of(each.id))
         turn = next(self._turn) % len(candidates)
         return [*candidates[turn:], *candidates[:turn]]
 

@@ -27,7 +27,7 @@ from agenthost import (
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from .estimate import measure
+from .estimate import LIKELY_ANSWER, measure
 from .handed import handed, names_files
 from .price import price
 
@@ -36,8 +36,6 @@ routes = RouteGroup("models")
 MILLION = 1_000_000
 OWN_WORDS = " " * 512
 """Stands for what the turn engine itself tells a model."""
-LIKELY_ANSWER = 500
-"""Tokens of an answer, of an agent that has given none."""
 
 
 class AskQuote(BaseModel, defer_build=True):

@@ -102,13 +102,19 @@ class Providers(RootModel[dict[str, ProviderSection]]):
 
 
 class Trying(Table):
-    """``[attempts]``: how often a model call is tried, and with which key first."""
+    """``[attempts]``: how often a model call is tried, and with what first."""
 
     most_calls: Positive = Field(
         8, description="Calls that one answer of a model may take, failed ones too."
     )
     keys: Literal["in_order", "round_robin", "least_used"] = Field(
         "in_order", description="Which of a provider's keys goes first."
+    )
+    targets: Literal["in_order", "latency", "cost"] = Field(
+        "in_order",
+        description="Which goes first of an agent's model and its fallbacks: as they "
+        "are written, who begins to answer soonest, or whose price for the call is "
+        "lowest. In the mode Stable an agent keeps its model.",
     )
 
 

@@ -23,7 +23,12 @@ from .meters import BUCKETS, Histogram, Meters
 MICRO = 1e-6
 GAUGES = {
     "model_breakers": "Models by key that cool down (open) or wait for a trial.",
+    "model_key_calls": "Calls with each of a provider's keys, numbered from 1.",
+    "model_key_refusals": "Calls that failed for their key, or the rate it is allowed.",
+    "model_key_rests_until_timestamp_seconds": "When a key is called again.",
     "budget_usd": "The daemon's budgets: the limit, what is used of it and what held.",
+    "agent_budget_usd": "The budgets of agents, those beyond the list as other.",
+    "agent_budget_tokens": "The same in tokens.",
 }
 
 Counts = Iterable[tuple[tuple[str, ...], float]]
@@ -111,12 +116,10 @@ class _Families(Collector):
         )
 
     def _models(self) -> Iterator[Metric]:
-        families: dict[str, GaugeMetricFamily] = {}
+        families: dict[str, GaugeMetricFamily | CounterMetricFamily] = {}
         for name, labels, number in self._host.models.gauges():
             if name not in families:
-                text = GAUGES.get(name, "As the plugin of the port models tells.")
-                made = GaugeMetricFamily(f"agenthost_{name}", text, labels=[*labels])
-                families[name] = made
+                families[name] = _family(name, [*labels])
             families[name].add_metric([*labels.values()], number)
         yield from families.values()
 
@@ -152,6 +155,15 @@ class _Families(Collector):
         ):
             counts = (((key,), getattr(account, field)) for key, account in accounts)
             yield _counter(f"agenthost_plugin_{name}", text, ("plugin",), counts)
+
+
+def _family(
+    told: str, labels: Sequence[str]
+) -> GaugeMetricFamily | CounterMetricFamily:
+    name = told.removesuffix("_total")
+    text = GAUGES.get(name, "As the plugin of the port models tells.")
+    kind = GaugeMetricFamily if name == told else CounterMetricFamily
+    return kind(f"agenthost_{name}", text, labels=labels)
 
 
 def _single(counts: Mapping[str, int]) -> Counts:

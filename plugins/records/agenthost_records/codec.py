@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from agenthost import (
     Audio,
+    Citation,
     File,
     Image,
     Medium,
@@ -56,10 +57,29 @@ def load_settings(text: str | None) -> ModelSettings | None:
     return ModelSettings(**{**row, "stop": tuple(row["stop"])})
 
 
+def dump_citations(citations: Iterable[Citation]) -> str:
+    """Write pages as address and title."""
+    return dump_json(_rows_of(citations))
+
+
+def load_citations(text: str | None) -> tuple[Citation, ...]:
+    """Read what :func:`dump_citations` wrote, or nothing."""
+    return _citations_of(json.loads(text)) if text else ()
+
+
+def _rows_of(citations: Iterable[Citation]) -> list[list[str]]:
+    return [[each.url, each.title] for each in citations]
+
+
+def _citations_of(rows: Iterable[Iterable[str]]) -> tuple[Citation, ...]:
+    return tuple(Citation(*row) for row in rows)
+
+
 def _part_row(part: Part) -> dict[str, Any]:
     match part:
-        case Text(text):
-            return {"type": "text", "text": text}
+        case Text(text, citations):
+            cited = {"citations": _rows_of(citations)} if citations else {}
+            return {"type": "text", "text": text, **cited}
         case Image() | File():
             return _medium_row(part)
         case Reasoning(text, opaque):
@@ -108,6 +128,8 @@ _PARTS: Mapping[str, type[Part]] = {
 
 
 def _part_of(row: dict[str, Any]) -> Part:
+    if cited := row.pop("citations", ()):
+        row["citations"] = _citations_of(cited)
     if media := row.pop("media", ()):
         row["media"] = tuple(_MEDIA[each.pop("type")](**each) for each in media)
     return _PARTS[row.pop("type")](**row)

@@ -26,6 +26,7 @@ from agenthost import (
 from sqlalchemy import Connection, bindparam, exists, func, insert, select, update
 
 from .codec import (
+    dump_citations,
     dump_json,
     dump_labels,
     dump_part,
@@ -237,6 +238,7 @@ def _ending(step: Step, closed: TurnRecord) -> dict[str, Any]:
         "node": holder.node,
         "epoch": holder.epoch,
         "finish": result.finish and result.finish.value,
+        "citations": dump_citations(cited) if (cited := result.citations) else None,
     }
 
 

@@ -13,7 +13,7 @@ from agenthost import (
     Usage,
 )
 
-from .codec import load_labels, load_message, load_settings
+from .codec import load_citations, load_labels, load_message, load_settings
 
 
 def entry(row: Row) -> Entry:
@@ -40,6 +40,7 @@ def turn_record(row: Row) -> TurnRecord:
         model=row["model"] or "",
         labels=load_labels(row["labels"]),
         finish=Finish(row["finish"]) if row["finish"] else None,
+        citations=load_citations(row["citations"]),
     )
     error = row["error"] and PastFailure(row["error"], row["error_code"])
     return TurnRecord(

@@ -10,6 +10,7 @@ from .steps import (
     go_on_in_place,
     name_sessions,
     owners_and_labels,
+    tell_what_it_rests_on,
     tell_what_was_asked,
     tell_who_remembers,
     tell_who_writes,
@@ -68,6 +69,7 @@ KERNEL = SchemaSpec(
         tell_who_writes,
         tell_why_it_stopped,
         tell_what_was_asked,
+        tell_what_it_rests_on,
     ),
 )
 MEMORY = SchemaSpec("kv", _memory, (tell_who_remembers,))

@@ -111,6 +111,13 @@ def tell_who_writes(op: Operations) -> None:
         op.add_column(table, column)
 
 
+def tell_what_it_rests_on(op: Operations) -> None:
+    """Say of each answer which pages it rests on."""
+    from sqlalchemy import Column, Text
+
+    op.add_column("turns", Column("citations", Text))
+
+
 def _add_texts(op: Operations, table: str, *names: str) -> None:
     from sqlalchemy import Column, Text, text
 

@@ -144,6 +144,7 @@ turns = Table(
     *_writer(),
     Column("finish", Text),
     Column("settings", Text),
+    Column("citations", Text),
 )
 
 RUNNING = turns.c.state == literal_column("'running'")

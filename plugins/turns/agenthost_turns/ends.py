@@ -83,8 +83,8 @@ class Room:
         while at < len(parts) and isinstance(parts[at], Reasoning):
             at += 1
         match parts[at:]:
-            case [Text(text), *_]:
-                parts[at] = Text(said + text)
+            case [Text(text) as words, *_]:
+                parts[at] = replace(words, text=said + text)
             case _:
                 parts.insert(at, Text(said))
         return replace(message, parts=tuple(parts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agenthost import Finish, Spent, TurnResult, Usage
+from agenthost import Citation, Finish, Spent, TurnResult, Usage
 
 
 @dataclass
@@ -24,7 +24,9 @@ class Progress:
             self.cost += spent.cost_micro_usd
             self.model = f"{spent.provider}/{spent.model}"
 
-    def result(self, text: str, labels: frozenset[str]) -> TurnResult:
+    def result(
+        self, text: str, labels: frozenset[str], citations: tuple[Citation, ...] = ()
+    ) -> TurnResult:
         """The result with this answer, and the labels of what it is made from."""
         took = (self.usage, self.iterations, self.cost, self.model)
-        return TurnResult(text, *took, labels, self.finish)
+        return TurnResult(text, *took, labels, self.finish, citations)

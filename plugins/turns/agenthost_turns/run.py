@@ -333,7 +333,8 @@ class Run:
     async def _answer(self, message: Message, spent: Spent) -> TurnResult:
         if not message.parts:
             message = Message(Role.ASSISTANT, (Text(""),))
-        result = self.progress.result(message.text, self.turn.context.labels)
+        labels = self.turn.context.labels
+        result = self.progress.result(message.text, labels, message.citations)
         # From here on a stop would come too late: the answer is on its way to the disk.
         self.turn.sealed = True
         self._spoke(message)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from agenthost import (
     ChatRequest,
+    Citation,
     Finish,
     ProviderError,
     ProviderFault,
@@ -128,6 +129,86 @@ def test_a_short_answer_says_why(reason: str, finish: Finish) -> None:
 )
 def test_failures_are_named(event: dict[str, Any], fault: ProviderFault) -> None:
     assert fault_of(event).fault is fault
+
+
+def found(*urls: str) -> dict[str, Any]:
+    results = [{"id": 1, "url": url, "title": f"at {url}"} for url in urls]
+    return {"type": "search_results", "results": results, "queries": ["q"]}
+
+
+def words(*urls: Any, title: Any = "A  page") -> dict[str, Any]:
+    notes = [{"type": "url_citation", "url": url, "title": title} for url in urls]
+    part = {"type": "output_text", "text": "so [1]", "annotations": notes}
+    return {"type": "message", "content": [part]}
+
+
+def bodies(*items: dict[str, Any]) -> list[bytes]:
+    """The same answer in one piece, and item by item."""
+    events = (
+        {"type": "response.output_item.done", "output_index": n, "item": item}
+        for n, item in enumerate(items)
+    )
+    return [sse(done([*items])), sse(*events, done([]))]
+
+
+A, B = "https://a.example/x?y=1#z", "http://b.example"
+
+
+def test_pages_that_words_point_to_are_its_citations() -> None:
+    for body in bodies(found(B), words(A, B, A)):
+        _, whole = decode(PLAIN, body)
+        pages = (Citation(A, "A page"), Citation(B, "A page"))
+        assert whole.message.citations == pages
+        assert whole.message.text == "so [1]"
+
+
+def test_where_no_words_point_to_a_page_those_count_that_were_found() -> None:
+    for body in bodies(found(B, A), words()):
+        _, whole = decode(PLAIN, body)
+        assert [page.url for page in whole.message.citations] == [B, A]
+    told = {**found(A), "type": "response.reasoning.search_results"}
+    _, whole = decode(PLAIN, sse(told, done([words()])))
+    assert [page.url for page in whole.message.citations] == [A]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("javascript:alert(1)", "data:text/html,x", "//a.example", "", None, 7),
+        *("https://a.example/ x", 'https://a"><b', "https://a\n.example", "https://"),
+        "https://a.example/" + "x" * 2_048,
+    ],
+)
+def test_what_a_browser_should_not_follow_is_no_citation(url: Any) -> None:
+    for body in bodies(words(url)):
+        assert decode(PLAIN, body)[1].message.citations == ()
+
+
+def test_citations_have_bounds() -> None:
+    many = [f"https://a.example/{n}" for n in range(500)]
+    for body in bodies(words(*many, title="é" * 500)):
+        pages = decode(PLAIN, body)[1].message.citations
+        assert [page.url for page in pages] == many[:50]
+        assert {len(page.title) for page in pages} == {200}
+    half = sse(done([words(A, title="half")])).replace(b'"half"', b'"\\ud83d half"')
+    (page,) = decode(PLAIN, half)[1].message.citations
+    page.title.encode()
+
+
+def test_what_is_no_list_of_pages_cites_nothing() -> None:
+    odd: tuple[Any, ...] = (None, 7, "x", [7], [None], {"url": A}, [[]])
+    for each in odd:
+        item = {"type": "search_results", "results": each}
+        part = {"type": "output_text", "text": "so", "annotations": each}
+        said = {"type": "message", "content": [part]}
+        for body in bodies(item, said):
+            assert decode(PLAIN, body)[1].message.citations == ()
+
+
+def test_citations_never_go_back(conversation: ChatRequest) -> None:
+    _, whole = decode(PLAIN, bodies(words(A))[0])
+    again = replace(conversation, messages=(*conversation.messages, whole.message))
+    assert b"a.example" not in PLAIN.encode(again, HERE).body
 
 
 def test_a_price_in_the_usage_counts() -> None:

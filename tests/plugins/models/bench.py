@@ -66,6 +66,8 @@ class Bench:
         vault: Mapping[str, str] | None = None,
     ) -> None:
         self.clock = ManualClock()
+        self.random = Random(7)
+        self.pinned: tuple[str, str] | None = None
         self.ledger = Ledger()
         self.events: list[Event] = []
         self.vault = MemoryVault()
@@ -96,6 +98,9 @@ class Bench:
                 client=lambda _: None, exchange=installed_exchange()
             ),
             usage=self.ledger,
+            agents=SimpleNamespace(
+                get=lambda _: SimpleNamespace(pinned_model=self.pinned)
+            ),
             events=SimpleNamespace(
                 publish=self.events.append, wants=lambda _: self.listens
             ),
@@ -111,7 +116,7 @@ class Bench:
 
     def restart(self) -> None:
         """Forget everything but the ledger."""
-        self.models = RoutedModels(cast("Any", self.daemon), Random(7))
+        self.models = RoutedModels(cast("Any", self.daemon), self.random)
 
     def payer(self, manifest: str = "", name: str = "anna", **more: Any) -> Payer:
         parsed = parse_manifest(f'name = "{name}"\n{manifest}', [SPENDING]).manifest

@@ -15,6 +15,7 @@ from agenthost import (
     Usage,
     as_json,
 )
+from agenthost_models.budget import MOST_TOLD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -244,3 +245,26 @@ def test_settled_is_the_ledger_and_never_over_a_limit(
                 assert meter.used(bench.clock.time()) == total
 
     asyncio.run(scenario())
+
+
+async def test_a_monitor_is_told_of_the_agents_nearest_to_a_limit() -> None:
+    bench = Bench([Upstream("a")])
+    limit = "[resources]\nmax_cost_per_hour_usd = {}\n"
+    near = [bench.payer(limit.format(0.005), name=f"near-{n}") for n in range(3)]
+    far = [bench.payer(limit.format(1.0), name=f"far-{n}") for n in range(MOST_TOLD)]
+    for payer in (*far, *near):
+        await bench.ask("a", payer)
+    told = {
+        (labels["agent"], labels["kind"]): amount
+        for name, labels, amount in bench.models.gauges()
+        if name == "agent_budget_usd"
+    }
+    agents = {agent for agent, _ in told}
+    assert len(agents) == MOST_TOLD + 1
+    assert {"near-0", "near-1", "near-2", "other"} <= agents
+    assert told["near-1", "limit"] == 0.005
+    assert told["other", "limit"] == pytest.approx(3.0)
+    assert told["other", "used"] == pytest.approx(3 * told["near-1", "used"])
+    assert sum(amount for (_, kind), amount in told.items() if kind == "used") == (
+        pytest.approx(sum(row.cost_micro_usd for row in bench.ledger.rows) / 1e6)
+    )

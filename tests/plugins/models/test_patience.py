@@ -172,8 +172,8 @@ async def test_a_resting_key_is_passed_by_whatever_the_policy() -> None:
 async def test_who_rests_is_told() -> None:
     bench = Bench([Upstream("a", usual=HOUR), Upstream("b")])
     await failed(bench)
-    ((model, fault, seconds),) = bench.models.resting("a")
-    assert (model, fault) == ("a-model", "rate_limited")
+    ((model, key, fault, seconds),) = bench.models.resting("a")
+    assert (model, key, fault) == ("a-model", 0, "rate_limited")
     assert 3_590 < seconds <= 3_600
     assert bench.models.resting("b") == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -16,6 +17,8 @@ from agenthost_observability.meters import Meters
 from prometheus_client import parser
 from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from tests.plugins.models.upstream import Fails, Upstream
 
 CANARY = "canary-7f3a9c1e5b"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
@@ -194,6 +197,67 @@ async def test_breakers_that_are_not_closed_are_shown(daemons: Daemons) -> None:
     state = "provider=scripted,state={}"
     assert found["agenthost_model_breakers", state.format("open")] == 1
     assert ("agenthost_model_breakers", state.format("half_open")) not in found
+
+
+async def test_keys_are_shown_by_their_places(daemons: Daemons) -> None:
+    upstream = Upstream("keyed", key_required=True)
+    upstream.by_key = {"bad": deque([Fails(ProviderFault.RATE_LIMITED, "", 90.0)])}
+    daemon = await daemons.start(
+        plugins=[upstream.plugin],
+        environ={"KEYED_KEY": "bad", "KEYED_KEY_2": CANARY, "KEYED_KEY_3": "idle"},
+    )
+    agent = await daemon.agent(tools=[], extra='[model]\nprovider = "keyed"\n')
+    for _ in range(2):
+        assert await agent.ask("hi") == "fine"
+    found = await scrape(daemon)
+    calls, refusals = "agenthost_model_key_calls_total", "outcome={},provider=keyed"
+    told = [found[calls, f"key={n},provider=keyed"] for n in (1, 2, 3)]
+    assert told == [1, 2, 0]
+    limited = refusals.format("rate_limited")
+    told = [
+        found["agenthost_model_key_refusals_total", f"key={n},{limited}"]
+        for n in (1, 2, 3)
+    ]
+    assert told == [1, 0, 0]
+    rests = "agenthost_model_key_rests_until_timestamp_seconds"
+    now = daemon.daemon.clock.time()
+    assert 30 < found[rests, "key=1,provider=keyed"] - now < 91
+    assert (rests, "key=2,provider=keyed") not in found
+    rows = (await daemon.http.get("/api/providers")).json()["providers"]
+    (row,) = (row for row in rows if row["name"] == "keyed")
+    (resting,) = row["resting"]
+    assert (resting["key"], resting["fault"]) == (1, "rate_limited")
+    assert CANARY not in (await daemon.http.get("/metrics")).text + repr(rows)
+
+
+async def test_a_key_that_takes_anothers_place_begins_at_zero(daemons: Daemons) -> None:
+    upstream = Upstream("keyed", key_required=True)
+    daemon = await daemons.start(
+        plugins=[upstream.plugin], environ={"KEYED_KEY": "old"}
+    )
+    agent = await daemon.agent(tools=[], extra='[model]\nprovider = "keyed"\n')
+    await agent.ask("hi")
+    row = ("agenthost_model_key_calls_total", "key=1,provider=keyed")
+    assert (await scrape(daemon))[row] == 1
+    await daemon.http.post("/api/providers/keyed/key", json={"api_key": "new"})
+    assert (await scrape(daemon))[row] == 0
+
+
+async def test_budgets_of_agents_are_shown_by_their_ids(daemons: Daemons) -> None:
+    daemon = await daemons.start()
+    limits = "[resources]\nmax_cost_per_day_usd = 0.5\nmax_llm_tokens_per_hour = 900\n"
+    agent = await daemon.agent(name=f"agent-{CANARY}", tools=[], extra=limits)
+    await agent.ask("hi")
+    found = await scrape(daemon)
+    row = f"agent={agent.id},budget=resources.{{}},kind={{}}"
+    money, tokens = "max_cost_per_day_usd", "max_llm_tokens_per_hour"
+    for kind, amount in (("limit", 0.5), ("used", 20e-6), ("held", 0)):
+        told = found["agenthost_agent_budget_usd", row.format(money, kind)]
+        assert told == pytest.approx(amount)
+    for kind, amount in (("limit", 900), ("used", 15), ("held", 0)):
+        told = found["agenthost_agent_budget_tokens", row.format(tokens, kind)]
+        assert told == amount
+    assert CANARY not in (await daemon.http.get("/metrics")).text
 
 
 async def test_budgets_are_shown_with_what_is_used_and_held(daemons: Daemons) -> None:

@@ -10,7 +10,17 @@ from typing import Any
 
 import agenthost_providers
 import pytest
-from agenthost import InvalidInput
+from agenthost import (
+    ChatRequest,
+    Endpoint,
+    Image,
+    InvalidInput,
+    Message,
+    Role,
+    Secret,
+    Text,
+)
+from agenthost.providers import Driver
 from agenthost.testing.installed import provider_of
 from agenthost_dialects import register_dialect
 from agenthost_providers.catalogue import load_facts
@@ -204,6 +214,20 @@ def test_a_provider_states_a_default_that_is_listed_and_no_dearest(slug: str) ->
     dearest = max(facts.models, key=lambda each: each.output_cost_per_1m)
     assert len(facts.models) == 1 or facts.local or row != dearest
     assert row.output_cost_per_1m <= 10
+
+
+@pytest.mark.parametrize("slug", TWENTY)
+def test_a_row_sees_what_its_dialect_sends(slug: str) -> None:
+    spec = provider_of(slug)
+    picture = Message(
+        Role.USER, (Text("what is this?"), Image("image/png", "iVBORw0="))
+    )
+    for row in (row for row in spec.facts.models if row.supports_vision):
+        spoken = spec.spoken_to(row.upstream_id, row)
+        assert not isinstance(spoken, Driver), row.id
+        where = Endpoint(slug, "http://127.0.0.1:1/v1", Secret("sk-test"), row)
+        wire = spoken.encode(ChatRequest(row.upstream_id, "", (picture,)), where)
+        assert b"iVBORw0=" in wire.body, row.id
 
 
 def test_no_listed_model_leaves_its_abilities_to_a_pattern() -> None:

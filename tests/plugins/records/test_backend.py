@@ -47,7 +47,22 @@ def test_register_schema_offers_the_kernels_rows_and_memory() -> None:
         "search": ["message_texts", "message_texts_mark"],
         "uploads": ["uploads"],
     }
-    assert [len(spec.steps) for spec in register_schema()] == [7, 1, 0, 0, 0, 0]
+    assert [len(spec.steps) for spec in register_schema()] == [8, 1, 0, 0, 0, 0]
+
+
+def test_steps_stand_in_the_order_in_which_databases_took_them() -> None:
+    """A database counts its steps: one put before another would be taken for it."""
+    kernel = next(spec for spec in register_schema() if spec.name == "kernel")
+    assert [step.__name__ for step in kernel.steps] == [
+        "write_less",
+        "go_on_in_place",
+        "name_sessions",
+        "owners_and_labels",
+        "tell_who_writes",
+        "tell_why_it_stopped",
+        "tell_what_was_asked",
+        "tell_what_it_rests_on",
+    ]
 
 
 def test_importing_the_plugin_imports_no_sqlalchemy() -> None:

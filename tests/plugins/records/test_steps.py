@@ -19,6 +19,7 @@ from agenthost import (
     Audio,
     CallState,
     Cancelled,
+    Citation,
     Conflict,
     Context,
     File,
@@ -350,6 +351,16 @@ def test_a_call_that_cannot_be_read_is_kept_as_such() -> None:
     bad = ToolUse("call", "kv_set", {}, malformed="no object")
     message = Message(Role.ASSISTANT, (bad, USE))
     assert load_parts(dump_parts(message)) == message.parts
+
+
+def test_pages_that_words_rest_on_are_kept_and_words_alone_are_written_as_before() -> (
+    None
+):
+    pages = (Citation("https://a.example", "A"), Citation("http://b.example"))
+    cited = Message(Role.ASSISTANT, (Text("so", pages), Text("plain")))
+    assert load_parts(dump_parts(cited)) == cited.parts
+    plain = Message(Role.ASSISTANT, (Text("plain"),))
+    assert dump_parts(plain) == '[{"type":"text","text":"plain"}]'
 
 
 def test_media_and_json_of_a_result_are_kept_as_they_are() -> None:

@@ -8,6 +8,7 @@ import pytest
 from agenthost import (
     OPERATOR,
     Answered,
+    Citation,
     Completion,
     Context,
     CutShort,
@@ -235,6 +236,21 @@ async def test_the_words_before_a_cut_stand_behind_thoughts(
     whole = room.whole(Message(Role.ASSISTANT, (thought, use)))
     assert whole.parts == (thought, Text("I "), use)
     assert room.whole(half) is half
+
+
+async def test_what_was_cut_off_before_leaves_the_citations_behind_it(
+    daemon: RunningDaemon,
+) -> None:
+    from agenthost_turns.ends import Room
+
+    context = (await daemon.agent()).context()
+    assert context.agent is not None
+    room = Room(daemon.daemon.models.default(), context.agent, TurnOptions())
+    half = Message(Role.ASSISTANT, (Text("so "),))
+    room.grow(Completion(half, Finish.LENGTH, Usage(), cut_call=True))
+    page = Citation("https://a.example")
+    whole = room.whole(Message(Role.ASSISTANT, (Text("it is", (page,)),)))
+    assert (whole.text, whole.citations) == ("so it is", (page,))
 
 
 async def test_thoughts_are_told_to_who_wants_them_alone(daemon: RunningDaemon) -> None:

@@ -99,6 +99,7 @@ class FakeTurn:
         if self.status == "complete":
             shown[-1] |= {"usage": USAGE, "model": "offline/offline-1"}
             shown[-1] |= {"finish": self.frames[-1].get("finish", "stop")}
+            shown[-1] |= {"citations": self.frames[-1].get("citations", [])}
         return shown
 
     def _tools(self) -> list[dict[str, Any]]:

@@ -134,8 +134,21 @@ async def _thoughtful(content: str, signals: Signals) -> AsyncIterator[Frame]:
     yield {"type": "response", "content": "It is", "iterations": 1, "finish": "length"}
 
 
+CITED = [
+    {"url": "https://a.example/x", "title": "<b>A</b> page"},
+    {"url": "http://b.example/", "title": ""},
+    {"url": "javascript:alert(1)", "title": "not a page"},
+]
+
+
+async def _citing(content: str, signals: Signals) -> AsyncIterator[Frame]:
+    yield {"type": "text_delta", "content": "So [1]"}
+    yield {"type": "response", "content": "So [1]", "iterations": 1, "citations": CITED}
+
+
 TURNS: dict[str, Turn] = {
     "ponder": _thoughtful,
+    "cite": _citing,
     "markdown": _markdown,
     "hostile": _hostile,
     "stepwise": _stepwise,

@@ -152,3 +152,16 @@ def test_a_lost_line_is_announced_and_comes_back(chat: Watched) -> None:
     chat.say("back again")
     expect(chat.page.get_by_text("You said: back again")).to_be_visible()
     chat.forgive("503", "WebSocket")
+
+
+def test_pages_that_an_answer_rests_on_are_links_also_after_a_reload(
+    chat: Watched,
+) -> None:
+    chat.say("cite")
+    for _ in range(2):
+        sources = chat.page.get_by_role("list", name="Sources")
+        links = sources.get_by_role("link")
+        expect(links).to_have_text(["<b>A</b> page", "http://b.example/"])
+        expect(links.first).to_have_attribute("href", "https://a.example/x")
+        expect(links.first).to_have_attribute("rel", "noopener noreferrer nofollow")
+        chat.page.reload()

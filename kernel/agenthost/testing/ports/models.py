@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import re
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -11,13 +14,15 @@ from agenthost_chat.chat import TextChunk, ToolDefinition
 
 from ...context import Pool
 from ...errors import InvalidInput, ProviderError, ProviderFault, QuotaExceeded
-from ...ports.models import Answered
+from ...ports.models import Answered, Payer
 from ..scripted import USAGE
 from .stage import Stage, StagedContract, soon
 from .vendors import ASKED, COST, FALLBACKS, KEYED, SLUGS, Vendors
 
 ROOMY = 1_000_000
 AT_ONCE = 10
+CANARY = "sk-cyd-6d1f0a9c"
+GAUGE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 REFUSED = ProviderFault.BILLING
 """A fault that asking the same key again cannot mend."""
 
@@ -268,3 +273,90 @@ class ModelsContract(StagedContract):
         vendors.models.check(vendors.target(KEYED))
         vendors.models.check(vendors.target("ada"))
         assert (await vendors.ask(KEYED)).spent.provider == KEYED
+
+    async def test_what_a_monitor_is_told_can_be_read_by_one(
+        self, stage: Stage
+    ) -> None:
+        """At any time: plain names with the same labels, each row once, as a number."""
+        vendors = await Vendors.open(stage)
+        at_first, payer = _told(vendors), await vendors.payer(manifest=FALLBACKS)
+        for told in (at_first, await _lived_through(vendors, payer)):
+            labels: dict[str, set[tuple[str, ...]]] = {}
+            rows = [(name, tuple(sorted(named.items()))) for name, named, _ in told]
+            for name, named in rows:
+                keys = tuple(key for key, _ in named)
+                labels.setdefault(name, set()).add(keys)
+                assert all(GAUGE.fullmatch(each) for each in (name, *keys))
+                assert all(isinstance(value, str) for _, value in named)
+            assert all(len(each) == 1 for each in labels.values())
+            assert len(rows) == len(set(rows))
+            assert all(math.isfinite(number) for _, _, number in told)
+
+    async def test_what_a_monitor_is_told_names_no_key_and_nothing_made_up(
+        self, stage: Stage
+    ) -> None:
+        """A key is told by its place at most, a model that nobody lists not at all."""
+        vendors = await Vendors.open(stage, key=CANARY)
+        payer = await vendors.payer(manifest=FALLBACKS)
+        told = repr(await _lived_through(vendors, payer))
+        assert CANARY not in told
+        assert "nobodys" not in told
+
+    async def test_what_a_monitor_is_told_as_a_total_only_grows(
+        self, stage: Stage
+    ) -> None:
+        """Whatever it counts."""
+        vendors = await Vendors.open(stage, key=CANARY)
+        payer = await vendors.payer(manifest=FALLBACKS)
+        before = _totals(await _lived_through(vendors, payer))
+        after = _totals(await _lived_through(vendors, payer))
+        assert all(after[row] >= number for row, number in before.items())
+
+    async def test_who_rests_is_told_by_the_place_of_its_key(
+        self, stage: Stage
+    ) -> None:
+        """With a fault and the seconds to go; a key that is gone rests in vain."""
+        vendors = await Vendors.open(stage, key=CANARY)
+        vendors.cyd.fails(ProviderFault.AUTH)
+        vendors.ada.fails(ProviderFault.AUTH)
+        for slug, key in ((KEYED, 1), ("ada", 0)):
+            with pytest.raises(ProviderError):
+                await vendors.ask(slug)
+            for model, place, fault, seconds in vendors.models.resting(slug):
+                assert model in {f"{slug}-model", f"{slug}-wire"}
+                assert (place, fault) == (key, "auth")
+                assert seconds > 0
+        assert CANARY not in repr(vendors.models.resting(KEYED))
+        assert list(vendors.models.resting("bob")) == []
+        vault = stage.running.daemon.vault
+        await vault.change({f"provider/{KEYED}": "sk-another"})
+        assert list(vendors.models.resting(KEYED)) == []
+
+
+Row = tuple[str, Mapping[str, str], float]
+
+
+def _told(vendors: Vendors) -> list[Row]:
+    return [(name, dict(of), number) for name, of, number in vendors.models.gauges()]
+
+
+async def _lived_through(vendors: Vendors, payer: Payer) -> list[Row]:
+    """What is told after answers and failures, of listed models and of others."""
+    vendors.cyd.fails(ProviderFault.RATE_LIMITED)
+    await vendors.ask("ada", payer)
+    with pytest.raises(ProviderError):
+        await vendors.ask(KEYED)
+    target = vendors.models.resolve("bob", "nobodys")
+    vendors.bob.fails(REFUSED)
+    with pytest.raises(ProviderError):
+        async with aclosing(vendors.models.stream(target, ASKED)) as deltas:
+            assert not [delta async for delta in deltas]
+    return _told(vendors)
+
+
+def _totals(told: list[Row]) -> dict[tuple[str, str], float]:
+    return {
+        (name, repr(sorted(named.items()))): number
+        for name, named, number in told
+        if name.endswith("_total")
+    }

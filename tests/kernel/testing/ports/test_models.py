@@ -244,6 +244,60 @@ class HidesKeys(RoutedModels):
         return ()
 
 
+class TellsALotOfWords(RoutedModels):
+    def gauges(self) -> Iterator[Any]:
+        yield from super().gauges()
+        yield "Model Breakers", {}, 1.0
+
+
+class TellsItTwice(RoutedModels):
+    def gauges(self) -> Iterator[Any]:
+        yield from super().gauges()
+        yield from super().gauges()
+
+
+class LabelsAsItLikes(RoutedModels):
+    def gauges(self) -> Iterator[Any]:
+        for number, (name, labels, value) in enumerate(super().gauges()):
+            yield name, {**labels, f"row_{number}": "x"}, value
+
+
+class TellsNoNumber(RoutedModels):
+    def gauges(self) -> Iterator[Any]:
+        yield "model_breakers_open", {}, float("nan")
+
+
+class TellsItsKeys(RoutedModels):
+    def gauges(self) -> Iterator[Any]:
+        for key in self.keys_of("cyd"):
+            yield "model_keys", {"key": key.reveal()}, 1.0
+
+
+class TellsOfAnyModel(RoutedModels):
+    def gauges(self) -> Iterator[Any]:
+        for _, _, model in self._uses._models:
+            yield "model_calls", {"model": model}, 1.0
+
+
+class CountsDown(RoutedModels):
+    def gauges(self) -> Iterator[Any]:
+        for name, labels, value in super().gauges():
+            yield name, labels, -value
+
+
+class NamesKeysByNothing(RoutedModels):
+    def resting(self, slug: str) -> list[tuple[str, int, str, float]]:
+        return [(m, key + 1, fault, s) for m, key, fault, s in super().resting(slug)]
+
+
+class RemembersKeysThatAreGone(RoutedModels):
+    def resting(self, slug: str) -> list[tuple[str, int, str, float]]:
+        now = self._host.clock.monotonic()
+        place = int(slug == "cyd")
+        rests = self._breakers.resting(slug, now)
+        return [(name[2], place, fault, seconds) for name, fault, seconds in rests]
+
+
 C = ModelsContract()
 BREACHES: tuple[tuple[type[RoutedModels], Any], ...] = (
     (EndsFirst, C.test_a_call_gives_words_and_then_its_end),
@@ -280,6 +334,15 @@ BREACHES: tuple[tuple[type[RoutedModels], Any], ...] = (
     (AsksWithoutAKey, C.test_a_provider_without_its_key_is_not_asked),
     (TakesAllForConfigured, C.test_how_a_key_stands_is_told),
     (HidesKeys, C.test_how_a_key_stands_is_told),
+    (TellsALotOfWords, C.test_what_a_monitor_is_told_can_be_read_by_one),
+    (TellsItTwice, C.test_what_a_monitor_is_told_can_be_read_by_one),
+    (LabelsAsItLikes, C.test_what_a_monitor_is_told_can_be_read_by_one),
+    (TellsNoNumber, C.test_what_a_monitor_is_told_can_be_read_by_one),
+    (TellsItsKeys, C.test_what_a_monitor_is_told_names_no_key_and_nothing_made_up),
+    (TellsOfAnyModel, C.test_what_a_monitor_is_told_names_no_key_and_nothing_made_up),
+    (CountsDown, C.test_what_a_monitor_is_told_as_a_total_only_grows),
+    (NamesKeysByNothing, C.test_who_rests_is_told_by_the_place_of_its_key),
+    (RemembersKeysThatAreGone, C.test_who_rests_is_told_by_the_place_of_its_key),
 )
 
 

@@ -86,6 +86,7 @@ def params() -> dict[str, Any]:
     }
 
 
+@pytest.mark.judge("bedrock")
 @pytest.mark.parametrize("stream", [True, False])
 async def test_requests_equal_the_sdks(*, stream: bool) -> None:
     async with ProviderSimulator(BedrockWire()) as upstream:

@@ -49,6 +49,7 @@ async def heard_from(
     return dict(upstream.heard[-1].body)
 
 
+@pytest.mark.judge("groq")
 @BOTH
 async def test_groq(*, stream: bool) -> None:
     groq = pytest.importorskip("groq", reason=WHY)
@@ -65,6 +66,7 @@ async def test_groq(*, stream: bool) -> None:
     assert written == body
 
 
+@pytest.mark.judge("together")
 @BOTH
 async def test_together(*, stream: bool) -> None:
     together = pytest.importorskip("together", reason=WHY)
@@ -78,6 +80,7 @@ async def test_together(*, stream: bool) -> None:
     assert our_body("together", ours(model, stream=stream)) == body
 
 
+@pytest.mark.judge("cerebras")
 @BOTH
 async def test_cerebras(*, stream: bool) -> None:
     cloud = pytest.importorskip("cerebras.cloud.sdk", reason=WHY)
@@ -95,6 +98,7 @@ async def test_cerebras(*, stream: bool) -> None:
     assert our_body("cerebras", ours(model, stream=stream)) == body
 
 
+@pytest.mark.judge("mistral")
 @BOTH
 async def test_mistral(*, stream: bool) -> None:
     mistral = pytest.importorskip("mistralai.client", reason=WHY)
@@ -143,6 +147,7 @@ def _same_calls(written: dict[str, Any], body: dict[str, Any]) -> None:
                 assert len(found.pop(name)) == 9
 
 
+@pytest.mark.judge("replicate")
 async def test_replicate() -> None:
     replicate = pytest.importorskip("replicate", reason=WHY)
     model = "meta/llama-3-70b-instruct"

@@ -42,6 +42,7 @@ def params() -> dict[str, Any]:
     }
 
 
+@pytest.mark.judge("cohere")
 @pytest.mark.parametrize("stream", [True, False])
 async def test_requests_equal_the_sdks(*, stream: bool) -> None:
     async with ProviderSimulator(CohereWire()) as upstream:

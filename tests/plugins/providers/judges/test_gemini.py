@@ -92,6 +92,7 @@ def camel(value: Any) -> Any:
     }
 
 
+@pytest.mark.judge("gemini")
 @pytest.mark.parametrize("stream", [True, False])
 async def test_requests_equal_the_sdks(*, stream: bool) -> None:
     async with ProviderSimulator(GeminiWire()) as upstream:

@@ -122,6 +122,7 @@ def anthropic_params(model: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.judge("openai")
 @pytest.mark.parametrize("stream", [True, False])
 async def test_openai_requests_equal_the_sdks(*, stream: bool) -> None:
     params = openai_params("gpt-4o")
@@ -139,6 +140,7 @@ async def test_openai_requests_equal_the_sdks(*, stream: bool) -> None:
     assert our_body("openai", ours("gpt-4o", stream=stream)) == heard.body
 
 
+@pytest.mark.judge("anthropic")
 @pytest.mark.parametrize("stream", [True, False])
 async def test_anthropic_requests_equal_the_sdks(*, stream: bool) -> None:
     params = anthropic_params(HAIKU)

@@ -38,6 +38,7 @@ def drain(value: Any) -> None:
             drain(item)
 
 
+@pytest.mark.judge("anthropic")
 def test_anthropics_types_take_it() -> None:
     anthropic = pytest.importorskip("anthropic", reason=WHY)
     body = our_body("anthropic", asked("claude-haiku-4-5"))
@@ -51,6 +52,7 @@ def test_anthropics_types_take_it() -> None:
     assert blocks[0] == {"type": "text", "text": WORDS}
 
 
+@pytest.mark.judge("openai")
 def test_openais_types_take_it() -> None:
     openai = pytest.importorskip("openai", reason=WHY)
     body = our_body("openai", asked("gpt-5.5-pro"))
@@ -64,6 +66,7 @@ def test_openais_types_take_it() -> None:
     assert [part["type"] for part in item["output"]] == ["input_text", "input_image"]
 
 
+@pytest.mark.judge("gemini")
 def test_googles_types_take_it() -> None:
     types = pytest.importorskip("google.genai.types", reason=WHY)
     body = our_body("gemini", asked("gemini-3.5-flash"))
@@ -73,6 +76,7 @@ def test_googles_types_take_it() -> None:
     assert part.inline_data.mime_type == "image/png"
 
 
+@pytest.mark.judge("bedrock")
 def test_amazons_model_of_the_service_takes_it() -> None:
     session = pytest.importorskip("botocore.session", reason=WHY)
     validate = pytest.importorskip("botocore.validate", reason=WHY)

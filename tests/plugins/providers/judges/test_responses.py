@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from agenthost import Message, Reasoning, Role, Text, ToolUse
+from agenthost import (
+    Completion,
+    Endpoint,
+    Message,
+    Reasoning,
+    Role,
+    Text,
+    ToolUse,
+)
+from agenthost.providers import Driver
+from agenthost.testing.installed import provider_of
 from agenthost.testing.simulators import (
     OpenAIResponsesWire,
     ProviderSimulator,
@@ -86,6 +97,7 @@ def asked(*, stream: bool) -> Any:
     return replace(request, messages=tuple(messages))
 
 
+@pytest.mark.judge("openai")
 @pytest.mark.parametrize("stream", [True, False])
 async def test_requests_equal_the_sdks(*, stream: bool) -> None:
     async with ProviderSimulator(OpenAIResponsesWire()) as upstream:
@@ -101,6 +113,7 @@ async def test_requests_equal_the_sdks(*, stream: bool) -> None:
     assert our_body("openai", asked(stream=stream)) == heard.body
 
 
+@pytest.mark.judge("perplexity")
 @pytest.mark.parametrize("stream", [True, False])
 async def test_requests_equal_those_of_perplexitys_sdk(*, stream: bool) -> None:
     perplexity = pytest.importorskip("perplexity", reason=WHY)
@@ -160,3 +173,36 @@ async def test_the_sdk_reads_our_simulated_errors() -> None:
         ) as client:
             with pytest.raises(openai.RateLimitError, match="slow down"):
                 await client.responses.create(model="m", input="hi")
+
+
+@pytest.mark.judge("perplexity")
+def test_pages_are_those_that_perplexitys_sdk_reads() -> None:
+    types = pytest.importorskip("perplexity.types", reason=WHY)
+    note = {"type": "url_citation", "url": "https://a.example", "title": "A page"}
+    part = {"type": "output_text", "text": "so [1]", "annotations": [note]}
+    page = {"id": 1, "url": "http://b.example", "title": "B", "snippet": "..."}
+    words = {"id": "m", "role": "assistant", "status": "completed"}
+    body = {
+        "id": "r",
+        "object": "response",
+        "created_at": 1,
+        "model": "sonar",
+        "status": "completed",
+        "output": [
+            {"type": "search_results", "results": [page], "queries": ["why"]},
+            {"type": "message", "content": [part], **words},
+        ],
+    }
+    adapter = TypeAdapter(types.ResponseCreateResponse)
+    for notes in ([note], []):
+        part["annotations"] = notes
+        found, said = adapter.validate_python(body).output
+        read = said.content[0].annotations or found.results
+        asked = replace(ours("perplexity/sonar", stream=False), messages=())
+        spoken = provider_of("perplexity").spoken_to("perplexity/sonar")
+        assert not isinstance(spoken, Driver)
+        decoder = spoken.decoder(asked, Endpoint("perplexity", "http://p.example"))
+        deltas = [*decoder.feed(json.dumps(body).encode()), *decoder.close()]
+        (whole,) = (delta for delta in deltas if isinstance(delta, Completion))
+        cited = [(each.url, each.title) for each in whole.message.citations]
+        assert cited == [(each.url, each.title) for each in read]

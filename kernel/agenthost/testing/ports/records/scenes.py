@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from agenthost_chat.chat import Message, Role, Text, ToolOutput, ToolUse, Usage
+from agenthost_chat.chat import (
+    Citation,
+    Message,
+    Role,
+    Text,
+    ToolOutput,
+    ToolUse,
+    Usage,
+)
 
 from ....agent import Agent, AgentMode, AgentState
 from ....context import UNTRUSTED
@@ -41,7 +49,8 @@ BOB = replace(
 )
 HERE = ADA.session_id
 """The session that most of it happens in."""
-RESULT = TurnResult("Done.", Usage(10, 5), 2, 7, "p/m", UNTRUSTED)
+PAGES = (Citation("https://lisbon.example/é", "Lisbon"), Citation("http://b.example"))
+RESULT = TurnResult("Done.", Usage(10, 5), 2, 7, "p/m", UNTRUSTED, None, PAGES)
 DONE = TurnRecord(TurnState.DONE, RESULT)
 KNOWN = replace(DONE, agent_id=ADA.id, session_id=HERE)
 """A turn of ada's that is done, as it is found."""

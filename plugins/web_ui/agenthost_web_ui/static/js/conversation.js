@@ -72,6 +72,7 @@ export function answerEntry(turn, known = {}) {
     status: "running",
     error: null,
     finish: null,
+    citations: [],
     usage: null,
     model: null,
     at: null,
@@ -194,8 +195,8 @@ function begin(answer) {
 
 function finish(answer, frame) {
   const parts = reconcile(answer.parts, frame.content ?? "");
-  const { finish = null } = frame;
-  return { ...answer, parts, status: "complete", finish, usage: usageOf(frame) };
+  const { finish = null, citations = [] } = frame;
+  return { ...answer, parts, status: "complete", finish, citations, usage: usageOf(frame) };
 }
 
 function breakOff(answer, { code, content }) {

@@ -115,6 +115,7 @@ function withMessage(answer, message) {
     usage: message.usage ? usageOf(message.usage) : answer.usage,
     model: message.model ?? answer.model,
     finish: message.finish ?? answer.finish,
+    citations: message.citations ?? answer.citations,
     at: message.at ?? answer.at,
   };
 }

@@ -6,6 +6,7 @@ import { html, useMemo } from "../html.js";
 import { Markdown } from "./markdown.js";
 import { Questions } from "./questions.js";
 import { Said } from "./said.js";
+import { Sources } from "./sources.js";
 import { Thought } from "./thought.js";
 import { ToolCard } from "./tool-card.js";
 
@@ -50,6 +51,7 @@ function Answer({ entry, online, actions }) {
     ${entry.parts.map((part, index) => drawPart(part, index, { running, waits, followed: index < last }))}
     ${idle && !waits && html`<${Waiting} />`}
     ${waits && html`<${Questions} turn=${entry.turn} online=${online} actions=${actions} />`}
+    <${Sources} citations=${entry.citations} />
     ${MARKS[entry.finish] && html`<p class="mark">${MARKS[entry.finish]}</p>`}
     <${Ending} entry=${entry} online=${online} onAgain=${() => actions.resume(entry.turn)} />
     ${entry.usage && html`<p class="usage" title=${origin(entry)}>${formatUsage(entry.usage)}</p>`}
