@@ -245,6 +245,7 @@ from .providers import DialectSpec as DialectSpec
 from .providers import Driver as Driver
 from .providers import Endpoint as Endpoint
 from .providers import Exchange as Exchange
+from .providers import Extras as Extras
 from .providers import HttpRequest as HttpRequest
 from .providers import LongContext as LongContext
 from .providers import ModelCall as ModelCall

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from urllib.parse import quote
 
 from agenthost_chat.chat import ChatRequest, Delta
 from agenthost_toml.suggest import did_you_mean
@@ -97,6 +98,25 @@ class ModelFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Extras:
+    """What an operator adds to every request of a provider.
+
+    ``body`` is merged into the dialect's own, last. In ``key_headers``, which take the
+    place of the dialect's own way to show the key, the text ``{key}`` stands for it.
+    ``secrets`` are what of it no message may show.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    key_headers: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+PLAIN = Extras()
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
     """A cheap request that tells whether the service answers.
 
@@ -121,6 +141,7 @@ class Probe:
             if key is not None or "{key}" not in value
         }
         base = "" if "://" in self.url else endpoint.base_url.rstrip("/")
+        headers = {**endpoint.extras.headers, **headers}
         return HttpRequest(self.method, base + self.url, headers, b"")
 
 
@@ -149,6 +170,14 @@ class ProviderFacts:
     region: str | None = None
     region_vars: tuple[str, ...] = ()
     default_model: str | None = None
+    extras: Extras = PLAIN
+
+    def at(self, key: Secret | None, model: ModelFacts | None = None) -> Endpoint:
+        """Say where a call with this key goes; ``{model}`` in the address is filled."""
+        url = self.base_url
+        if model is not None and "{model}" in url:
+            url = url.replace("{model}", quote(model.upstream_id, safe=""))
+        return Endpoint(self.slug, url, key, model, self.extras)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +191,7 @@ class Endpoint:
     base_url: str
     key: Secret | None = None
     model: ModelFacts | None = None
+    extras: Extras = PLAIN
 
 
 @dataclass(frozen=True, slots=True)

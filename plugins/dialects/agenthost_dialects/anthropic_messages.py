@@ -25,7 +25,6 @@ from agenthost import (
     ToolUse,
 )
 
-from .answers import body_of
 from .anthropic_decoder import AnthropicDecoder
 from .capabilities import (
     Thinking,
@@ -38,10 +37,12 @@ from .capabilities import (
 )
 from .conversation import begun_elsewhere, own_of, wire_id
 from .faults import http_fault
+from .outgoing import keyed, post
 from .quirks import Quirks, read_quirks
 from .schema import ANTHROPIC, shape_schema
 
 NAME = "anthropic-messages"
+KEY_HEADER = {"x-api-key": "{key}"}
 VERSION = "2026-10-21"
 # The newest version has no temperature; older models take one through the last.
 SAMPLING_VERSION = "2023-06-01"
@@ -110,9 +111,7 @@ class AnthropicMessages:
             body["stream"] = True
         version = SAMPLING_VERSION if "temperature" in body else VERSION
         root = endpoint.base_url.rstrip("/").removesuffix("/v1")
-        return HttpRequest(
-            "POST", root + "/v1/messages", _headers(endpoint, version), body_of(body)
-        )
+        return post(endpoint, root + "/v1/messages", _headers(endpoint, version), body)
 
     def decoder(self, request: ChatRequest, endpoint: Endpoint) -> AnthropicDecoder:
         """Make the decoder of this request's answer."""
@@ -127,9 +126,7 @@ class AnthropicMessages:
 
 def _headers(endpoint: Endpoint, version: str) -> dict[str, str]:
     headers = {"Content-Type": "application/json", "anthropic-version": version}
-    if endpoint.key is not None:
-        headers["x-api-key"] = endpoint.key.reveal()
-    return headers
+    return headers | keyed(endpoint, KEY_HEADER)
 
 
 def _sampling(

@@ -40,6 +40,7 @@ from .capabilities import (
 )
 from .conversation import begun_elsewhere, own_of, wire_id
 from .faults import http_fault
+from .outgoing import address, headed, keyed, merged
 from .quirks import Quirks, read_quirks
 from .schema import BEDROCK, shape_schema
 
@@ -122,21 +123,21 @@ class Bedrock:
         verb = "converse-stream" if request.stream else "converse"
         model = quote(_profiled(request.model, quirks, endpoint), safe="")
         url = f"{endpoint.base_url.rstrip('/')}/model/{model}/{verb}"
-        return self._authorised(url, body_of(body), endpoint)
+        whole = body_of(merged(body, endpoint.extras.body))
+        return self._authorised(address(endpoint, url), whole, endpoint)
 
     def _authorised(self, url: str, body: bytes, endpoint: Endpoint) -> HttpRequest:
         headers = {"Content-Type": "application/json"}
-        if endpoint.key is not None:
-            key = endpoint.key.reveal()
-            keys = read_keys(key)
-            if keys is None and ":" in key:
-                raise ProviderError(ProviderFault.AUTH, endpoint.provider, MISWRITTEN)
-            if keys is None:
-                headers["Authorization"] = f"Bearer {key}"
-            else:
-                unsigned = Unsigned("POST", url, headers, body)
-                headers = sign(unsigned, keys, "bedrock", self.now())
-        return HttpRequest("POST", url, headers, body)
+        key = endpoint.key.reveal() if endpoint.key else ""
+        if endpoint.extras.key_headers or ":" not in key:
+            headers |= keyed(endpoint)
+        elif (keys := read_keys(key)) is not None:
+            unsigned = Unsigned("POST", url, headers, body)
+            headers = sign(unsigned, keys, "bedrock", self.now())
+        else:
+            raise ProviderError(ProviderFault.AUTH, endpoint.provider, MISWRITTEN)
+        # Not signed: a gateway may take them away again.
+        return HttpRequest("POST", url, headed(endpoint, headers), body)
 
     def decoder(self, request: ChatRequest, endpoint: Endpoint) -> BedrockDecoder:
         """Make the decoder of this request's answer."""

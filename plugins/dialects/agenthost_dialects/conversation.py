@@ -9,6 +9,8 @@ from typing import Any
 
 from agenthost import ChatRequest, Endpoint, Message, Reasoning, Role, ToolUse
 
+from .outgoing import keyed
+
 SAFE_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -62,10 +64,7 @@ def begun_elsewhere(name: str, request: ChatRequest, endpoint: Endpoint) -> bool
 
 def bearer(endpoint: Endpoint) -> dict[str, str]:
     """Make the headers of a JSON request with the key, when there is one."""
-    headers = {"Content-Type": "application/json", "Accept": "*/*"}
-    if endpoint.key is not None:
-        headers["Authorization"] = f"Bearer {endpoint.key.reveal()}"
-    return headers
+    return {"Content-Type": "application/json", "Accept": "*/*", **keyed(endpoint)}
 
 
 def effort_of(budget: int) -> str:

@@ -28,11 +28,11 @@ from agenthost import (
     ToolUse,
 )
 
-from .answers import body_of
 from .capabilities import EFFORTS, Thinking, samples, thinking_of
 from .conversation import loop_start, own_of
 from .faults import http_fault
 from .gemini_decoder import NAME, GeminiDecoder
+from .outgoing import keyed, post
 from .quirks import Quirks, read_quirks
 from .schema import GEMINI, shape_schema
 
@@ -40,6 +40,7 @@ from .schema import GEMINI, shape_schema
 OPENING = "(The conversation goes on.)"
 # What the vendor documents for calls that another model made.
 UNSIGNED = "skip_thought_signature_validator"
+KEY_HEADER = {"x-goog-api-key": "{key}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +94,7 @@ class Gemini:
         options = _options(request, quirks, endpoint)
         if options:
             body["generationConfig"] = options
-        return HttpRequest(
-            "POST", _url(request, endpoint), _headers(endpoint), body_of(body)
-        )
+        return post(endpoint, _url(request, endpoint), _headers(endpoint), body)
 
     def decoder(self, request: ChatRequest, endpoint: Endpoint) -> GeminiDecoder:
         """Make the decoder of this request's answer."""
@@ -118,10 +117,7 @@ def _url(request: ChatRequest, endpoint: Endpoint) -> str:
 
 
 def _headers(endpoint: Endpoint) -> dict[str, str]:
-    headers = {"Content-Type": "application/json"}
-    if endpoint.key is not None:
-        headers["x-goog-api-key"] = endpoint.key.reveal()
-    return headers
+    return {"Content-Type": "application/json", **keyed(endpoint, KEY_HEADER)}
 
 
 def _retry_delay(body: bytes) -> float | None:

@@ -25,7 +25,7 @@ from agenthost import (
     ToolUse,
 )
 
-from .answers import body_of, compact
+from .answers import compact
 from .capabilities import (
     EFFORTS,
     Thinking,
@@ -38,6 +38,7 @@ from .capabilities import (
 from .conversation import bearer, loop_start, own_of, wire_id
 from .faults import http_fault
 from .openai_decoder import OpenAIDecoder
+from .outgoing import post
 from .quirks import Quirks, read_quirks
 from .schema import OPENAI, shape_schema
 
@@ -136,7 +137,7 @@ class OpenAIChat:
             _mark(body["messages"], endpoint)
         body.update(_options(request, quirks, endpoint))
         url = endpoint.base_url.rstrip("/") + "/chat/completions"
-        return HttpRequest("POST", url, bearer(endpoint), body_of(body))
+        return post(endpoint, url, bearer(endpoint), body)
 
     def decoder(self, request: ChatRequest, endpoint: Endpoint) -> OpenAIDecoder:
         """Make the decoder of this request's answer."""

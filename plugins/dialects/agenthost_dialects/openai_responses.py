@@ -25,10 +25,11 @@ from agenthost import (
     ToolUse,
 )
 
-from .answers import body_of, compact
+from .answers import compact
 from .capabilities import Thinking, samples, thinking_of
 from .conversation import bearer, loop_start, own_of
 from .faults import http_fault
+from .outgoing import post
 from .quirks import Quirks, read_quirks
 from .responses_decoder import CARRIED, NAME, ResponsesDecoder
 from .schema import OPENAI, shape_schema
@@ -90,7 +91,7 @@ class OpenAIResponses:
             body["tools"] = [_tool(tool) for tool in request.tools]
         body.update(_options(request, quirks, endpoint))
         url = endpoint.base_url.rstrip("/") + "/responses"
-        return HttpRequest("POST", url, bearer(endpoint), body_of(body))
+        return post(endpoint, url, bearer(endpoint), body)
 
     def decoder(self, request: ChatRequest, endpoint: Endpoint) -> ResponsesDecoder:
         """Make the decoder of this request's answer."""

@@ -10,6 +10,7 @@ from typing import Any
 from agenthost import (
     ConfigError,
     DialectSpec,
+    Extras,
     Host,
     InvalidInput,
     ModelFacts,
@@ -18,6 +19,7 @@ from agenthost import (
     did_you_mean,
 )
 
+from .extras import extras_of
 from .settings import Providers as Sections
 from .settings import ProviderSection
 
@@ -44,7 +46,7 @@ def configured(host: Host) -> Providers:
         known = providers.get(slug)
         if known is None or section.dialect is not None:
             known = _declared(host, slug, section)
-        providers[slug] = _changed(known, section)
+        providers[slug] = _changed(known, section, extras_of(host, slug, section))
     for warning in _drop_taken_aliases(providers, sections):
         host.warnings.append(warning)
     return providers
@@ -86,7 +88,9 @@ def _declared(host: Host, slug: str, section: ProviderSection) -> ProviderSpec:
         raise ConfigError(f"providers.{slug}.quirks.{error.message}") from error
 
 
-def _changed(spec: ProviderSpec, section: ProviderSection) -> ProviderSpec:
+def _changed(
+    spec: ProviderSpec, section: ProviderSection, extras: Extras
+) -> ProviderSpec:
     facts, probe = spec.facts, spec.facts.probe
     if probe is not None and section.base_url is not None:
         # What it proves is known of the provider's own address alone, not of a proxy.
@@ -104,6 +108,7 @@ def _changed(spec: ProviderSpec, section: ProviderSection) -> ProviderSpec:
         env_var=section.api_key_env or facts.env_var,
         key_required=bool(section.api_key_env) or facts.key_required,
         models=models,
+        extras=extras,
     )
     return replace(spec, facts=changed)
 

@@ -22,7 +22,6 @@ from agenthost import (
     Completion,
     Delta,
     EgressPolicy,
-    Endpoint,
     Finish,
     Host,
     InvalidInput,
@@ -195,7 +194,8 @@ class RoutedModels(Catalogue):
 
     def _without_secrets(self, error: ProviderError) -> ProviderError:
         """Take every secret of the daemon out of what a vendor said."""
-        detail = redacted(error.detail, secrets_of(self._host))
+        given = [s for p in self.providers.values() for s in p.facts.extras.secrets]
+        detail = redacted(error.detail, [*secrets_of(self._host), *given])
         if detail == error.detail:
             return error
         waits = error.retry_after
@@ -327,7 +327,7 @@ class RoutedModels(Catalogue):
     def _open(self, call: _Call) -> AsyncGenerator[Delta, None]:
         spec = call.candidate.target.provider
         facts, model = spec.facts, call.candidate.target.model
-        endpoint = Endpoint(facts.slug, facts.base_url, call.candidate.key, model)
+        endpoint = facts.at(call.candidate.key, model)
         policy = self._policy(facts, silence(model))
         egress = self._host.egress
         told = {CONTEXT: call.payer.context} if call.payer else {}

@@ -15,7 +15,9 @@ from agenthost_toml.types import (
     Table,
     shorthand,
 )
-from pydantic import ConfigDict, Field, RootModel
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, RootModel
+
+from .extras import MASKED, SHOWN, HeaderName, HeaderValue, QueryName, checked_body
 
 Slug = Annotated[str, Field(min_length=1)]
 
@@ -85,6 +87,24 @@ class ProviderSection(Table):
     )
     quirks: dict[str, Any] = Field(
         default_factory=dict, description="Where its API leaves its dialect."
+    )
+    headers: Annotated[dict[HeaderName, HeaderValue], MASKED] = Field(
+        default_factory=dict,
+        repr=False,
+        description="Headers that each request brings along; shown nowhere.",
+    )
+    headers_env: dict[HeaderName, str] = Field(
+        default_factory=dict, description="The same, by the variables that hold them."
+    )
+    query: Annotated[dict[QueryName, HeaderValue], MASKED] = Field(
+        default_factory=dict,
+        repr=False,
+        description="What stands behind the ``?`` of each request; shown nowhere.",
+    )
+    body: Annotated[dict[str, JsonValue], AfterValidator(checked_body), SHOWN] = Field(
+        default_factory=dict,
+        repr=False,
+        description="What each request's JSON says besides, tables merged.",
     )
     cache_hour: bool = Field(
         default=False,

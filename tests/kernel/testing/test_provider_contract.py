@@ -115,9 +115,10 @@ SILENT = "test_the_key_is_never_told"
 BLOCKED = "test_a_blocked_answer_is_no_good_end"
 FITTING = "test_its_facts_agree"
 REASONED = "test_results_find_their_calls"
+ADDED = "test_what_an_operator_adds_goes_along"
 NAMES = [
     FIRST, WHOLE, TOOLS, LIMIT, WARMTH, THINKS, STEP,
-    TURN, SEALED, HEADER, SILENT, BLOCKED, FITTING, REASONED,
+    TURN, SEALED, HEADER, SILENT, BLOCKED, FITTING, REASONED, ADDED,
 ]  # fmt: skip
 
 
@@ -254,6 +255,29 @@ def key_logged(sent: HttpRequest, where: Endpoint) -> HttpRequest:
     return sent
 
 
+def no_extra_header(sent: HttpRequest, where: Endpoint) -> HttpRequest:
+    kept = {n: v for n, v in sent.headers.items() if n not in where.extras.headers}
+    return replace(sent, headers=kept)
+
+
+def extra_headers_first(sent: HttpRequest, where: Endpoint) -> HttpRequest:
+    own = {name.lower(): value for name, value in sent.headers.items()}
+    added = {name.lower(): value for name, value in where.extras.headers.items()}
+    return replace(sent, headers={**own, **added})
+
+
+def no_query(sent: HttpRequest, _: Endpoint) -> HttpRequest:
+    return replace(sent, url=sent.url.partition("?")[0])
+
+
+def key_in_its_own_header(sent: HttpRequest, where: Endpoint) -> HttpRequest:
+    return replace(sent, headers={**sent.headers, "x-api-key": key_of(where)})
+
+
+def drop_extras(body: Body) -> None:
+    body.pop("contract", None)
+
+
 def blocked_is_fine(delta: Delta) -> Delta:
     if isinstance(delta, Completion) and delta.finish is Finish.CONTENT_BLOCKED:
         return replace(delta, finish=Finish.STOP)
@@ -283,6 +307,11 @@ BROKEN: dict[str, tuple[Broken, str]] = {
     "key in the body": (Broken(posted=key_in_the_body), HEADER),
     "printed key": (Broken(posted=key_printed), SILENT),
     "logged key": (Broken(posted=key_logged), SILENT),
+    "an operator's header dropped": (Broken(posted=no_extra_header), ADDED),
+    "an operator's header first": (Broken(posted=extra_headers_first), ADDED),
+    "an operator's query dropped": (Broken(posted=no_query), ADDED),
+    "an operator's body dropped": (Broken(sent=drop_extras), ADDED),
+    "the key shown in two ways": (Broken(posted=key_in_its_own_header), ADDED),
     "content_blocked read as stop": (Broken(told=blocked_is_fine), BLOCKED),
 }
 WRONG: dict[str, ProviderFacts] = {

@@ -72,6 +72,7 @@ class Bench:
         for name, value in (vault or {}).items():
             self.vault[name] = Secret(value)
         self.environ: dict[str, str] = {}
+        self.warnings: list[str] = []
         written = dict(config or {})
         self.settings = {
             Trying: Trying.model_validate(written.pop("attempts", {})),
@@ -92,6 +93,7 @@ class Bench:
             settings=self.settings.__getitem__,
             vault=self.vault,
             environ=self.environ,
+            warnings=self.warnings,
             egress=SimpleNamespace(
                 client=lambda _: None, exchange=installed_exchange()
             ),

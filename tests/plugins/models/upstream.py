@@ -37,6 +37,7 @@ class Fails:
     fault: ProviderFault
     after: str = ""
     retry_after: float | None = None
+    detail: str = "scripted"
 
 
 @dataclass
@@ -101,7 +102,10 @@ class Upstream:
             yield TextChunk(words)
         if isinstance(scene, Fails):
             raise ProviderError(
-                scene.fault, self.slug, "scripted", retry_after=scene.retry_after
+                scene.fault,
+                self.slug,
+                scene.detail,
+                retry_after=scene.retry_after,
             )
         message = Message(Role.ASSISTANT, (Text(scene),))
         yield Completion(message, Finish.STOP, self.usage)
