@@ -111,9 +111,14 @@ class Gemini:
 
 
 def _url(request: ChatRequest, endpoint: Endpoint) -> str:
-    root = endpoint.base_url.rstrip("/").removesuffix("/v1beta")
     verb = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
-    return f"{root}/v1beta/models/{quote(request.model, safe='')}:{verb}"
+    return f"{models_at(endpoint)}/{quote(request.model, safe='')}:{verb}"
+
+
+def models_at(endpoint: Endpoint) -> str:
+    """Find where the models are; on Vertex, a publisher stands before them."""
+    root = endpoint.base_url.rstrip("/").removesuffix("/v1beta")
+    return f"{root}/models" if "/publishers/" in root else f"{root}/v1beta/models"
 
 
 def _headers(endpoint: Endpoint) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from agenthost import Extras, Host
@@ -66,6 +67,18 @@ OF_THE_BUDGET = frozenset(
     }
 )
 """At any depth: room was held for so many tokens and no more."""
+
+
+BEARER = {"Authorization": "Bearer {key}"}
+KEY_HEADERS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "api-key": {"api-key": "{key}"},
+        "bearer": BEARER,
+        "entra": BEARER,
+        "vertex": BEARER,
+    }
+)
+"""How each ``auth`` shows the key, or the token that it is exchanged for."""
 
 
 def _header(name: str) -> str:
@@ -153,8 +166,8 @@ def extras_of(host: Host, slug: str, section: ProviderSection) -> Extras:
     """Gather what a section adds; what the environment lacks is left out and told."""
     headers, query = dict(section.headers), dict(section.query)
     secrets = [v for n, v in {**headers, **query}.items() if SECRET.search(n)]
-    told = _entries(section.body, 0)
-    secrets += [v for n, v in told if isinstance(v, str) and SECRET.search(n)]
+    entries = _entries(section.body, 0)
+    secrets += [v for n, v in entries if isinstance(v, str) and SECRET.search(n)]
     for name, variable in section.headers_env.items():
         value = host.environ.get(variable, "").strip()
         if is_header_value(value):
@@ -166,4 +179,6 @@ def extras_of(host: Host, slug: str, section: ProviderSection) -> Extras:
                 f"providers.{slug}.headers_env.{name}: {variable} {wrong}; requests "
                 "go without it"
             )
-    return Extras(headers, query, section.body, secrets=tuple(filter(None, secrets)))
+    shown = KEY_HEADERS.get(section.auth or "", {})
+    told = tuple(filter(None, secrets))
+    return Extras(headers, query, section.body, shown, told)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, NoReturn
@@ -33,6 +34,7 @@ from agenthost import (
     ProviderFault,
     Reasoning,
     ReasoningChunk,
+    Secret,
     Spent,
     Target,
     Text,
@@ -44,6 +46,7 @@ from agenthost import (
 )
 
 from .attempts import ROUNDS, Attempts, Candidate, Patience
+from .authentication import tokens_of
 from .breaker import MOST, Breakers, Id
 from .budget import Budgets, Hold
 from .catalogue import Catalogue
@@ -129,6 +132,7 @@ class RoutedModels(Catalogue):
         self._budgets = Budgets(host)
         self._turn = count()
         self._uses: Counter[Id] = Counter()
+        self._tokens = tokens_of(host, host.settings(Providers).root)
 
     @property
     def hourly_tokens(self) -> int:
@@ -195,6 +199,7 @@ class RoutedModels(Catalogue):
     def _without_secrets(self, error: ProviderError) -> ProviderError:
         """Take every secret of the daemon out of what a vendor said."""
         given = [s for p in self.providers.values() for s in p.facts.extras.secrets]
+        given += [token for each in self._tokens.values() for token in each.live]
         detail = redacted(error.detail, [*secrets_of(self._host), *given])
         if detail == error.detail:
             return error
@@ -325,9 +330,16 @@ class RoutedModels(Catalogue):
         )
 
     def _open(self, call: _Call) -> AsyncGenerator[Delta, None]:
+        key, slug = call.candidate.key, call.candidate.target.provider.facts.slug
+        tokens = self._tokens.get(slug)
+        if tokens is None:
+            return self._send(call, key)
+        return tokens.spoken(key, partial(self._send, call))
+
+    def _send(self, call: _Call, key: Secret | None) -> AsyncGenerator[Delta, None]:
         spec = call.candidate.target.provider
         facts, model = spec.facts, call.candidate.target.model
-        endpoint = facts.at(call.candidate.key, model)
+        endpoint = facts.at(key, model)
         policy = self._policy(facts, silence(model))
         egress = self._host.egress
         told = {CONTEXT: call.payer.context} if call.payer else {}

@@ -2,24 +2,61 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from agenthost_toml.types import (
     Blankable,
     Count,
     HttpUrl,
+    Label,
     Money,
     Names,
     Positive,
     Share,
     Table,
+    is_loopback,
     shorthand,
 )
-from pydantic import AfterValidator, ConfigDict, Field, JsonValue, RootModel
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    RootModel,
+    model_validator,
+)
 
 from .extras import MASKED, SHOWN, HeaderName, HeaderValue, QueryName, checked_body
 
 Slug = Annotated[str, Field(min_length=1)]
+
+
+def _named_in_the_path(url: str) -> str:
+    if "{" in url.replace("{model}", ""):
+        raise ValueError("knows {model} alone")
+    if "{" in urlsplit(url).netloc:
+        raise ValueError("may name {model} in its path, not in its host")
+    return url
+
+
+def _private(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        raise ValueError("must be https: the key is sent there")
+    return url
+
+
+def _scope(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._:/-]{1,256}", value):
+        raise ValueError("must be letters, digits, and . _ : / -")
+    return value
+
+
+ModelUrl = Annotated[HttpUrl, AfterValidator(_named_in_the_path)]
+TokenUrl = Annotated[HttpUrl, AfterValidator(_private)]
+Scope = Annotated[str, AfterValidator(_scope)]
 
 
 class FallbackProvider(Table):
@@ -70,12 +107,45 @@ class ModelEntry(Table):
     )
 
 
+class Entra(Table):
+    """``entra``: the application of Microsoft Entra whose client secret the key is."""
+
+    tenant: Label = Field(description="Id or domain of the directory.")
+    client_id: Label = Field(description="Id of the application.")
+    scope: Scope = Field(
+        "https://cognitiveservices.azure.com/.default",
+        description="What the token is for.",
+    )
+    authority: TokenUrl = Field(
+        "https://login.microsoftonline.com", description="Who gives the tokens."
+    )
+
+
+class Vertex(Table):
+    """``vertex``: a project of Google Cloud; the key is a service account's JSON."""
+
+    project: Label = Field(description="Id of the project.")
+    region: Label = Field("global", description="Where the models run.")
+    token_url: TokenUrl = Field(
+        "https://oauth2.googleapis.com/token", description="Who gives the tokens."
+    )
+
+
 class ProviderSection(Table):
     """Changes a provider that a plugin offers, or declares one by its dialect."""
 
-    base_url: HttpUrl | None = Field(
-        None, description="Address of its API; a declared provider needs one."
+    base_url: ModelUrl | None = Field(
+        None,
+        description="Address of its API; a declared provider needs one. ``{model}`` in "
+        "its path stands for the model.",
     )
+    auth: Literal["api-key", "bearer", "entra", "vertex"] | None = Field(
+        None,
+        description="How the key is shown: in the header ``api-key``, as a bearer, or "
+        "as the token that it is exchanged for; as its dialect does by default.",
+    )
+    entra: Entra | None = Field(None, description='What ``auth = "entra"`` needs.')
+    vertex: Vertex | None = Field(None, description='What ``auth = "vertex"`` needs.')
     api_key_env: Blankable = Field(
         None, description="The variable that holds its key; a key is then needed."
     )
@@ -111,6 +181,15 @@ class ProviderSection(Table):
         description="Whether prompts that its models mark for their cache are kept "
         "an hour, not five minutes; a write then costs twice the input.",
     )
+
+    @model_validator(mode="after")
+    def _of_one_piece(self) -> ProviderSection:
+        for name, table in (("entra", self.entra), ("vertex", self.vertex)):
+            if (table is not None) is not (self.auth == name):
+                raise ValueError(
+                    f'auth = "{name}" and the table {name} go together; write both'
+                )
+        return self
 
 
 class Providers(RootModel[dict[str, ProviderSection]]):
