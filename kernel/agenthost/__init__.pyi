@@ -50,6 +50,9 @@ from .context import Pool as Pool
 from .context import Principal as Principal
 from .context import PrincipalKind as PrincipalKind
 from .daemon import Daemon as Daemon
+from .embedders import Embedded as Embedded
+from .embedders import EmbedderSpec as EmbedderSpec
+from .embedders import EmbeddingCall as EmbeddingCall
 from .errors import AgentHostError as AgentHostError
 from .errors import Blocked as Blocked
 from .errors import Cancelled as Cancelled

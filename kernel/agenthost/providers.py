@@ -55,6 +55,9 @@ class ModelFacts:
     ``documents`` whether it reads files, ``caches`` which caches of prompts it has:
     ``automatic``, or ``marks`` where the prompt says what to keep; then ``hour`` where
     it is to be kept an hour, ``brief`` where it never can be.
+
+    A row of embeddings says how many ``dimensions`` its vectors have, and how many
+    texts a ``batch`` of one request may hold, each up to ``max_input`` tokens.
     """
 
     id: str
@@ -87,6 +90,8 @@ class ModelFacts:
     sampling: bool | None = None
     documents: bool = False
     caches: tuple[str, ...] = ()
+    dimensions: int = 0
+    batch: int = 1
 
     def notice(self, name: str) -> str | None:
         """What who asked for the model by this name should know."""
@@ -154,7 +159,8 @@ class ProviderFacts:
     one if there is one. A region in ``region_vars`` replaces ``region`` in the
     addresses. ``local`` providers live on this machine or network, so their configured
     host may be a private address. ``default_model`` is the id of the one to take when
-    nobody names one: good and affordable; without it the first.
+    nobody names one: good and affordable; without it the first. ``embeddings`` are the
+    models that turn texts into vectors; they are none of the ``models``.
     """
 
     slug: str
@@ -171,6 +177,7 @@ class ProviderFacts:
     region_vars: tuple[str, ...] = ()
     default_model: str | None = None
     extras: Extras = PLAIN
+    embeddings: tuple[ModelFacts, ...] = ()
 
     def at(self, key: Secret | None, model: ModelFacts | None = None) -> Endpoint:
         """Say where a call with this key goes; ``{model}`` in the address is filled."""

@@ -28,6 +28,7 @@ from .specs import (
 if TYPE_CHECKING:
     from quart import Quart
 
+    from ..embedders import EmbedderSpec
     from ..host import Authenticator
     from ..manifest_table import ManifestTable
     from ..observe import Observer
@@ -170,6 +171,26 @@ class Hooks(Protocol):
                 @hookimpl
                 def register_dialect() -> Iterable[DialectSpec]:
                     yield DialectSpec("openai-chat", OpenAIChat.from_quirks)
+        """
+
+    @hookspec
+    def register_embedder(self) -> Iterable[EmbedderSpec]:
+        """Offer how providers are asked to turn texts into vectors.
+
+        Called when the plugin is enabled, off the event loop. A name is that of a
+        dialect, for all providers that speak it and list embeddings in their facts, or
+        of a driver. One that another plugin has already taken is refused. An exception
+        marks this plugin failed.
+
+        Returns:
+            The embedders, each with an async function of one batch of texts.
+
+        Example:
+            ::
+
+                @hookimpl
+                def register_embedder() -> Iterable[EmbedderSpec]:
+                    yield EmbedderSpec("acme-chat", embed_at_acme)
         """
 
     @hookspec

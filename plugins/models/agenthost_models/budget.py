@@ -317,7 +317,9 @@ def _check_priced(target: Target, rooms: Iterable[Room]) -> None:
     money = next((room for room in rooms if not room.limit.tokens), None)
     if money is None or facts.local or model.input_cost_per_1m:
         return
-    if model.output_cost_per_1m or any(row.id == model.id for row in facts.models):
+    if model.output_cost_per_1m or any(
+        row.id == model.id for row in (*facts.models, *facts.embeddings)
+    ):
         return
     raise QuotaExceeded(
         f"{money.subject}: {money.limit.name} cannot be kept with {model.id!r}, whose "

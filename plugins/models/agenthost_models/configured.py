@@ -22,8 +22,8 @@ from agenthost import (
 
 from .authentication import VERTEX_DIALECT, address_of, grant_of
 from .extras import extras_of
+from .settings import EmbeddingEntry, ProviderSection
 from .settings import Providers as Sections
-from .settings import ProviderSection
 
 # What a write that lasts an hour costs, as a share of fresh input.
 HOUR_FACTOR = 2
@@ -109,6 +109,8 @@ def _changed(
         **_variables(facts, section),
         key_required=bool(section.api_key_env or section.auth) or facts.key_required,
         models=models,
+        embeddings=tuple(_vectors(facts, each) for each in section.embeddings)
+        or facts.embeddings,
         extras=extras,
     )
     return replace(spec, facts=changed)
@@ -147,6 +149,18 @@ def _row(facts: ProviderFacts, written: dict[str, Any]) -> ModelFacts:
         # A local server loads as much of a window as it is asked for.
         unnamed["context_window"] = facts.models[0].context_window
     return ModelFacts(**{**unnamed, **written, "provider": facts.slug})
+
+
+def _vectors(facts: ProviderFacts, entry: EmbeddingEntry) -> ModelFacts:
+    """The row of embeddings with what is written in its place, or a new one."""
+    written = entry.model_dump(exclude_unset=True)
+    for row in facts.embeddings:
+        if entry.id == row.id:
+            return replace(row, **written)
+    whole = {**entry.model_dump(), **written}
+    names = {"upstream_id": entry.upstream_id or entry.id, "display_name": entry.id}
+    window = {"context_window": entry.max_input, "max_output": 1}
+    return ModelFacts(**{**whole, **names, **window, "provider": facts.slug})
 
 
 def _kept_an_hour(row: ModelFacts) -> ModelFacts:

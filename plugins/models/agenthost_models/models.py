@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, NoReturn
-from urllib.parse import urlsplit
 
 from agenthost import (
     CONTEXT,
@@ -22,7 +21,7 @@ from agenthost import (
     Clock,
     Completion,
     Delta,
-    EgressPolicy,
+    Embedded,
     Finish,
     Host,
     InvalidInput,
@@ -30,7 +29,6 @@ from agenthost import (
     ModelFacts,
     Payer,
     ProviderError,
-    ProviderFacts,
     ProviderFault,
     Reasoning,
     ReasoningChunk,
@@ -41,8 +39,6 @@ from agenthost import (
     TextChunk,
     ToolUse,
     Usage,
-    redacted,
-    secrets_of,
 )
 
 from .attempts import ROUNDS, Attempts, Candidate, Patience
@@ -50,8 +46,10 @@ from .authentication import tokens_of
 from .breaker import MOST, Breakers, Id
 from .budget import Budgets, Hold
 from .catalogue import Catalogue
+from .embedding import Embeddings
 from .keys import Keys, lack
-from .price import measured, price, size_of
+from .means import Means
+from .price import measured, size_of
 from .settings import Budget, FallbackProviders, Providers, Trying
 from .unseen import in_words
 
@@ -62,7 +60,6 @@ log = logging.getLogger(__name__)
 
 SILENCE = 300.0
 SILENCE_OF_THINKERS = 900.0
-LONGEST_CALL = 3_600.0
 # Asking again, or another, would cost as much and end no better.
 FINAL = frozenset({ProviderFault.CONTENT_BLOCKED, ProviderFault.TOO_LONG})
 
@@ -133,6 +130,17 @@ class RoutedModels(Catalogue):
         self._turn = count()
         self._uses: Counter[Id] = Counter()
         self._tokens = tokens_of(host, host.settings(Providers).root)
+        self._means = Means(
+            host,
+            self._keys,
+            random,
+            self.providers,
+            self._budgets,
+            self._tokens,
+            self._breakers,
+            self._uses,
+        )
+        self._embeddings = Embeddings(self._means, self.names_of_default)
 
     @property
     def hourly_tokens(self) -> int:
@@ -183,28 +191,29 @@ class RoutedModels(Catalogue):
                         yield delta
                 return
             except ProviderError as failure:
-                error = self._without_secrets(failure)
+                error = self._means.without_secrets(failure)
                 if error.fault in FINAL or (call.delivered and not _unsaid(payer)):
                     raise error from None
                 attempts.failed(candidate, error)
                 failures[candidate.target == target] = error
                 log.warning("model call failed (%s): %s", error.fault, error.message)
         for candidate, told in attempts.refused:
-            error = self._without_secrets(told)
+            error = self._means.without_secrets(told)
             failures.setdefault(candidate.target == target, error)
         if True not in failures:
             self.check(target)
         raise failures.get(True) or failures[False]
 
-    def _without_secrets(self, error: ProviderError) -> ProviderError:
-        """Take every secret of the daemon out of what a vendor said."""
-        given = [s for p in self.providers.values() for s in p.facts.extras.secrets]
-        given += [token for each in self._tokens.values() for token in each.live]
-        detail = redacted(error.detail, [*secrets_of(self._host), *given])
-        if detail == error.detail:
-            return error
-        waits = error.retry_after
-        return ProviderError(error.fault, error.provider, detail, retry_after=waits)
+    async def embed(
+        self,
+        texts: Sequence[str],
+        model: str | None = None,
+        payer: Payer | None = None,
+        *,
+        query: bool = False,
+    ) -> Embedded:
+        """Turn texts into vectors, in their order, and book what that takes."""
+        return await self._embeddings.embed(texts, model, payer, query=query)
 
     def _attempts(self, target: Target, payer: Payer | None) -> Attempts:
         candidates = self._candidates(target, payer)
@@ -314,20 +323,7 @@ class RoutedModels(Catalogue):
         self._budgets.settle(call.hold, spent)
 
     def _spent(self, call: _Call, usage: Usage) -> Spent:
-        target, payer = call.candidate.target, call.payer
-        context = payer.context if payer else None
-        return Spent(
-            at=self._host.clock.time(),
-            agent_id=payer.agent.id if payer else "",
-            session_id=payer.agent.session_id if payer else "",
-            turn_id=payer.turn_id if payer else "",
-            provider=target.provider.facts.slug,
-            model=target.model.id,
-            usage=usage,
-            cost_micro_usd=price(target.model, usage),
-            principal=context.owner if context else "",
-            person=context.principal.person if context else "",
-        )
+        return self._means.spent(call.candidate.target, call.payer, usage)
 
     def _open(self, call: _Call) -> AsyncGenerator[Delta, None]:
         key, slug = call.candidate.key, call.candidate.target.provider.facts.slug
@@ -340,7 +336,7 @@ class RoutedModels(Catalogue):
         spec = call.candidate.target.provider
         facts, model = spec.facts, call.candidate.target.model
         endpoint = facts.at(key, model)
-        policy = self._policy(facts, silence(model))
+        policy = self._means.policy(facts, silence(model))
         egress = self._host.egress
         told = {CONTEXT: call.payer.context} if call.payer else {}
         wanted = ModelCall(
@@ -352,16 +348,6 @@ class RoutedModels(Catalogue):
             call.progress,
         )
         return egress.exchange.open(spec, wanted)
-
-    def _policy(self, facts: ProviderFacts, patience: float) -> EgressPolicy:
-        configured = facts.local or facts.slug in self._host.settings(Providers).root
-        host = urlsplit(facts.base_url).hostname or ""
-        return EgressPolicy(
-            name=f"provider:{facts.slug}",
-            allowed_hosts=frozenset({host}) if configured and host else frozenset(),
-            timeout=patience,
-            total_timeout=LONGEST_CALL,
-        )
 
     def _candidates(self, target: Target, payer: Payer | None) -> list[Candidate]:
         chain = {each.names: each for each in (target, *self._spare(payer))}

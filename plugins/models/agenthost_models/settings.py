@@ -107,6 +107,21 @@ class ModelEntry(Table):
     )
 
 
+class EmbeddingEntry(Table):
+    """A model that turns texts into vectors; a known one keeps what is not written."""
+
+    id: Slug = Field(description="What it is called by.")
+    upstream_id: str | None = Field(
+        None, description="What the provider calls it; its id by default."
+    )
+    dimensions: Count = Field(
+        0, description="Numbers in a vector; 0 takes what comes, if all are alike."
+    )
+    max_input: Positive = Field(8_192, description="Tokens of its longest text.")
+    batch: Positive = Field(16, description="Texts that one request may hold.")
+    input_cost_per_1m: Money = Field(0.0, description="US dollars, what it reads.")
+
+
 class Entra(Table):
     """``entra``: the application of Microsoft Entra whose client secret the key is."""
 
@@ -152,6 +167,9 @@ class ProviderSection(Table):
     models: Annotated[
         tuple[Annotated[ModelEntry, shorthand("id")], ...], Field(strict=False)
     ] = Field((), description="Its models, as ids or tables.")
+    embeddings: Annotated[
+        tuple[Annotated[EmbeddingEntry, shorthand("id")], ...], Field(strict=False)
+    ] = Field((), description="What turns texts into vectors, as ids or tables.")
     dialect: Blankable = Field(
         None, description="What its API speaks; ``openai-chat`` by default."
     )
@@ -198,6 +216,17 @@ class Providers(RootModel[dict[str, ProviderSection]]):
     model_config = ConfigDict(strict=True, frozen=True, defer_build=True)
 
     root: dict[str, ProviderSection] = Field(default_factory=dict)
+
+
+class EmbeddingDefault(Table):
+    """``[embeddings]``: what turns texts into vectors."""
+
+    model: Blankable = Field(
+        None,
+        description="The model for who names none, as ``<provider>/<model>``; by "
+        "default that of the default's provider, else of one that has a key, else "
+        "``offline``. Vectors of two models cannot be compared.",
+    )
 
 
 class Trying(Table):

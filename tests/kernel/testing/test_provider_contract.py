@@ -314,6 +314,9 @@ BROKEN: dict[str, tuple[Broken, str]] = {
     "the key shown in two ways": (Broken(posted=key_in_its_own_header), ADDED),
     "content_blocked read as stop": (Broken(told=blocked_is_fine), BLOCKED),
 }
+VECTORS = ModelFacts(
+    "acme-vectors", "acme", "vectors", "V", max_input=9, dimensions=2, batch=2
+)
 WRONG: dict[str, ProviderFacts] = {
     "a row of another provider": replace(
         FACTS, models=(replace(ROW, provider="other"),)
@@ -327,6 +330,19 @@ WRONG: dict[str, ProviderFacts] = {
     "a default that is none": replace(FACTS, default_model="acme-large"),
     "no variable": replace(FACTS, env_var=None),
     "a key in clear": replace(FACTS, base_url="http://acme.example"),
+    **{
+        f"embeddings of {what}": replace(FACTS, embeddings=(replace(VECTORS, **wrong),))
+        for what, wrong in (
+            ("another provider", {"provider": "other"}),
+            ("no name", {"upstream_id": ""}),
+            ("no dimensions", {"dimensions": 0}),
+            ("no batch", {"batch": 0}),
+            ("no longest text", {"max_input": None}),
+            ("a negative price", {"input_cost_per_1m": -1.0}),
+            ("a price of words", {"output_cost_per_1m": 1.0}),
+            ("a model's name", {"id": "acme-small"}),
+        )
+    },
     "thoughts of one that cannot": replace(
         FACTS,
         models=(replace(ROW, supports_thinking=False, always_thinks=True),),

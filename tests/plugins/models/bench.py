@@ -16,7 +16,13 @@ from agenthost.testing import ManualClock, installed_exchange
 from agenthost_agents.manifests import parse_manifest
 from agenthost_models.manifest import SPENDING
 from agenthost_models.models import RoutedModels
-from agenthost_models.settings import Budget, FallbackProviders, Providers, Trying
+from agenthost_models.settings import (
+    Budget,
+    EmbeddingDefault,
+    FallbackProviders,
+    Providers,
+    Trying,
+)
 
 from .upstream import ASKED, Upstream
 
@@ -75,6 +81,9 @@ class Bench:
         self.warnings: list[str] = []
         written = dict(config or {})
         self.settings = {
+            EmbeddingDefault: EmbeddingDefault.model_validate(
+                written.pop("embeddings", {})
+            ),
             Trying: Trying.model_validate(written.pop("attempts", {})),
             Budget: Budget.model_validate(written.pop("budget", {})),
             Providers: Providers.model_validate(written.pop("providers", {})),

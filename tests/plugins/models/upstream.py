@@ -51,6 +51,7 @@ class Upstream:
     key_required: bool = False
     input_cost: float = 1.0
     output_cost: float = 2.0
+    embeddings: tuple[ModelFacts, ...] = ()
     by_key: dict[str, deque[Fails | str]] = field(default_factory=dict)
     keys: list[str | None] = field(default_factory=list)
     requests: list[ChatRequest] = field(default_factory=list)
@@ -83,6 +84,7 @@ class Upstream:
             env_var=f"{self.slug.upper()}_KEY",
             key_required=self.key_required,
             models=(model,),
+            embeddings=self.embeddings,
         )
 
     def _scene(self, key: str) -> Fails | str:
