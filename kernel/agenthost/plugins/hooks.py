@@ -175,15 +175,10 @@ class Hooks(Protocol):
 
     @hookspec
     def register_embedder(self) -> Iterable[EmbedderSpec]:
-        """Offer how providers are asked to turn texts into vectors.
+        """Offer how the providers of a dialect, or a driver, turn texts into vectors.
 
-        Called when the plugin is enabled, off the event loop. A name is that of a
-        dialect, for all providers that speak it and list embeddings in their facts, or
-        of a driver. One that another plugin has already taken is refused. An exception
-        marks this plugin failed.
-
-        Returns:
-            The embedders, each with an async function of one batch of texts.
+        Called when the plugin is enabled, off the event loop. A name that another
+        plugin has already taken is refused. An exception marks this plugin failed.
 
         Example:
             ::
