@@ -177,8 +177,7 @@ class Hooks(Protocol):
     def register_embedder(self) -> Iterable[EmbedderSpec]:
         """Offer how the providers of a dialect, or a driver, turn texts into vectors.
 
-        Called when the plugin is enabled, off the event loop. A name that another
-        plugin has already taken is refused. An exception marks this plugin failed.
+        Called when the plugin is enabled; a taken name or an exception marks it failed.
 
         Example:
             ::

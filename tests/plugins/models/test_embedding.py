@@ -17,7 +17,9 @@ from agenthost import (
     ModelFacts,
     Pool,
     ProviderError,
+    ProviderFacts,
     ProviderFault,
+    ProviderSpec,
     QuotaExceeded,
     Usage,
 )
@@ -25,6 +27,7 @@ from agenthost.testing import Daemons
 from agenthost.testing.simulators import OpenAIChatWire, ProviderSimulator
 from agenthost_models.embedding import MOST_TEXTS
 
+from ...kernel.plugins.entries import module
 from .bench import Bench
 from .upstream import Upstream
 
@@ -306,3 +309,20 @@ async def test_a_fresh_home_has_vectors_without_a_key(daemons: Daemons) -> None:
     )
     assert done.names == ("offline", "offline-hash")
     assert near > 0.5 > far
+
+
+async def test_what_register_embedder_offers_serves_its_dialect(
+    daemons: Daemons,
+) -> None:
+    embedder = Embedder()
+    row = replace(ROW, provider="acme")
+    facts = ProviderFacts("acme", "Acme", "", key_required=False, embeddings=(row,))
+    plugin = module(
+        register_provider=lambda: [ProviderSpec(facts, Upstream("acme-wire"))],
+        register_embedder=lambda: [EmbedderSpec("acme-wire", embedder.embed)],
+    )
+    running = await daemons.start(plugins=[plugin])
+    done = await running.daemon.models.embed(["ab", "abc"], "acme/a-vectors")
+    assert letters(done) == [2, 3]
+    with pytest.raises(InvalidInput, match="no provider lists"):
+        await running.daemon.models.embed(["ab"], "anthropic/any")
