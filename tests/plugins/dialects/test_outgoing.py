@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from agenthost import ChatRequest, Endpoint, Extras, Secret
 from agenthost_dialects.bedrock import Bedrock
+from agenthost_dialects.faults import http_fault
 from agenthost_dialects.gemini import Gemini
 from agenthost_dialects.openai_chat import OpenAIChat
 from agenthost_dialects.outgoing import address, headed, merged
@@ -95,3 +96,9 @@ def test_what_is_added_to_a_signed_request_is_signed_or_stands_aside(
     canonical = judge.canonical_request(again)
     signature = judge.signature(judge.string_to_sign(again, canonical), again)
     assert sent.headers["Authorization"].endswith(f"Signature={signature}")
+
+
+def test_a_refusal_shows_nothing_secret_of_what_was_added() -> None:
+    added = here(Extras(secrets=("gateway-secret",)))
+    body = b'{"error": {"message": "no sk-test, no gateway-secret"}}'
+    assert "no ***, no ***" in http_fault(added, 403, {}, body).detail

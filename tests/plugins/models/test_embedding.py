@@ -261,6 +261,17 @@ async def test_who_names_none_gets_what_is_configured() -> None:
         assert (await bench.models.embed(["abc"])).names == ("a", found)
 
 
+async def test_the_provider_of_the_default_model_goes_before_one_with_a_key() -> None:
+    of_b = replace(ROW, id="b-vectors", provider="b")
+    both = [Upstream("b", embeddings=(of_b,)), Upstream("a", embeddings=(ROW,))]
+    for default, found in (("a", "a-vectors"), (None, "b-vectors")):
+        bench = Bench(both, {"default_model": {"provider": default}})
+        bench.environ["B_KEY"] = "sk-b"
+        bench.offers += [EmbedderSpec(name, Embedder().embed) for name in "ab"]
+        bench.restart()
+        assert (await bench.models.embed(["abc"])).names[1] == found
+
+
 @pytest.mark.setting(
     "providers.<name>.embeddings",
     "providers.<name>.embeddings[].id",
