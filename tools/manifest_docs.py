@@ -226,7 +226,10 @@ def effects(tests: Path) -> dict[str, str]:
     """Find by key the first test that is marked to show its effect."""
     found: dict[str, str] = {}
     for path in sorted(tests.rglob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        source = path.read_text(encoding="utf-8")
+        # To parse them all takes a second; most have no mark.
+        tree = ast.parse(source if "mark.manifest(" in source else "")
+        for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 for key in _marked(node):
                     found.setdefault(key, f"{path.relative_to(tests)}::{node.name}")

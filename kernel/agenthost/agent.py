@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from agenthost_values.value_class import value_class
 
 from .errors import Conflict
 from .manifest_model import Manifest
@@ -26,7 +27,7 @@ class AgentMode(StrEnum):
     STABLE = "Stable"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Agent:
     """An agent as it stands; a change makes a new one."""
 

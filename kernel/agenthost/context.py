@@ -9,6 +9,8 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from agenthost_values.value_class import value_class
+
 if TYPE_CHECKING:
     from .manifest_model import Manifest
 
@@ -64,7 +66,7 @@ LOG_FIELDS: ContextVar[Mapping[str, Any]] = ContextVar("log_fields")
 """The ids that log lines of the work at hand carry; they decide nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class AgentView:
     """The agent a turn runs for: what tools and guards may know of it."""
 
@@ -83,7 +85,7 @@ class Pool:
     held: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Context:
     """One chain of causes: the principal, the agent and turn, and who called whom.
 

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from agenthost_chat.chat import ChatRequest, Delta
 from agenthost_toml.suggest import did_you_mean
+from agenthost_values.value_class import value_class
 
 from .errors import PluginError, ProviderError
 
@@ -187,7 +188,7 @@ class ProviderFacts:
         return Endpoint(self.slug, url, key, model, self.extras)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Endpoint:
     """Where one call goes: a provider's resolved address and key, and the model's row.
 
@@ -201,7 +202,7 @@ class Endpoint:
     extras: Extras = PLAIN
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class HttpRequest:
     """A request as a dialect wants it on the wire."""
 
@@ -254,7 +255,7 @@ def _unwatched(_: int) -> None:
     """Nobody minds how long a call is silent."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ModelCall:
     """One call on its way: what a driver gets. ``http`` is the egress client.
 

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from agenthost_values.value_class import value_class
 from pydantic import BaseModel
 
 from .context import Context, Principal
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .host import Host
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Call:
     """One request as a handler sees it. ``query`` holds each parameter's last value."""
 
@@ -44,7 +45,7 @@ class Call:
         return Context(self.principal, log_fields=fields)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Reply:
     """An answer that is not plain 200 JSON.
 
@@ -56,7 +57,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class EventStream:
     """A ``text/event-stream`` answer: ready-made frames, each ended by a blank line.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ..errors import AgentHostError, PluginError, Unavailable
 
@@ -15,6 +16,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 SLOW = 1.0
+SHORT = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,46 +49,78 @@ async def guarded_each(
     Returns:
         What each gave, or None and the reason why it gave nothing.
     """
-    loop = asyncio.get_running_loop()
-    ends = [loop.create_future() for _ in calls]
-    # Threads share it, so that what ends long after it was given up repeats nothing.
-    left = iter([(call, end) for (_, call), end in zip(calls, ends, strict=True)])
+    outcomes: list[tuple[T | None, str | None]] = []
+    while len(outcomes) < len(calls):
+        run = _Run(calls[len(outcomes) :])
+        overrun = await run.ended(budget)
+        outcomes += run.outcomes
+        if overrun:
+            name = calls[len(outcomes)][0]
+            outcomes.append((None, f"{name} took longer than {budget:g} s"))
+    return outcomes
 
-    def work() -> None:
-        for call, end in left:
+
+class _Run(Generic[T]):
+    """A thread that makes calls one after another, until it is left behind.
+
+    It wakes the event loop when all are made and not at each: the two would take the
+    interpreter from one another a few hundred times at every start.
+    """
+
+    def __init__(self, calls: Sequence[tuple[str, Callable[[], T]]]) -> None:
+        self.outcomes: list[tuple[T | None, str | None]] = []
+        self._calls = calls
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.create_future()
+        # For what both threads know: how many calls are made, since when one has been
+        # running, and whether anybody waits for it.
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+        self._left = False
+
+    async def ended(self, budget: float) -> bool:
+        """Wait until all calls are made, or one overruns; tell whether one did."""
+        # A thread of its own, and no pool's: one that never comes back is left
+        # behind, and the end of the process does not wait for it.
+        threading.Thread(target=self._work, name=self._calls[0][0], daemon=True).start()
+        told = -1
+        try:
+            while not self._end.done():
+                with self._lock:
+                    made, spent = len(self.outcomes), time.monotonic() - self._began
+                    self._left = made < len(self._calls) and spent >= budget
+                if self._left:
+                    return True
+                if spent >= SLOW and made not in (told, len(self._calls)):
+                    _log.warning(
+                        "%s has been running for %g s", self._calls[made][0], SLOW
+                    )
+                    told = made
+                limit = budget if made == told else min(SLOW, budget)
+                await asyncio.wait({self._end}, timeout=max(limit - spent, SHORT))
+        finally:
+            self._left = True
+        return False
+
+    def _work(self) -> None:
+        for _, call in self._calls:
             try:
                 outcome: tuple[T | None, str | None] = call(), None
             except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
                 outcome = None, describe(error)
-            if end.cancelled() or loop.is_closed():
-                return
-            loop.call_soon_threadsafe(_tell, end, outcome)
-
-    for number, (name, _) in enumerate(calls):
-        if number == 0 or ends[number - 1].cancelled():
-            # A thread of its own, and no pool's: one that never comes back is left
-            # behind, and the end of the process does not wait for it.
-            threading.Thread(target=work, name=name, daemon=True).start()
-        await _wait(name, ends[number], budget)
-    return [
-        (None, f"{name} took longer than {budget:g} s")
-        if end.cancelled()
-        else end.result()
-        for (name, _), end in zip(calls, ends, strict=True)
-    ]
+            with self._lock:
+                # What ends after it was given up is nobody's, and repeats nothing.
+                if self._left:
+                    return
+                self.outcomes.append(outcome)
+                self._began = time.monotonic()
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(_tell, self._end)
 
 
-async def _wait(name: str, end: asyncio.Future[Any], budget: float) -> None:
-    await asyncio.wait({end}, timeout=min(SLOW, budget))
-    if not end.done() and budget > SLOW:
-        _log.warning("%s has been running for %g s", name, SLOW)
-        await asyncio.wait({end}, timeout=budget - SLOW)
-    end.cancel()
-
-
-def _tell(end: asyncio.Future[T], outcome: T) -> None:
+def _tell(end: asyncio.Future[None]) -> None:
     if not end.done():
-        end.set_result(outcome)
+        end.set_result(None)
 
 
 async def within(seconds: float, what: str, doing: Awaitable[T]) -> T:

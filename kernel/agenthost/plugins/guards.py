@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from agenthost_values.value_class import value_class
+
 from ..authorization import Refused
 from ..errors import AgentHostError, Blocked
 from ..ports.approvals import Ask, Asked
@@ -36,7 +38,7 @@ class Deny:
     error: type[AgentHostError] = Blocked
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Replace:
     """Go on with another ``text`` in the case, where the point is replaceable."""
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Generic, TypeVar
 
+from agenthost_values.value_class import value_class
+
 from ..context import Context, Principal
 
 Case = TypeVar("Case")
@@ -50,7 +52,7 @@ class GuardPoint(Generic[Case]):
         return f"{self.what} is refused: {why}; enable or mend its plugin and restart"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RequestCase:
     """An HTTP request or WebSocket upgrade, asked by the ASGI layer before routing.
 
@@ -63,7 +65,7 @@ class RequestCase:
     cost: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ManifestCase:
     """A manifest before an agent is made or changed; asked off the loop."""
 
@@ -84,7 +86,7 @@ class SpawnCase:
     grants: Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ToolCallCase:
     """A tool call about to start, asked by what runs tools.
 
@@ -100,7 +102,7 @@ class ToolCallCase:
     critical: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ToolResultCase:
     """What a tool says, errors too, before the model reads it; asked by what runs it.
 

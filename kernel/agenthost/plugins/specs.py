@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from agenthost_chat.chat import Json, JsonObject, Medium, Text
+from agenthost_values.value_class import value_class
 from pydantic import BaseModel
 
 from ..host import Host, ToolContext
@@ -27,7 +28,7 @@ class Effect(StrEnum):
     EXTERNAL = "external"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ToolResult:
     """What the model reads; ``is_error`` marks a failure it should know of.
 
@@ -147,7 +148,7 @@ class ServiceSpec:
     warm_up: Callable[[], object] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CommandSpec:
     """A command of ``agenthost``: a click command or group."""
 
@@ -175,7 +176,7 @@ class ChatCommand:
     timeout: float = 30.0
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Card:
     """A card of the chat page; ``path`` is the route that tells its contents."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from agenthost_chat.chat import JsonObject, ToolUse
+from agenthost_values.value_class import value_class
 
 from ..context import Context
 from ..errors import Blocked, Waiting
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Question:
     """What a person is asked about a call, beside its tool and its arguments.
 
@@ -30,7 +30,7 @@ class Question:
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Ask:
     """A verdict: go on once a person says yes; no answer in time is a no.
 

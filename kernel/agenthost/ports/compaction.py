@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from agenthost_values.value_class import value_class
 
 from ..context import Context
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from .sessions import Conversation, Session
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Condensed:
     """What a compaction did: how many messages it summarised and kept."""
 

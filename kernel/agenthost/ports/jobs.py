@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from agenthost_chat.chat import Json
+from agenthost_values.value_class import value_class
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -30,7 +30,7 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Job:
     """A job as it stands; times are epoch seconds.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from agenthost_chat.chat import ChatRequest, Completion, Delta
+from agenthost_values.value_class import value_class
 
 from ..context import AgentView, Context, Pool
 from ..embedders import Embedded
@@ -38,7 +39,7 @@ class Choice:
     notices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Attempt:
     """A try that gave no answer: of what, why, and what was booked for it.
 
@@ -52,7 +53,7 @@ class Attempt:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Payer:
     """Whose budgets and fallbacks a call uses, and the row it is booked on.
 
@@ -69,7 +70,7 @@ class Payer:
     take_back: Callable[[], bool] | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Answered:
     """The end of a call: what was said, by which model and for how much.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from agenthost_values.value_class import value_class
 
-@dataclass(frozen=True, slots=True)
+
+@value_class
 class Person:
     """Somebody who uses the daemon, by whatever way.
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from agenthost_chat.chat import Finish, Json, Message, ToolOutput, Usage
+from agenthost_values.value_class import value_class
 
 from .persons import Persons
 from .sessions import ALL_SESSIONS, Conversation, Session, SessionFilter
@@ -30,7 +31,7 @@ def namespace_of(agent_id: str, key: str) -> str:
     return SHARED if key.startswith(f"{SHARED}.") else agent_id
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Spent:
     """What one provider call took.
 
@@ -49,7 +50,7 @@ class Spent:
     person: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Total:
     """A sum over the ledger."""
 
@@ -75,7 +76,7 @@ class ModelTotal(Total):
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Slot:
     """What was used in the seconds from ``number`` times the width of a slot on."""
 
@@ -118,7 +119,7 @@ class TurnState(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class TurnRecord:
     """Where a turn stands and what it came to.
 
@@ -133,7 +134,7 @@ class TurnRecord:
     digest: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Entry:
     """A message as it stands in a session.
 
@@ -160,7 +161,7 @@ class CallState(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Outcome:
     """What came of a tool call; not ``known`` is whether it took effect.
 
@@ -187,7 +188,7 @@ class Writer:
 NOBODY = Writer()
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Step:
     """What a turn writes at one point, in one piece.
 

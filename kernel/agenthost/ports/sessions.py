@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from agenthost_chat.chat import Message
 from agenthost_chat.history import estimate_tokens
+from agenthost_values.value_class import value_class
 
 from ..errors import Conflict, NotFound
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Session:
     """A session's own row, as it stood when it was read.
 

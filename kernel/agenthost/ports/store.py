@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from agenthost_values.value_class import value_class
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
@@ -28,7 +29,7 @@ class Row(Protocol):
         """Name the columns in order."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SlowWrite:
     """A write function that held up all others: how often, and longest in seconds."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from agenthost_chat.chat import ToolDefinition, ToolUse
+from agenthost_values.value_class import value_class
 
 from ..context import Context, Grants
 from .records import Outcome
@@ -30,7 +30,7 @@ class Tool(Protocol):
         """The tool as a model sees it."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Rights:
     """An agent's grants, and the tools they let its model see."""
 

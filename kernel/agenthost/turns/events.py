@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from agenthost_chat.chat import Json, JsonObject, Message, Role, ToolOutput, Usage
+from agenthost_values.value_class import value_class
 
 from ..errors import AgentHostError
 from ..ports.records import TurnResult
@@ -13,12 +13,12 @@ from ..ports.records import TurnResult
 NOTHING = TurnResult("", Usage(), 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Thinking:
     """The turn has the session and asks the model."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class TextDelta:
     """More of the answer; ``offset`` counts the turn's characters up to its end."""
 
@@ -26,14 +26,14 @@ class TextDelta:
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Thought:
     """More of what the model thinks, for watchers that want it; never told again."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ToolStart:
     """A tool call begins."""
 
@@ -42,7 +42,7 @@ class ToolStart:
     input: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ToolProgress:
     """A tool call tells how far it is; of how much, where it knows."""
 
@@ -53,7 +53,7 @@ class ToolProgress:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ToolEnd:
     """A tool call has its outcome; ``structured`` is its JSON value, where it has."""
 
@@ -70,21 +70,21 @@ class ToolEnd:
         return cls(out.id, out.name, input, out.text, out.is_error, out.structured)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Missed:
     """The watcher was too slow: so many events were dropped for it."""
 
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Done:
     """The turn ended well; the last event."""
 
     result: TurnResult
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Failed:
     """The turn failed or was stopped; the last event.
 

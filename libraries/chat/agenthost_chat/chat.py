@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from agenthost_values.value_class import value_class
+
 Json = Any  # reason: any JSON value; mypy has no recursive alias that pydantic reads
 JsonObject = Mapping[str, Any]
 
@@ -24,14 +26,14 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Text:
     """Words."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Image:
     """A picture by value; ``data`` is base64 without a prefix."""
 
@@ -39,7 +41,7 @@ class Image:
     data: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Audio:
     """A sound by value; ``data`` is base64 without a prefix."""
 
@@ -47,7 +49,7 @@ class Audio:
     data: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class File:
     """A file by value, in base64 without a prefix, or by ``uri``."""
 
@@ -60,7 +62,7 @@ class File:
 Medium = Image | Audio | File
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Reasoning:
     """What a model thought.
 
@@ -72,7 +74,7 @@ class Reasoning:
     opaque: JsonObject = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ToolUse:
     """A call that the model wants; ``arguments`` is a JSON object.
 
@@ -87,7 +89,7 @@ class ToolUse:
     malformed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ToolOutput:
     """The outcome of the call ``id``.
 
@@ -111,7 +113,7 @@ class ToolOutput:
 Part = Text | Image | Reasoning | ToolUse | ToolOutput
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Message:
     """One entry of a conversation.
 
@@ -143,7 +145,7 @@ class ToolDefinition:
     parameters: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ChatRequest:
     """One call of a model.
 
@@ -203,21 +205,21 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class TextChunk:
     """More of the answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ReasoningChunk:
     """More of what the model thinks; for display only."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Completion:
     """The whole answer of one call, as it is stored and sent back.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
+from agenthost_values.value_class import value_class
 from pydantic import AliasChoices, BaseModel, RootModel, ValidationError
 
 from .parse import KeyPath
@@ -16,7 +16,7 @@ Shape = Mapping[str, Any]
 """The keys of a table, each with its type, or with the shape of a table below."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Problem:
     """What is wrong with the value of one key, and how to mend it."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
 from operator import getitem
@@ -13,6 +12,7 @@ from agenthost import InvalidInput, Manifest, ManifestTable, TooLarge
 from agenthost_toml.parse import TomlSyntax, parse_toml
 from agenthost_toml.problems import Problem, fields_of, problems, unknown_keys
 from agenthost_toml.suggest import did_you_mean
+from agenthost_values.value_class import value_class
 from pydantic import BaseModel, ValidationError
 
 from .facts import UNSERVED
@@ -22,7 +22,7 @@ MOST_WARNINGS = 100
 Tables = Collection[ManifestTable[Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ParsedManifest:
     """A manifest, and what in it was not understood or is not used."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
@@ -29,6 +29,7 @@ from agenthost import (
     TurnState,
     Waiting,
 )
+from agenthost_values.value_class import value_class
 
 from .events import ApprovalAnswered, ApprovalEvent, ApprovalRequested
 from .keeper import Keeper, close_turn
@@ -40,7 +41,7 @@ DEADLINE_SECONDS = 30 * 86_400.0
 NOT_PEOPLE = frozenset({PrincipalKind.AGENT, PrincipalKind.ANONYMOUS})
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Reply:
     """What a person says: yes or no, why, and the values that were asked for.
 

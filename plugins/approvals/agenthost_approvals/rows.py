@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from agenthost import JsonObject, Row
+from agenthost_values.value_class import value_class
 
 PENDING_PER_AGENT = 32
 UNSETTLED = (
@@ -28,7 +28,7 @@ class State(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Approval:
     """An approval as it stands; times are epoch seconds.
 

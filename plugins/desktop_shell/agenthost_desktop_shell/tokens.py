@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agenthost import Conflict, NotFound
+from agenthost_values.value_class import value_class
 
 from .terms import LOCAL, Caller
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LIMIT = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Binding:
     """What a token stands for; a shell issues one for each webview it opens."""
 

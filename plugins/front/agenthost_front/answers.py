@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -20,6 +20,7 @@ from agenthost import (
     Reply,
     Unauthenticated,
 )
+from agenthost_values.value_class import value_class
 from hypercorn.protocol.events import Body, EndBody, Event, Response
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
@@ -45,7 +46,7 @@ _SERVER_ERRORS = {
 _log = logging.getLogger("agenthost.front")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Plain:
     """A whole answer: status, headers without its length, and body."""
 

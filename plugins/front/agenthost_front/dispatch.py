@@ -109,7 +109,7 @@ def bind(group: str, route: Route) -> Endpoint:
     """
     where = f"{group}: {route.method} {route.path}"
     template = parse(route.path)
-    wanted = list(inspect.signature(route.handler).parameters)[1:]
+    wanted = _parameters(route.handler)
     known = set(template.names)
     if route.body is not None:
         known.add("body")
@@ -121,7 +121,7 @@ def bind(group: str, route: Route) -> Endpoint:
             f"the route offers {sorted(known)}"
         )
     return Endpoint(
-        group, route, template, _converters(template, route.handler), "query" in known
+        group, route, template, _converters(template, wanted, route), "query" in known
     )
 
 
@@ -132,22 +132,29 @@ def bind_socket(group: str, route: SocketRoute) -> tuple[Template, SocketEndpoin
         PluginError: The handler and the route do not fit each other.
     """
     template = parse(route.path)
-    wanted = list(inspect.signature(route.handler).parameters)[1:]
+    wanted = _parameters(route.handler)
     if set(wanted) != set(template.names):
         raise PluginError(
             f"{group}: WebSocket {route.path}: the handler takes {sorted(wanted)} "
             f"beside the socket, the route offers {sorted(template.names)}"
         )
-    converters = _converters(template, route.handler)
+    converters = _converters(template, wanted, route)
     return template, SocketEndpoint(group, route, converters)
 
 
-def _converters(template: Template, handler: Callable[..., Any]) -> Converters:
-    parameters = inspect.signature(handler).parameters
-    names = getattr(handler, "__globals__", {})
+def _parameters(handler: Callable[..., Any]) -> dict[str, Any]:
+    """Give a handler's parameters behind the call, each with its annotation."""
+    signature = inspect.signature(handler)
+    return {p.name: p.annotation for p in [*signature.parameters.values()][1:]}
+
+
+def _converters(
+    template: Template, wanted: Mapping[str, Any], route: Route | SocketRoute
+) -> Converters:
+    names = getattr(route.handler, "__globals__", {})
     found = []
     for name in template.names:
-        annotation = parameters[name].annotation
+        annotation = wanted[name]
         if isinstance(annotation, str):
             annotation = names.get(annotation, annotation)
         found.append((name, _CONVERTERS.get(annotation, _TEXT)))

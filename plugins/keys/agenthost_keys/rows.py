@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 from agenthost import Row
+from agenthost_values.value_class import value_class
 
 from .scopes import Scope
 
@@ -14,7 +14,7 @@ NEWEST = "SELECT coalesce(max(revision), 0) AS revision FROM keys"
 """Texts, since a start reads them and imports no SQLAlchemy."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Key:
     """A named key as it is kept; times in seconds since the epoch.
 

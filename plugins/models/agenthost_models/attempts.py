@@ -9,6 +9,7 @@ from functools import cached_property
 from random import Random
 
 from agenthost import Clock, ProviderError, ProviderFault, Secret, Target
+from agenthost_values.value_class import value_class
 
 from .breaker import Breakers, Id
 
@@ -48,7 +49,7 @@ class Candidate:
         return provider, digest, self.target.model.upstream_id
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Patience:
     """How many rounds and calls a message has; a single round has no pauses at all."""
 

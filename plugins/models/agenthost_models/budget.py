@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from agenthost import (
     Target,
     Usage,
 )
+from agenthost_values.value_class import value_class
 
 from .estimate import Counts, Prompt, measure
 from .manifest import SPENDING
@@ -46,7 +47,7 @@ MILLION = 1_000_000
 Rooms = list[Meter | PoolRoom]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Hold:
     """What a call holds, and the request as the budgets let it pass.
 
@@ -58,7 +59,7 @@ class Hold:
     prompt: Prompt | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _Wish:
     """A call that wants room, and its prompt as it was measured."""
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from agenthost import ChatRequest, Image, Part, Reasoning, Text, ToolOutput, ToolUse
+from agenthost_values.value_class import value_class
 
 ENOUGH = 20
 KEPT = 100
@@ -39,7 +40,7 @@ WEIGHTS = (0.25, 0.5, 0.6, 1.1, 2.5)
 Key = tuple[str, str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Prompt:
     """A prompt's tokens: at most, by script, and the script most of it is of."""
 

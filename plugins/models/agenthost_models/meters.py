@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from agenthost import Pool
+from agenthost_values.value_class import value_class
 
 SLOTS = 240
 
@@ -40,7 +41,7 @@ class Window:
         return self._total
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Limit:
     """A limit as it is configured; ``amount`` is micro-USD or tokens."""
 

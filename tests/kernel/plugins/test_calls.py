@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 from agenthost import PluginError, Unavailable
-from agenthost.plugins.calls import within
+from agenthost.plugins.calls import guarded_each, within
 
 
 async def hangs() -> None:
@@ -30,6 +32,54 @@ async def cancels_itself() -> None:
 
 async def answers() -> int:
     return 7
+
+
+async def test_a_call_that_overruns_is_left_behind_and_the_rest_is_made_once() -> None:
+    gate, made = threading.Event(), list[str]()
+
+    def blocks() -> None:
+        gate.wait()
+        made.append("late")
+
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("a", partial(made.append, "a")),
+        ("b", blocks),
+        ("c", lambda: 3),
+        ("d", partial(made.append, "d")),
+    ]
+    outcomes = await guarded_each(calls, 0.05)
+    assert outcomes == [
+        (None, None),
+        (None, "b took longer than 0.05 s"),
+        (3, None),
+        (None, None),
+    ]
+    gate.set()
+    for thread in (t for t in threading.enumerate() if t.name == "a"):
+        thread.join()
+    assert made == ["a", "d", "late"]
+    assert len(outcomes) == 4
+
+
+async def test_who_no_longer_waits_ends_the_round() -> None:
+    gate, begun, made = threading.Event(), threading.Event(), list[str]()
+
+    def blocks() -> None:
+        begun.set()
+        gate.wait()
+
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("gone", blocks),
+        ("next", partial(made.append, "next")),
+    ]
+    waiting = asyncio.create_task(guarded_each(calls, 30))
+    await asyncio.to_thread(begun.wait)
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    gate.set()
+    for thread in (t for t in threading.enumerate() if t.name == "gone"):
+        thread.join()
+    assert made == []
 
 
 async def test_an_answer_in_time_is_handed_on() -> None:

@@ -6,12 +6,12 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar, Union, cast
 
 from agenthost import PluginError, Unavailable
+from agenthost_values.value_class import value_class
 
 from .faults import storage_fault
 from .presence import Presence
@@ -38,7 +38,7 @@ LOOK_EVERY = 1.0
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Failure:
     """What a write ended with instead of a result; ``storage`` blames the disk."""
 

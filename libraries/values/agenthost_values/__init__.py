@@ -1,0 +1,1 @@
+"""Values: frozen dataclasses that cost little until one is made."""

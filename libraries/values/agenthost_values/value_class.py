@@ -1,0 +1,100 @@
+"""A frozen, slotted dataclass whose methods are compiled when they are first called.
+
+``@dataclass(frozen=True, slots=True)`` compiles six functions for each class, 0.3 ms at
+import. A program that imports a hundred of them before it serves, and makes none of
+them yet, waits for that at every start. The methods are still those of ``dataclasses``:
+they are taken from a twin that is made of the same fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, dataclass, field, fields, make_dataclass
+from typing import Any, TypeVar, dataclass_transform
+
+T = TypeVar("T")
+
+_COMPILED = ("__init__", "__repr__", "__eq__", "__hash__")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def value_class(cls: type[T]) -> type[T]:
+    """Make a class what ``@dataclass(frozen=True, slots=True)`` makes it.
+
+    It may have no dataclass for a base; another dataclass may derive from it.
+
+    Raises:
+        TypeError: A base is a dataclass, or the fields are none of a dataclass.
+    """
+    made = dataclass(slots=True, init=False, repr=False, eq=False)(cls)
+    for name in _COMPILED:
+        if name not in vars(cls):
+            setattr(made, name, _late(made, name))
+    for name, method in _FROZEN.items():
+        setattr(made, name, method)
+    # Who derives from it must be frozen as well, and is told so by dataclasses.
+    made.__dataclass_params__.frozen = True  # type: ignore[attr-defined]  # reason: no stub has it
+    return made
+
+
+def _late(cls: type, name: str) -> Callable[..., Any]:
+    def method(self: object, *values: object, **named: object) -> Any:
+        _compile(cls)
+        return getattr(cls, name)(self, *values, **named)
+
+    method.late = True  # type: ignore[attr-defined]  # reason: a mark of ours
+    method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"
+    return method
+
+
+def _compile(cls: type) -> None:
+    """Take the methods of a dataclass of the same fields."""
+    told = [
+        (
+            each.name,
+            each.type,
+            field(
+                default=each.default,
+                default_factory=each.default_factory,
+                init=each.init,
+                repr=each.repr,
+                hash=each.hash,
+                compare=each.compare,
+                kw_only=each.kw_only,
+            ),
+        )
+        for each in fields(cls)
+    ]
+    after = (
+        {"__post_init__": cls.__post_init__} if hasattr(cls, "__post_init__") else {}
+    )
+    twin = make_dataclass(cls.__name__, told, namespace=after, frozen=True)
+    for name in _COMPILED:
+        if getattr(vars(cls).get(name), "late", False):
+            setattr(cls, name, vars(twin)[name])
+
+
+def _set(self: object, name: str, value: object) -> None:  # noqa: ARG001 - as Python calls it
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _delete(self: object, name: str) -> None:  # noqa: ARG001 - likewise
+    raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _state(self: Any) -> list[object]:
+    return [getattr(self, each.name) for each in fields(self)]
+
+
+def _restore(self: Any, state: list[object]) -> None:
+    for each, kept in zip(fields(self), state, strict=True):
+        object.__setattr__(self, each.name, kept)
+
+
+# The last two are for copies and pickles, which would set attributes otherwise.
+_FROZEN = {
+    "__setattr__": _set,
+    "__delattr__": _delete,
+    "__getstate__": _state,
+    "__setstate__": _restore,
+}
