@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agenthost_chat.chat import Usage
+from agenthost_values.value_class import value_class
 
 if TYPE_CHECKING:
     import httpx
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from .providers import Endpoint, Exchange
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class EmbeddingCall:
     """Texts on their way to become vectors: what an embedder gets.
 
@@ -31,7 +32,7 @@ class EmbeddingCall:
     extensions: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Embedded:
     """Vectors in the order of their texts, all of one length.
 
@@ -40,7 +41,7 @@ class Embedded:
     """
 
     vectors: Sequence[Sequence[float]]
-    usage: Usage = Usage()  # noqa: RUF009 - it is frozen
+    usage: Usage = Usage()
     names: tuple[str, str] = ("", "")
 
 
