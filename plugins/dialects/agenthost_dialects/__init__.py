@@ -24,7 +24,7 @@ def register_dialect() -> Iterable[DialectSpec]:
 @hookimpl
 def register_embedder() -> Iterable[EmbedderSpec]:
     """Offer embeddings in the dialects that have them."""
-    from .embedding import DIALECTS, embed
+    from .spoken import EMBEDDINGS, embed
 
-    for name in DIALECTS:
+    for name in EMBEDDINGS:
         yield EmbedderSpec(name, partial(embed, name))

@@ -7,27 +7,26 @@ from typing import TYPE_CHECKING
 
 from agenthost import Host
 
-from .grants import ClientCredentials, ServiceAccount
-from .tokens import Grant, Tokens
-
 if TYPE_CHECKING:
-    from .settings import Entra, ProviderSection, Vertex
+    from .settings import ProviderSection, Vertex
+    from .tokens import Grant, Tokens
 
 VERTEX_DIALECT = "gemini-generateContent"
 
 
-def grant_of(section: ProviderSection) -> Grant | None:
-    """Find how a provider's key becomes a token; None where it is shown itself."""
-    if section.entra is not None:
-        return _entra(section.entra)
-    if section.vertex is not None:
-        return ServiceAccount(section.vertex.token_url)
-    return None
+def takes_token(section: ProviderSection) -> bool:
+    """Tell whether a provider's key becomes a token, or is shown itself."""
+    return section.entra is not None or section.vertex is not None
 
 
-def _entra(entra: Entra) -> Grant:
-    url = f"{entra.authority.rstrip('/')}/{entra.tenant}/oauth2/v2.0/token"
-    return ClientCredentials(url, entra.client_id, entra.scope)
+def _grant(section: ProviderSection) -> Grant | None:
+    from .grants import ClientCredentials, ServiceAccount
+
+    entra, vertex = section.entra, section.vertex
+    if entra is not None:
+        url = f"{entra.authority.rstrip('/')}/{entra.tenant}/oauth2/v2.0/token"
+        return ClientCredentials(url, entra.client_id, entra.scope)
+    return ServiceAccount(vertex.token_url) if vertex is not None else None
 
 
 def vertex_address(vertex: Vertex) -> str:
@@ -51,5 +50,9 @@ def address_of(section: ProviderSection) -> str | None:
 
 def tokens_of(host: Host, sections: Mapping[str, ProviderSection]) -> dict[str, Tokens]:
     """Make what fetches tokens, for the providers that take some."""
-    grants = ((slug, grant_of(section)) for slug, section in sections.items())
+    if not any(map(takes_token, sections.values())):
+        return {}
+    from .tokens import Tokens
+
+    grants = ((slug, _grant(section)) for slug, section in sections.items())
     return {slug: Tokens(host, slug, grant) for slug, grant in grants if grant}

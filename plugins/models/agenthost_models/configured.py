@@ -20,7 +20,7 @@ from agenthost import (
     did_you_mean,
 )
 
-from .authentication import VERTEX_DIALECT, address_of, grant_of
+from .authentication import VERTEX_DIALECT, address_of, takes_token
 from .extras import extras_of
 from .settings import EmbeddingEntry, ProviderSection
 from .settings import Providers as Sections
@@ -118,7 +118,7 @@ def _changed(
 
 def _variables(facts: ProviderFacts, section: ProviderSection) -> dict[str, Any]:
     """Name the variables of the key; what becomes a token is another than the usual."""
-    if grant_of(section) is not None:
+    if takes_token(section):
         return {"env_var": section.api_key_env, "env_var_alternatives": ()}
     return {"env_var": section.api_key_env or facts.env_var}
 
@@ -127,7 +127,7 @@ def _probe(
     probe: Probe | None, section: ProviderSection, extras: Extras
 ) -> Probe | None:
     """Let a probe show the key as calls do; what becomes a token shows none."""
-    if probe is None or grant_of(section) is not None:
+    if probe is None or takes_token(section):
         return None
     if extras.key_headers:
         bare = {n: v for n, v in probe.headers.items() if "{key}" not in v}
@@ -153,14 +153,14 @@ def _row(facts: ProviderFacts, written: dict[str, Any]) -> ModelFacts:
 
 def _vectors(facts: ProviderFacts, entry: EmbeddingEntry) -> ModelFacts:
     """The row of embeddings with what is written in its place, or a new one."""
-    written = entry.model_dump(exclude_unset=True)
     for row in facts.embeddings:
         if entry.id == row.id:
-            return replace(row, **written)
-    whole = {**entry.model_dump(), **written}
+            return replace(row, **entry.model_dump(exclude_unset=True))
     names = {"upstream_id": entry.upstream_id or entry.id, "display_name": entry.id}
     window = {"context_window": entry.max_input, "max_output": 1}
-    return ModelFacts(**{**whole, **names, **window, "provider": facts.slug})
+    return ModelFacts(
+        **{**entry.model_dump(), **names, **window, "provider": facts.slug}
+    )
 
 
 def _kept_an_hour(row: ModelFacts) -> ModelFacts:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 HIDDEN = "***"
 DEEPEST = 8
 LONGEST = 8_192
+SHORTEST = 6
+"""A shorter secret stands in any text: to take it out would show more than it hides."""
 # What else RFC 9110 allows in a name nobody uses.
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 SECRET = re.compile(r"(?i)(key|token|secret|password|auth|authorization|cookie|sig)$")
@@ -47,6 +49,7 @@ OF_THE_PROMPT = frozenset(
         "instructions",
         "messages",
         "model",
+        "n",
         "prompt",
         "stream",
         "system",
@@ -55,10 +58,13 @@ OF_THE_PROMPT = frozenset(
         "tools",
     }
 )
-"""Of all dialects: what the conversation is, and what it may do."""
+"""Of all dialects: what the conversation is and may do, and how many answers it has."""
 OF_THE_BUDGET = frozenset(
     {
+        "best_of",
+        "candidateCount",
         "max_completion_tokens",
+        "max_new_tokens",
         "max_output_tokens",
         "max_tokens",
         "maxOutputTokens",
@@ -180,5 +186,5 @@ def extras_of(host: Host, slug: str, section: ProviderSection) -> Extras:
                 "go without it"
             )
     shown = KEY_HEADERS.get(section.auth or "", {})
-    told = tuple(filter(None, secrets))
+    told = tuple(secret for secret in secrets if len(secret) >= SHORTEST)
     return Extras(headers, query, section.body, shown, told)

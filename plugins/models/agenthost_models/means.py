@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -22,15 +21,16 @@ from agenthost import (
     secrets_of,
 )
 
-from .breaker import Breakers, Id
+from .breaker import Breakers
 from .budget import Budgets
 from .keys import Keys
 from .price import price
 from .settings import Providers
-from .tokens import Tokens
 
 if TYPE_CHECKING:
     from agenthost import ProviderSpec
+
+    from .tokens import Tokens
 
 LONGEST_CALL = 3_600.0
 
@@ -45,8 +45,7 @@ class Means:
     providers: Mapping[str, ProviderSpec]
     budgets: Budgets
     tokens: Mapping[str, Tokens]
-    breakers: Breakers = field(default_factory=Breakers)
-    uses: Counter[Id] = field(default_factory=Counter)
+    breakers: Breakers
 
     def policy(self, facts: ProviderFacts, patience: float) -> EgressPolicy:
         """Say what a provider's requests may reach, and how long they may be silent."""

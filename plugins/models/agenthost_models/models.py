@@ -46,7 +46,6 @@ from .authentication import tokens_of
 from .breaker import MOST, Breakers, Id
 from .budget import Budgets, Hold
 from .catalogue import Catalogue
-from .embedding import Embeddings
 from .keys import Keys, lack
 from .means import Means
 from .price import measured, size_of
@@ -138,9 +137,7 @@ class RoutedModels(Catalogue):
             self._budgets,
             self._tokens,
             self._breakers,
-            self._uses,
         )
-        self._embeddings = Embeddings(self._means, self.names_of_default)
 
     @property
     def hourly_tokens(self) -> int:
@@ -213,7 +210,10 @@ class RoutedModels(Catalogue):
         query: bool = False,
     ) -> Embedded:
         """Turn texts into vectors, in their order, and book what that takes."""
-        return await self._embeddings.embed(texts, model, payer, query=query)
+        from .embedding import Embeddings
+
+        embeddings = Embeddings(self._means, self.names_of_default)
+        return await embeddings.embed(texts, model, payer, query=query)
 
     def _attempts(self, target: Target, payer: Payer | None) -> Attempts:
         candidates = self._candidates(target, payer)

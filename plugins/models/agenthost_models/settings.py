@@ -207,6 +207,9 @@ class ProviderSection(Table):
                 raise ValueError(
                     f'auth = "{name}" and the table {name} go together; write both'
                 )
+        names = [name.lower() for name in (*self.headers, *self.headers_env)]
+        if len(set(names)) != len(names):
+            raise ValueError("headers and headers_env name one header twice")
         return self
 
 

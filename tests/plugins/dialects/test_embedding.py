@@ -17,7 +17,8 @@ from agenthost import (
     ProviderFault,
 )
 from agenthost.testing import installed_exchange
-from agenthost_dialects.embedding import DIALECTS, embed
+from agenthost_dialects.embedding import DIALECTS
+from agenthost_dialects.spoken import EMBEDDINGS, embed
 
 from .exchange import HERE
 
@@ -202,3 +203,7 @@ async def test_vertex_is_told_to_have_none() -> None:
     with pytest.raises(ProviderError, match="Vertex"):
         await wire.ask("gemini-generateContent", url="https://a/publishers/google")
     assert wire.asked == []
+
+
+def test_what_is_offered_is_what_there_is() -> None:
+    assert set(EMBEDDINGS) == set(DIALECTS)

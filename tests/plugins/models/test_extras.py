@@ -82,6 +82,10 @@ async def test_a_turn_brings_along_what_is_configured(daemons: Daemons) -> None:
         ("headers = { X-A = '' }", "ASCII on one line"),
         ('headers = { "X A" = "b" }', "a header's name"),
         ('headers = { "X:A" = "b" }', "a header's name"),
+        ("headers = { X-A = 'b', x-a = 'c' }", "one header twice"),
+        ("headers = { X-A = 'b' }\nheaders_env = { x-A = 'C' }", "one header twice"),
+        ("body = { n = 9 }", "'n' is written"),
+        ("body = { a = { candidateCount = 9 } }", "'candidateCount' is what budgets"),
         ("query = { alt = 'json' }", "written by the daemon"),
         ('query = { "a&b" = "c" }', "must be a name"),
         ("body = { messages = [] }", "'messages' is written"),
@@ -173,3 +177,9 @@ async def test_a_refusal_over_http_shows_none_of_it(daemons: Daemons) -> None:
     assert answer.status_code == 500
     assert "no such key: ***" in answer.text
     assert SECRET not in answer.text
+
+
+def test_a_short_value_is_not_looked_for() -> None:
+    section = {"headers": {"X-Key": "a"}, "body": {"prompt_cache_key": "b"}}
+    bench = Bench([Upstream("a")], {"providers": {"a": section}})
+    assert bench.models.providers["a"].facts.extras.secrets == ()
