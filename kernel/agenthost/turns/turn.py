@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, replace
 
 from agenthost_chat.chat import Message, Role, Text
@@ -47,13 +47,18 @@ class Watcher:
 
     __slots__ = ("_missed", "_ready", "_waiting", "thoughts", "turn")
 
-    def __init__(self, turn: Turn, told: Iterable[TurnEvent] = ()) -> None:
+    def __init__(self, turn: Turn) -> None:
         self.turn = turn
         self.thoughts = False
-        # What is told again may be long; only what comes from now on is bounded.
-        self._waiting: deque[TurnEvent] = deque(told)
+        self._waiting: deque[TurnEvent] = deque()
         self._ready = asyncio.Event()
         self._missed = 0
+
+    def begin(self, told: Iterable[TurnEvent]) -> None:
+        """Tell first what was said and done before it came."""
+        # It may be long; only what comes from now on is bounded.
+        self._waiting.extend(told)
+        self._ready.set()
 
     def put(self, event: TurnEvent) -> None:
         """Queue the event; when full, forget the oldest and count it."""
@@ -127,7 +132,14 @@ NO_OPTIONS = TurnOptions()
 
 
 class Turn(Work):
-    """One turn: a task of its session's mailbox, not of whoever started it."""
+    """One turn: a task of its session's mailbox, not of whoever started it.
+
+    Attributes:
+        keeping: Set by who runs it: puts what it noted on its way to disk, and gives
+            the commit as long as that is under way.
+    """
+
+    keeping: Callable[[], asyncio.Future[None] | None] | None = None
 
     def __init__(
         self, turn_id: str, context: Context, message: Message, options: TurnOptions
@@ -140,6 +152,7 @@ class Turn(Work):
         self.offset = 0
         self._last: Done | Failed | None = None
         self._watchers: list[Watcher] = []
+        self._early: set[Watcher] = set()
         self._heard = False
         self._over = asyncio.Event()
 
@@ -160,16 +173,32 @@ class Turn(Work):
             offset: Tell again first what was said and done behind this character; by
                 default nothing is told again.
         """
+        watcher = Watcher(self)
+        self._heard = True
+        commit = self.keeping() if self.keeping is not None else None
+        if commit is None or commit.done():
+            self._admit(watcher, offset)
+        else:
+            # The words of an answer are told to nobody as long as a crash could still
+            # lose its question.
+            self._early.add(watcher)
+            commit.add_done_callback(lambda _: self._kept(watcher, offset))
+        return watcher
+
+    def _kept(self, watcher: Watcher, offset: int | None) -> None:
+        if watcher in self._early:
+            self._early.remove(watcher)
+            self._admit(watcher, offset)
+
+    def _admit(self, watcher: Watcher, offset: int | None) -> None:
         told: list[TurnEvent] = []
         if offset is not None:
             told += told_again(self.spoken, self.saying, offset)
         if self._last is not None:
             told.append(self._last)
-        self._heard = True
-        watcher = Watcher(self, told)
-        if self._last is None:
+        else:
             self._watchers.append(watcher)
-        return watcher
+        watcher.begin(told)
 
     def events(self) -> AsyncIterator[TurnEvent]:
         """Watch from now on."""
@@ -177,9 +206,10 @@ class Turn(Work):
 
     def forget(self, watcher: Watcher) -> bool:
         """Let a watcher go; tell whether the turn goes on with nobody watching."""
+        self._early.discard(watcher)
         if watcher in self._watchers:
             self._watchers.remove(watcher)
-        return not self.ended and not self._watchers
+        return not (self.ended or self._watchers or self._early)
 
     async def result(self) -> TurnResult:
         """Wait for the end; a caller that goes away does not stop the turn.
@@ -261,4 +291,5 @@ class Turn(Work):
         self._last = last
         self.emit(last)
         self._watchers.clear()
+        self.keeping = None
         self._over.set()

@@ -145,6 +145,7 @@ class Run:
         if turn.watched:
             self._flush()
         else:
+            turn.keeping = self._keeping
             loop = asyncio.get_running_loop()
             self._latest = loop.call_later(TOGETHER, self._flush_in_time)
 
@@ -433,6 +434,11 @@ class Run:
         if self._steps:
             self._commits.append(self.parts.journal.keep(*self._steps))
             self._steps = []
+
+    def _keeping(self) -> asyncio.Future[None] | None:
+        """Put what was noted on its way to disk; give its commit, if one is left."""
+        self._flush_in_time()
+        return self._commits[-1] if self._commits else None
 
     def _flush_in_time(self) -> None:
         # A store that takes nothing now is asked again, and heard, at the next step.
