@@ -123,10 +123,18 @@ class Bedrock:
         verb = "converse-stream" if request.stream else "converse"
         model = quote(_profiled(request.model, quirks, endpoint), safe="")
         url = f"{endpoint.base_url.rstrip('/')}/model/{model}/{verb}"
-        whole = body_of(merged(body, endpoint.extras.body))
-        return self._authorised(address(endpoint, url), whole, endpoint)
+        return self.authorised(url, body, endpoint)
 
-    def _authorised(self, url: str, body: bytes, endpoint: Endpoint) -> HttpRequest:
+    def authorised(
+        self, url: str, fields: Mapping[str, Any], endpoint: Endpoint
+    ) -> HttpRequest:
+        """Write a POST that shows its key, or is signed with it.
+
+        Raises:
+            ProviderError: AUTH, the key is neither.
+        """
+        url = address(endpoint, url)
+        body = body_of(merged(fields, endpoint.extras.body))
         headers = {"Content-Type": "application/json"}
         key = endpoint.key.reveal() if endpoint.key else ""
         if endpoint.extras.key_headers or ":" not in key:

@@ -1,7 +1,8 @@
-"""Embeddings in four dialects: one request a batch, one answer, no stream.
+"""Embeddings in five dialects: one request a batch, one answer, no stream.
 
 Sources: OpenAI API reference, "Create embeddings"; Gemini API reference,
-"batchEmbedContents"; Cohere API reference, "Embed"; Ollama API, "Generate embeddings".
+"batchEmbedContents"; Cohere API reference, "Embed"; Ollama API, "Generate embeddings";
+Amazon Bedrock user guide, "Amazon Titan Text Embeddings".
 """
 
 from __future__ import annotations
@@ -180,6 +181,21 @@ def _read_ollama(answer: Mapping[str, Any]) -> tuple[Vectors, Any]:
     return answer["embeddings"], answer.get("prompt_eval_count")
 
 
+def _titan(call: EmbeddingCall) -> HttpRequest:
+    from .bedrock import Bedrock
+
+    where, model = call.endpoint, _model(call)
+    if len(call.texts) != 1 or not model.startswith("amazon.titan-embed-text-"):
+        told = f"{model!r} is no Titan, or is asked for several texts; batch = 1"
+        raise ProviderError(ProviderFault.BAD_REQUEST, where.provider, told)
+    url = f"{where.base_url.rstrip('/')}/model/{quote(model, safe='')}/invoke"
+    return Bedrock().authorised(url, {"inputText": call.texts[0]}, where)
+
+
+def _read_titan(answer: Mapping[str, Any]) -> tuple[Vectors, Any]:
+    return [answer["embedding"]], answer.get("inputTextTokenCount")
+
+
 OPENAI = _Form(_openai, _read_openai)
 DIALECTS: Mapping[str, _Form] = MappingProxyType(
     {
@@ -187,6 +203,7 @@ DIALECTS: Mapping[str, _Form] = MappingProxyType(
         "openai-responses": OPENAI,
         "gemini-generateContent": _Form(_gemini, _read_gemini),
         "cohere-v2": _Form(_cohere, _read_cohere),
+        "bedrock-converse": _Form(_titan, _read_titan),
         "ollama": _Form(_ollama, _read_ollama),
     }
 )

@@ -29,6 +29,7 @@ EMBEDDINGS = (
     "openai-responses",
     "gemini-generateContent",
     "cohere-v2",
+    "bedrock-converse",
     "ollama",
 )
 """The dialects that have embeddings."""

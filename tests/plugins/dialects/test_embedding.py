@@ -15,6 +15,7 @@ from agenthost import (
     ModelFacts,
     ProviderError,
     ProviderFault,
+    Secret,
 )
 from agenthost.testing import installed_exchange
 from agenthost_dialects.embedding import DIALECTS
@@ -23,6 +24,7 @@ from agenthost_dialects.spoken import EMBEDDINGS, embed
 from .exchange import HERE
 
 ROW = ModelFacts("v", "acme", "vectors/1", "V", dimensions=2, batch=9)
+TEXTS = ("one", "twö")
 TWO = [[1.0, 2.0], [3.0, 4.0]]
 ANSWERS: dict[str, tuple[dict[str, Any], int]] = {
     "openai-chat": (
@@ -42,6 +44,8 @@ ANSWERS: dict[str, tuple[dict[str, Any], int]] = {
     ),
     "ollama": ({"embeddings": TWO, "prompt_eval_count": 5}, 5),
 }
+SIGNING = "AKIAIOSFODNN7EXAMPLE:wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+TITAN = "amazon.titan-embed-text-v2:0"
 ANSWERS["openai-responses"] = ANSWERS["openai-chat"]
 
 
@@ -53,14 +57,13 @@ class Wire:
         self.asked: list[httpx.Request] = []
 
     async def ask(self, name: str, model: str = "vectors/1", **more: Any) -> Embedded:
-        extras = more.pop("extras", Extras())
+        extras, texts = more.pop("extras", Extras()), more.pop("texts", TEXTS)
         url = more.pop("url", HERE.base_url)
         row = replace(ROW, upstream_id=model)
-        where = replace(HERE, model=row, extras=extras, base_url=url)
+        key = Secret(more.pop("key", "sk-test"))
+        where = replace(HERE, model=row, extras=extras, base_url=url, key=key)
         async with httpx.AsyncClient(transport=httpx.MockTransport(self._hear)) as http:
-            call = EmbeddingCall(
-                ["one", "twö"], where, http, installed_exchange(), **more
-            )
+            call = EmbeddingCall(texts, where, http, installed_exchange(), **more)
             return await embed(name, call)
 
     def _hear(self, request: httpx.Request) -> httpx.Response:
@@ -72,7 +75,7 @@ class Wire:
         return json.loads(self.asked[0].content)
 
 
-@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("name", ANSWERS)
 async def test_vectors_and_tokens_are_read(name: str) -> None:
     told, tokens = ANSWERS[name]
     done = await Wire(httpx.Response(200, json=told)).ask(name)
@@ -144,7 +147,7 @@ async def test_who_asks_is_told_apart_from_what_is_found() -> None:
     assert tasks == ["RETRIEVAL_QUERY"] * 2 + ["RETRIEVAL_DOCUMENT"] * 2
 
 
-@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("name", ANSWERS)
 async def test_what_an_operator_adds_goes_along(name: str) -> None:
     wire = Wire(httpx.Response(200, json=ANSWERS[name][0]))
     added = Extras({"X-Team": "red"}, {"v": "1"}, {"d": 2}, {"api-key": "{key}"})
@@ -156,7 +159,7 @@ async def test_what_an_operator_adds_goes_along(name: str) -> None:
     assert wire.body["d"] == 2
 
 
-@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("name", ANSWERS)
 @pytest.mark.parametrize(
     "answer",
     [
@@ -207,3 +210,33 @@ async def test_vertex_is_told_to_have_none() -> None:
 
 def test_what_is_offered_is_what_there_is() -> None:
     assert set(EMBEDDINGS) == set(DIALECTS)
+
+
+async def test_titan_is_asked_for_one_text_by_a_bearer_or_signed() -> None:
+    told = {"embedding": TWO[0], "inputTextTokenCount": 3}
+    for key, shown in (("bedrock-key", "Bearer bedrock-key"), (SIGNING, "AWS4-HMAC")):
+        wire = Wire(httpx.Response(200, json=told))
+        done = await wire.ask("bedrock-converse", TITAN, texts=["one"], key=key)
+        assert [list(vector) for vector in done.vectors] == TWO[:1]
+        assert done.usage.input_tokens == 3
+        (request,) = wire.asked
+        path = "/v1/model/amazon.titan-embed-text-v2%3A0/invoke"
+        assert request.url.raw_path.decode() == path
+        assert wire.body == {"inputText": "one"}
+        assert request.headers["authorization"].startswith(shown)
+
+
+async def test_what_titan_cannot_do_is_told() -> None:
+    wire = Wire(httpx.Response(200, json={}))
+    for model, texts in ((TITAN, ["one", "two"]), ("cohere.embed-v4:0", ["one"])):
+        with pytest.raises(ProviderError, match="no Titan"):
+            await wire.ask("bedrock-converse", model, texts=texts)
+    assert wire.asked == []
+
+
+@pytest.mark.parametrize("answer", [b"{}", b"[]", b'{"embedding": 7}'])
+async def test_what_is_no_vector_of_titans_is_malformed(answer: bytes) -> None:
+    wire = Wire(httpx.Response(200, content=answer))
+    with pytest.raises(ProviderError) as told:
+        await wire.ask("bedrock-converse", TITAN, texts=["one"])
+    assert told.value.fault is ProviderFault.MALFORMED
