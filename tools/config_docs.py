@@ -125,7 +125,7 @@ def below(annotation: Any, place: str) -> tuple[type[BaseModel] | None, str]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, place
     arguments = get_args(annotation)
-    if get_origin(annotation) is Annotated:
+    if get_origin(annotation) in (Annotated, Union, UnionType):
         return below(arguments[0], place)
     if get_origin(annotation) is dict:
         return below(arguments[1], f"{place}.<name>")

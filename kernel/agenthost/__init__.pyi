@@ -52,6 +52,9 @@ from .context import Pool as Pool
 from .context import Principal as Principal
 from .context import PrincipalKind as PrincipalKind
 from .daemon import Daemon as Daemon
+from .embedders import Embedded as Embedded
+from .embedders import EmbedderSpec as EmbedderSpec
+from .embedders import EmbeddingCall as EmbeddingCall
 from .errors import AgentHostError as AgentHostError
 from .errors import Blocked as Blocked
 from .errors import Cancelled as Cancelled
@@ -251,6 +254,7 @@ from .providers import DialectSpec as DialectSpec
 from .providers import Driver as Driver
 from .providers import Endpoint as Endpoint
 from .providers import Exchange as Exchange
+from .providers import Extras as Extras
 from .providers import HttpRequest as HttpRequest
 from .providers import LongContext as LongContext
 from .providers import ModelCall as ModelCall

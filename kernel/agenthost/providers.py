@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from urllib.parse import quote
 
 from agenthost_chat.chat import ChatRequest, Delta
 from agenthost_toml.suggest import did_you_mean
@@ -56,6 +57,9 @@ class ModelFacts:
     to a JSON Schema, ``caches`` which caches of prompts it has:
     ``automatic``, or ``marks`` where the prompt says what to keep; then ``hour`` where
     it is to be kept an hour, ``brief`` where it never can be.
+
+    A row of embeddings says how many ``dimensions`` its vectors have, and how many
+    texts a ``batch`` of one request may hold, each up to ``max_input`` tokens.
     """
 
     id: str
@@ -89,6 +93,8 @@ class ModelFacts:
     documents: bool = False
     structured: bool | None = None
     caches: tuple[str, ...] = ()
+    dimensions: int = 0
+    batch: int = 1
 
     def notice(self, name: str) -> str | None:
         """What who asked for the model by this name should know."""
@@ -97,6 +103,25 @@ class ModelFacts:
         if self.status == "active" or self.replaced_by is None:
             return None
         return f"{self.id} ends on {self.deprecation_date}; use {self.replaced_by}"
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What an operator adds to every request of a provider.
+
+    ``body`` is merged into the dialect's own, last. In ``key_headers``, which take the
+    place of the dialect's own way to show the key, the text ``{key}`` stands for it.
+    ``secrets`` are what of it no message may show.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    key_headers: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+PLAIN = Extras()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +149,7 @@ class Probe:
             if key is not None or "{key}" not in value
         }
         base = "" if "://" in self.url else endpoint.base_url.rstrip("/")
+        headers = {**endpoint.extras.headers, **headers}
         return HttpRequest(self.method, base + self.url, headers, b"")
 
 
@@ -136,7 +162,8 @@ class ProviderFacts:
     one if there is one. A region in ``region_vars`` replaces ``region`` in the
     addresses. ``local`` providers live on this machine or network, so their configured
     host may be a private address. ``default_model`` is the id of the one to take when
-    nobody names one: good and affordable; without it the first.
+    nobody names one: good and affordable; without it the first. ``embeddings`` are the
+    models that turn texts into vectors; they are none of the ``models``.
     """
 
     slug: str
@@ -152,6 +179,15 @@ class ProviderFacts:
     region: str | None = None
     region_vars: tuple[str, ...] = ()
     default_model: str | None = None
+    extras: Extras = PLAIN
+    embeddings: tuple[ModelFacts, ...] = ()
+
+    def at(self, key: Secret | None, model: ModelFacts | None = None) -> Endpoint:
+        """Say where a call with this key goes; ``{model}`` in the address is filled."""
+        url = self.base_url
+        if model is not None and "{model}" in url:
+            url = url.replace("{model}", quote(model.upstream_id, safe=""))
+        return Endpoint(self.slug, url, key, model, self.extras)
 
 
 @value_class
@@ -165,6 +201,7 @@ class Endpoint:
     base_url: str
     key: Secret | None = None
     model: ModelFacts | None = None
+    extras: Extras = PLAIN
 
 
 @value_class

@@ -28,6 +28,7 @@ from .specs import (
 if TYPE_CHECKING:
     from quart import Quart
 
+    from ..embedders import EmbedderSpec
     from ..host import Authenticator
     from ..manifest_table import ManifestTable
     from ..observe import Observer
@@ -170,6 +171,20 @@ class Hooks(Protocol):
                 @hookimpl
                 def register_dialect() -> Iterable[DialectSpec]:
                     yield DialectSpec("openai-chat", OpenAIChat.from_quirks)
+        """
+
+    @hookspec
+    def register_embedder(self) -> Iterable[EmbedderSpec]:
+        """Offer how the providers of a dialect, or a driver, turn texts into vectors.
+
+        Called when the plugin is enabled; a taken name or an exception marks it failed.
+
+        Example:
+            ::
+
+                @hookimpl
+                def register_embedder() -> Iterable[EmbedderSpec]:
+                    yield EmbedderSpec("acme-chat", embed_at_acme)
         """
 
     @hookspec

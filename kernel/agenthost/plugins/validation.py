@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pluggy
 from agenthost_toml.suggest import did_you_mean
 
+from ..embedders import EmbedderSpec
 from ..errors import PluginError
 from ..host import Authenticator
 from ..manifest_table import ManifestTable
@@ -80,6 +81,7 @@ OFFERS: Mapping[str, Offers] = {
     "register_schema": Offers(SchemaSpec, _by("schema"), one=True, or_more=True),
     "register_manifest": Offers(ManifestTable, lambda o: o.names),
     "register_dialect": Offers(DialectSpec, _by("dialect")),
+    "register_embedder": Offers(EmbedderSpec, _by("embedder")),
     "register_provider": Offers(ProviderSpec, lambda o: [f"provider {o.facts.slug}"]),
     "register_tool": Offers(ToolSpec, lambda o: [f"tool {name}" for name in o.names]),
     "register_tool_source": Offers(ToolSource, _by("toolsource")),

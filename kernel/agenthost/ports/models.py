@@ -10,6 +10,7 @@ from agenthost_chat.chat import ChatRequest, Completion, Delta
 from agenthost_values.value_class import value_class
 
 from ..context import AgentView, Context, Pool
+from ..embedders import Embedded
 from ..providers import ModelFacts, ProviderSpec
 
 if TYPE_CHECKING:
@@ -151,4 +152,29 @@ class Models(Protocol):
         takes it back. The caller books
         ``Answered.spent``; the router books calls without an end or a payer. It
         raises ProviderError, or QuotaExceeded where a budget has no room.
+        """
+
+    async def embed(
+        self,
+        texts: Sequence[str],
+        model: str | None = None,
+        payer: Payer | None = None,
+        *,
+        query: bool = False,
+    ) -> Embedded:
+        """Turn texts into vectors, in their order; the router books what it takes.
+
+        Nothing stands in for the model: vectors of another could not be compared.
+
+        Args:
+            texts: At most 1,024, none empty.
+            model: As its provider lists it, or ``<provider>/<model>``; the daemon's
+                default without.
+            payer: Whose budgets hold.
+            query: The texts ask; else they are what is to be found.
+
+        Raises:
+            InvalidInput: There is no such model, or the texts are too many or empty.
+            ProviderError: No key of the provider gave an answer.
+            QuotaExceeded: A budget has no room.
         """

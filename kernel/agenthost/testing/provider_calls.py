@@ -11,7 +11,7 @@ import pytest
 from agenthost_chat.chat import ChatRequest, Completion, Delta, Message, Text
 
 from ..errors import ProviderError
-from ..providers import Endpoint, ModelCall, ModelFacts, ProviderSpec
+from ..providers import Endpoint, Extras, ModelCall, ModelFacts, ProviderSpec
 from ..secrets import Secret
 from .exchanges import installed_exchange
 from .installed import provider_of
@@ -32,6 +32,9 @@ class ProviderCalls:
     provider: ClassVar[str]
     patience: ClassVar[float] = 5.0
     """Seconds that the client waits for more of an answer."""
+
+    extras: Extras = Extras()
+    """What an operator adds to each request."""
 
     pytestmark = pytest.mark.asyncio
 
@@ -87,7 +90,8 @@ class ProviderCalls:
         """Make the call and gather what it yields, also when it fails."""
         spec = self.spec()
         row = self.row(request.model)
-        where = Endpoint(spec.facts.slug, upstream.base_url, Secret(KEY), row)
+        slug, key = spec.facts.slug, Secret(KEY)
+        where = Endpoint(slug, upstream.base_url, key, row, self.extras)
         # Loading certificates takes longer than the call, and nothing here is TLS.
         bare = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         async with httpx.AsyncClient(

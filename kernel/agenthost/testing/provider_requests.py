@@ -25,6 +25,7 @@ from agenthost_chat.chat import (
 )
 
 from ..errors import ProviderFault
+from ..providers import Extras
 from .provider_calls import ProviderCalls
 from .samples import (
     CALLING,
@@ -40,6 +41,12 @@ from .samples import (
 from .simulators import Heard, ProviderSimulator, Turn
 
 SEAL = "foreign-seal-"
+ADDED = Extras(
+    {"X-Team": "red", "content-TYPE": "text/html"},
+    {"api-version": "1 2"},
+    {"contract": {"a": [1]}},
+    {"X-Gateway-Key": "Key {key}"},
+)
 CLOCK = ToolDefinition("ask_time", "Tell the time.", {"type": "object"})
 # Enough for every service that thinks within the limit of its answer.
 LIMIT, BUDGET = 20_000, 10_000
@@ -106,6 +113,26 @@ class ProviderRequests(ProviderCalls):
         await self.answer(upstream)
         first, second = upstream.heard
         assert first.raw == second.raw
+
+    async def test_what_an_operator_adds_goes_along(
+        self, upstream: ProviderSimulator
+    ) -> None:
+        """Headers, query and body beside its own; the key only where it is to be."""
+        upstream.play(Turn("one"), Turn("two"))
+        await self.answer(upstream)
+        self.extras = ADDED
+        await self.answer(upstream)
+        plain, full = upstream.heard
+        asked = full.url.partition("?")[2].split("&")
+        assert full.headers.get("x-team") == "red", "send endpoint.extras.headers"
+        assert "api-version=1%202" in asked, "send endpoint.extras.query"
+        assert full.headers["content-type"] == plain.headers["content-type"]
+        shown = [name for name, value in full.headers.items() if KEY in value]
+        assert shown == ["x-gateway-key"], "send endpoint.extras.key_headers"
+        assert full.headers["x-gateway-key"] == f"Key {KEY}"
+        body = dict(full.body)
+        assert body.pop("contract", None) == {"a": [1]}, "merge endpoint.extras.body"
+        assert body == plain.body
 
     async def test_results_find_their_calls(self, upstream: ProviderSimulator) -> None:
         """A tool loop goes back whole: calls, results and, if need be, reasoning."""

@@ -317,6 +317,16 @@ class ProviderContract(ProviderRequests):
         for row in facts.models:
             assert row.provider == facts.slug
             _check(row)
+        vectors = [row.id for row in facts.embeddings]
+        assert len({*ids, *vectors}) == len(ids) + len(vectors)
+        for row in facts.embeddings:
+            assert row.provider == facts.slug
+            assert row.upstream_id, row.id
+            assert row.dimensions > 0, row.id
+            assert row.batch > 0, row.id
+            assert (row.max_input or 0) > 0, row.id
+            assert row.input_cost_per_1m >= 0, row.id
+            assert row.output_cost_per_1m == 0, row.id
 
 
 def _check(row: ModelFacts) -> None:

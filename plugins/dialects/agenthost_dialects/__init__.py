@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from agenthost import DialectSpec, hookimpl
+from agenthost import DialectSpec, EmbedderSpec, hookimpl
 
 
 @hookimpl
@@ -19,3 +19,12 @@ def register_dialect() -> Iterable[DialectSpec]:
 
     for name in DIALECTS:
         yield DialectSpec(name, partial(make, name), partial(late, name))
+
+
+@hookimpl
+def register_embedder() -> Iterable[EmbedderSpec]:
+    """Offer embeddings in the dialects that have them."""
+    from .spoken import EMBEDDINGS, embed
+
+    for name in EMBEDDINGS:
+        yield EmbedderSpec(name, partial(embed, name))

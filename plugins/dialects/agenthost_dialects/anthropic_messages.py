@@ -26,7 +26,6 @@ from agenthost import (
     ToolUse,
 )
 
-from .answers import body_of
 from .anthropic_decoder import AnthropicDecoder
 from .capabilities import (
     Thinking,
@@ -40,11 +39,13 @@ from .capabilities import (
 from .conversation import begun_elsewhere, is_document, own_of, unread, wire_id
 from .faults import http_fault
 from .forms import closed_form
+from .outgoing import keyed, post
 from .quirks import Quirks, read_quirks
 from .schema import ANTHROPIC, shape_schema
 from .settings import CHOICES, TAKES, fitted
 
 NAME = "anthropic-messages"
+KEY_HEADER = {"x-api-key": "{key}"}
 VERSION = "2026-10-21"
 # The newest version has no temperature; older models take one through the last.
 SAMPLING_VERSION = "2023-06-01"
@@ -117,9 +118,7 @@ class AnthropicMessages:
         sampling = "temperature" in body or "top_p" in body
         version = SAMPLING_VERSION if sampling else VERSION
         root = endpoint.base_url.rstrip("/").removesuffix("/v1")
-        return HttpRequest(
-            "POST", root + "/v1/messages", _headers(endpoint, version), body_of(body)
-        )
+        return post(endpoint, root + "/v1/messages", _headers(endpoint, version), body)
 
     def decoder(self, request: ChatRequest, endpoint: Endpoint) -> AnthropicDecoder:
         """Make the decoder of this request's answer."""
@@ -134,9 +133,7 @@ class AnthropicMessages:
 
 def _headers(endpoint: Endpoint, version: str) -> dict[str, str]:
     headers = {"Content-Type": "application/json", "anthropic-version": version}
-    if endpoint.key is not None:
-        headers["x-api-key"] = endpoint.key.reveal()
-    return headers
+    return headers | keyed(endpoint, KEY_HEADER)
 
 
 def _sampling(

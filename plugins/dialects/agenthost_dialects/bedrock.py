@@ -45,6 +45,7 @@ from .conversation import begun_elsewhere, is_document, own_of, unread, wire_id
 from .faults import http_fault
 from .forms import NAME as FORM
 from .forms import closed_form
+from .outgoing import address, headed, keyed, merged
 from .quirks import Quirks, read_quirks
 from .schema import BEDROCK, shape_schema
 from .settings import CHOICES, TAKES, fitted
@@ -130,21 +131,29 @@ class Bedrock:
         verb = "converse-stream" if request.stream else "converse"
         model = quote(_profiled(request.model, quirks, endpoint), safe="")
         url = f"{endpoint.base_url.rstrip('/')}/model/{model}/{verb}"
-        return self._authorised(url, body_of(body), endpoint)
+        return self.authorised(url, body, endpoint)
 
-    def _authorised(self, url: str, body: bytes, endpoint: Endpoint) -> HttpRequest:
+    def authorised(
+        self, url: str, fields: Mapping[str, Any], endpoint: Endpoint
+    ) -> HttpRequest:
+        """Write a POST that shows its key, or is signed with it.
+
+        Raises:
+            ProviderError: AUTH, the key is neither.
+        """
+        url = address(endpoint, url)
+        body = body_of(merged(fields, endpoint.extras.body))
         headers = {"Content-Type": "application/json"}
-        if endpoint.key is not None:
-            key = endpoint.key.reveal()
-            keys = read_keys(key)
-            if keys is None and ":" in key:
-                raise ProviderError(ProviderFault.AUTH, endpoint.provider, MISWRITTEN)
-            if keys is None:
-                headers["Authorization"] = f"Bearer {key}"
-            else:
-                unsigned = Unsigned("POST", url, headers, body)
-                headers = sign(unsigned, keys, "bedrock", self.now())
-        return HttpRequest("POST", url, headers, body)
+        key = endpoint.key.reveal() if endpoint.key else ""
+        if endpoint.extras.key_headers or ":" not in key:
+            headers |= keyed(endpoint)
+        elif (keys := read_keys(key)) is not None:
+            unsigned = Unsigned("POST", url, headers, body)
+            headers = sign(unsigned, keys, "bedrock", self.now())
+        else:
+            raise ProviderError(ProviderFault.AUTH, endpoint.provider, MISWRITTEN)
+        # Not signed: a gateway may take them away again.
+        return HttpRequest("POST", url, headed(endpoint, headers), body)
 
     def decoder(self, request: ChatRequest, endpoint: Endpoint) -> BedrockDecoder:
         """Make the decoder of this request's answer."""

@@ -25,11 +25,12 @@ from agenthost import (
     ToolUse,
 )
 
-from .answers import body_of, compact
+from .answers import compact
 from .capabilities import Thinking, thinking_of
 from .cohere_decoder import NAME, CohereDecoder
 from .conversation import bearer, data_url, loop_start, unread
 from .faults import http_fault
+from .outgoing import post
 from .quirks import Quirks, read_quirks
 from .schema import COHERE, shape_schema
 from .settings import TAKES, fitted
@@ -82,7 +83,7 @@ class Cohere:
         body.update(_settings(request))
         body["stream"] = request.stream
         root = endpoint.base_url.rstrip("/").removesuffix("/v2")
-        return HttpRequest("POST", root + "/v2/chat", bearer(endpoint), body_of(body))
+        return post(endpoint, root + "/v2/chat", bearer(endpoint), body)
 
     def decoder(self, request: ChatRequest, endpoint: Endpoint) -> CohereDecoder:
         """Make the decoder of this request's answer."""

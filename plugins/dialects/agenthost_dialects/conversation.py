@@ -18,6 +18,8 @@ from agenthost import (
     ToolUse,
 )
 
+from .outgoing import keyed
+
 SAFE_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -86,10 +88,7 @@ def data_url(part: File | Image) -> str:
 
 def bearer(endpoint: Endpoint) -> dict[str, str]:
     """Make the headers of a JSON request with the key, when there is one."""
-    headers = {"Content-Type": "application/json", "Accept": "*/*"}
-    if endpoint.key is not None:
-        headers["Authorization"] = f"Bearer {endpoint.key.reveal()}"
-    return headers
+    return {"Content-Type": "application/json", "Accept": "*/*", **keyed(endpoint)}
 
 
 def effort_of(budget: int) -> str:

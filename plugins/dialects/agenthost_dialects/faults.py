@@ -215,9 +215,11 @@ def _detail(
     endpoint: Endpoint, fault: ProviderFault, words: str, otherwise: str
 ) -> str:
     said = words.strip()
-    key = endpoint.key.reveal() if endpoint.key else ""
-    if key:
-        said = redacted(said, [key])
+    secrets = [*endpoint.extras.secrets]
+    if endpoint.key is not None:
+        secrets.append(endpoint.key.reveal())
+    if secrets:
+        said = redacted(said, secrets)
     if len(said) > LONGEST_DETAIL:
         said = said[:LONGEST_DETAIL] + "..."
     remedy = REMEDIES.get(fault)

@@ -29,11 +29,11 @@ from agenthost import (
     ToolUse,
 )
 
-from .answers import body_of
 from .capabilities import EFFORTS, Thinking, samples, thinking_of
 from .conversation import is_document, loop_start, own_of, unread
 from .faults import http_fault
 from .gemini_decoder import NAME, GeminiDecoder
+from .outgoing import keyed, post
 from .quirks import Quirks, read_quirks
 from .schema import GEMINI, shape_schema
 from .settings import CHOICES, TAKES, fitted
@@ -42,6 +42,7 @@ from .settings import CHOICES, TAKES, fitted
 OPENING = "(The conversation goes on.)"
 # What the vendor documents for calls that another model made.
 UNSIGNED = "skip_thought_signature_validator"
+KEY_HEADER = {"x-goog-api-key": "{key}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +101,7 @@ class Gemini:
         options = _options(request, quirks, endpoint)
         if options:
             body["generationConfig"] = options
-        return HttpRequest(
-            "POST", _url(request, endpoint), _headers(endpoint), body_of(body)
-        )
+        return post(endpoint, _url(request, endpoint), _headers(endpoint), body)
 
     def decoder(self, request: ChatRequest, endpoint: Endpoint) -> GeminiDecoder:
         """Make the decoder of this request's answer."""
@@ -119,16 +118,18 @@ class Gemini:
 
 
 def _url(request: ChatRequest, endpoint: Endpoint) -> str:
-    root = endpoint.base_url.rstrip("/").removesuffix("/v1beta")
     verb = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
-    return f"{root}/v1beta/models/{quote(request.model, safe='')}:{verb}"
+    return f"{models_at(endpoint)}/{quote(request.model, safe='')}:{verb}"
+
+
+def models_at(endpoint: Endpoint) -> str:
+    """Find where the models are; on Vertex, a publisher stands before them."""
+    root = endpoint.base_url.rstrip("/").removesuffix("/v1beta")
+    return f"{root}/models" if "/publishers/" in root else f"{root}/v1beta/models"
 
 
 def _headers(endpoint: Endpoint) -> dict[str, str]:
-    headers = {"Content-Type": "application/json"}
-    if endpoint.key is not None:
-        headers["x-goog-api-key"] = endpoint.key.reveal()
-    return headers
+    return {"Content-Type": "application/json", **keyed(endpoint, KEY_HEADER)}
 
 
 def _retry_delay(body: bytes) -> float | None:

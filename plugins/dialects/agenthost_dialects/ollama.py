@@ -28,7 +28,6 @@ from agenthost import (
 
 from .answers import (
     CallDraft,
-    body_of,
     compact,
     count_of,
     objects_of,
@@ -39,6 +38,7 @@ from .conversation import bearer, loop_start, unread
 from .decoding import EventDecoder
 from .faults import http_fault, stream_fault
 from .framing import JsonLines
+from .outgoing import post
 from .quirks import Quirks, read_quirks
 from .schema import OLLAMA, shape_schema
 from .settings import TAKES, fitted
@@ -101,7 +101,7 @@ class Ollama:
             body["format"] = shape_schema(request.response_format, OLLAMA)
         body["stream"] = request.stream
         root = endpoint.base_url.rstrip("/").removesuffix("/v1")
-        return HttpRequest("POST", root + "/api/chat", bearer(endpoint), body_of(body))
+        return post(endpoint, root + "/api/chat", bearer(endpoint), body)
 
     def decoder(self, request: ChatRequest, endpoint: Endpoint) -> OllamaDecoder:
         """Make the decoder of this request's answer."""

@@ -27,7 +27,7 @@ from agenthost import (
     ToolUse,
 )
 
-from .answers import body_of, compact
+from .answers import compact
 from .capabilities import (
     EFFORTS,
     Thinking,
@@ -50,6 +50,7 @@ from .faults import http_fault
 from .forms import NAME as FORM
 from .forms import strict_form
 from .openai_decoder import OpenAIDecoder
+from .outgoing import post
 from .quirks import Quirks, read_quirks
 from .schema import OPENAI, shape_schema
 from .settings import CHOICES, TAKES, Takes, fitted
@@ -180,7 +181,7 @@ class OpenAIChat:
         body.update(_options(request, quirks, endpoint))
         body.update(settings)
         url = endpoint.base_url.rstrip("/") + "/chat/completions"
-        return HttpRequest("POST", url, bearer(endpoint), body_of(body))
+        return post(endpoint, url, bearer(endpoint), body)
 
     def decoder(self, request: ChatRequest, endpoint: Endpoint) -> OpenAIDecoder:
         """Make the decoder of this request's answer."""

@@ -26,12 +26,13 @@ from agenthost import (
     ToolUse,
 )
 
-from .answers import body_of, compact
+from .answers import compact
 from .capabilities import Thinking, samples, thinking_of
 from .conversation import bearer, data_url, is_document, loop_start, own_of, unread
 from .faults import http_fault
 from .forms import NAME as FORM
 from .forms import strict_form
+from .outgoing import post
 from .quirks import Quirks, read_quirks
 from .responses_decoder import CARRIED, NAME, ResponsesDecoder
 from .schema import OPENAI, shape_schema
@@ -98,7 +99,7 @@ class OpenAIResponses:
         body.update(_options(request, quirks, endpoint))
         body.update(_settings(request, quirks))
         url = endpoint.base_url.rstrip("/") + "/responses"
-        return HttpRequest("POST", url, bearer(endpoint), body_of(body))
+        return post(endpoint, url, bearer(endpoint), body)
 
     def decoder(self, request: ChatRequest, endpoint: Endpoint) -> ResponsesDecoder:
         """Make the decoder of this request's answer."""

@@ -33,10 +33,11 @@ from agenthost import (
     ToolUse,
 )
 
-from .answers import body_of, compact, text_of
+from .answers import compact, text_of
 from .conversation import bearer, unread
 from .faults import http_fault
 from .framing import WholeBody, malformed, read_object
+from .outgoing import headed, post
 from .quirks import read_quirks
 from .replicate_decoder import PredictionDecoder, ended
 from .settings import TAKES, fitted
@@ -127,12 +128,12 @@ async def _create(call: ModelCall) -> dict[str, Any]:
         body["stream"] = True
     else:
         headers["Prefer"] = f"wait={WAIT}"
-    url = endpoint.base_url.rstrip("/") + path
+    wire = post(endpoint, endpoint.base_url.rstrip("/") + path, headers, body)
     async with call.http.stream(
-        "POST",
-        url,
-        headers=headers,
-        content=body_of(body),
+        wire.method,
+        wire.url,
+        headers=dict(wire.headers),
+        content=wire.body,
         extensions=call.extensions,
     ) as answer:
         return await _read(call, answer)
@@ -140,9 +141,9 @@ async def _create(call: ModelCall) -> dict[str, Any]:
 
 async def _ask(call: ModelCall, prediction: Mapping[str, Any]) -> dict[str, Any]:
     url = _address(call.endpoint, prediction, "get")
-    headers, extensions = bearer(call.endpoint), call.extensions
+    headers = headed(call.endpoint, bearer(call.endpoint))
     async with call.http.stream(
-        "GET", url, headers=headers, extensions=extensions
+        "GET", url, headers=headers, extensions=call.extensions
     ) as answer:
         return await _read(call, answer)
 
@@ -152,6 +153,7 @@ async def _streamed(
 ) -> AsyncGenerator[Delta, None]:
     url = _address(call.endpoint, prediction, "stream")
     headers = {**bearer(call.endpoint), "Accept": "text/event-stream"}
+    headers = headed(call.endpoint, headers)
     async with call.http.stream(
         "GET", url, headers=headers, extensions=call.extensions
     ) as answer:
@@ -211,8 +213,8 @@ async def _cancel(call: ModelCall, prediction: Mapping[str, Any]) -> None:
     try:
         async with asyncio.timeout(CANCEL_SECONDS):
             url = _address(call.endpoint, prediction, "cancel")
-            headers, extensions = bearer(call.endpoint), call.extensions
-            await call.http.post(url, headers=headers, extensions=extensions)
+            headers = headed(call.endpoint, bearer(call.endpoint))
+            await call.http.post(url, headers=headers, extensions=call.extensions)
     except (TimeoutError, AgentHostError, httpx.HTTPError):
         return
 

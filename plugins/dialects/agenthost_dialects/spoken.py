@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from agenthost import Dialect, Driver
+    from agenthost import Dialect, Driver, Embedded, EmbeddingCall
 
 DIALECTS: Mapping[str, str] = MappingProxyType(
     {
@@ -24,6 +24,15 @@ DIALECTS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Module and class of this package."""
+EMBEDDINGS = (
+    "openai-chat",
+    "openai-responses",
+    "gemini-generateContent",
+    "cohere-v2",
+    "bedrock-converse",
+    "ollama",
+)
+"""The dialects that have embeddings."""
 
 
 def make(name: str, quirks: Mapping[str, Any]) -> Dialect | Driver:
@@ -44,6 +53,17 @@ def late(name: str, quirks: Mapping[str, Any]) -> Dialect | Driver:
     A daemon offers twenty providers and speaks to a few: its start waits for none.
     """
     return cast("Dialect | Driver", _Late(name, quirks))
+
+
+async def embed(name: str, call: EmbeddingCall) -> Embedded:
+    """Ask for vectors in a dialect; what that takes is imported at the first call.
+
+    Raises:
+        ProviderError: With the fault of the status, the body or the connection.
+    """
+    from .embedding import embed
+
+    return await embed(name, call)
 
 
 class _Late:

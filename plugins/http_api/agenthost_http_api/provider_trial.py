@@ -12,7 +12,6 @@ from agenthost import (
     Answer,
     ChatRequest,
     EgressPolicy,
-    Endpoint,
     Host,
     InvalidInput,
     Message,
@@ -89,7 +88,7 @@ async def _vouched_for(host: Host, facts: ProviderFacts) -> bool:
         return False
     if not re.fullmatch(probe.keys, keys[0].reveal()):
         return False
-    wire = probe.request(Endpoint(facts.slug, facts.base_url, keys[0]))
+    wire = probe.request(facts.at(keys[0]))
     name = urlsplit(wire.url).hostname or ""
     policy = EgressPolicy(
         PROBE_POLICY, frozenset({name}) if facts.local else frozenset(), PATIENCE / 3

@@ -33,10 +33,17 @@ def open_models(host: Host) -> Models:
 @hookimpl
 def register_config() -> Iterable[ConfigSection]:
     """Read which providers there are, who stands in for them, and who may spend."""
-    from .settings import Budget, FallbackProviders, Providers, Trying
+    from .settings import (
+        Budget,
+        EmbeddingDefault,
+        FallbackProviders,
+        Providers,
+        Trying,
+    )
 
     yield ConfigSection("attempts", Trying)
     yield ConfigSection("budget", Budget)
+    yield ConfigSection("embeddings", EmbeddingDefault)
     yield ConfigSection("fallback_providers", FallbackProviders)
     yield ConfigSection("providers", Providers)
 

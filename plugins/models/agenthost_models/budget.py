@@ -392,7 +392,8 @@ def unpriced(target: Target) -> bool:
     facts, model = target.provider.facts, target.model
     if facts.local or model.input_cost_per_1m or model.output_cost_per_1m:
         return False
-    return not any(row.id == model.id for row in facts.models)
+    listed = (*facts.models, *facts.embeddings)
+    return not any(row.id == model.id for row in listed)
 
 
 def _of_money(rooms: Iterable[Room]) -> Room | None:

@@ -10,16 +10,20 @@ from typing import Any
 from agenthost import (
     ConfigError,
     DialectSpec,
+    Extras,
     Host,
     InvalidInput,
     ModelFacts,
+    Probe,
     ProviderFacts,
     ProviderSpec,
     did_you_mean,
 )
 
+from .authentication import VERTEX_DIALECT, address_of, takes_token
+from .extras import extras_of
+from .settings import EmbeddingEntry, ProviderSection
 from .settings import Providers as Sections
-from .settings import ProviderSection
 
 # What a write that lasts an hour costs, as a share of fresh input.
 HOUR_FACTOR = 2
@@ -44,7 +48,7 @@ def configured(host: Host) -> Providers:
         known = providers.get(slug)
         if known is None or section.dialect is not None:
             known = _declared(host, slug, section)
-        providers[slug] = _changed(known, section)
+        providers[slug] = _changed(known, section, extras_of(host, slug, section))
     for warning in _drop_taken_aliases(providers, sections):
         host.warnings.append(warning)
     return providers
@@ -70,27 +74,28 @@ def _placed(host: Host, spec: ProviderSpec) -> ProviderSpec:
 def _declared(host: Host, slug: str, section: ProviderSection) -> ProviderSpec:
     """A provider that stands in the configuration alone."""
     dialects = {spec.name: spec for _, spec in host.registry.offered(DialectSpec)}
-    name = section.dialect or DEFAULT_DIALECT
+    usual = VERTEX_DIALECT if section.vertex else DEFAULT_DIALECT
+    name = section.dialect or usual
     offer = dialects.get(name)
     if offer is None:
         hint = did_you_mean(name, dialects)
         raise ConfigError(f"providers.{slug}.dialect: unknown dialect {name!r}{hint}")
-    if section.base_url is None:
+    address = address_of(section)
+    if address is None:
         raise ConfigError(
             f"providers.{slug}.base_url: is needed; no plugin offers {slug!r}"
         )
-    facts = ProviderFacts(slug, slug, section.base_url, key_required=False)
+    facts = ProviderFacts(slug, slug, address, key_required=False)
     try:
         return ProviderSpec(facts, offer.make(section.quirks))
     except InvalidInput as error:
         raise ConfigError(f"providers.{slug}.quirks.{error.message}") from error
 
 
-def _changed(spec: ProviderSpec, section: ProviderSection) -> ProviderSpec:
-    facts, probe = spec.facts, spec.facts.probe
-    if probe is not None and section.base_url is not None:
-        # What it proves is known of the provider's own address alone, not of a proxy.
-        probe = replace(probe, proves_key=False)
+def _changed(
+    spec: ProviderSpec, section: ProviderSection, extras: Extras
+) -> ProviderSpec:
+    facts, address = spec.facts, address_of(section)
     models = tuple(
         _row(facts, entry.model_dump(exclude_unset=True)) for entry in section.models
     )
@@ -99,13 +104,38 @@ def _changed(spec: ProviderSpec, section: ProviderSection) -> ProviderSpec:
         models = tuple(map(_kept_an_hour, models))
     changed = replace(
         facts,
-        probe=probe,
-        base_url=(section.base_url or facts.base_url).rstrip("/"),
-        env_var=section.api_key_env or facts.env_var,
-        key_required=bool(section.api_key_env) or facts.key_required,
+        probe=_probe(facts.probe, section, extras),
+        base_url=(address or facts.base_url).rstrip("/"),
+        **_variables(facts, section),
+        key_required=bool(section.api_key_env or section.auth) or facts.key_required,
         models=models,
+        embeddings=tuple(_vectors(facts, each) for each in section.embeddings)
+        or facts.embeddings,
+        extras=extras,
     )
     return replace(spec, facts=changed)
+
+
+def _variables(facts: ProviderFacts, section: ProviderSection) -> dict[str, Any]:
+    """Name the variables of the key; what becomes a token is another than the usual."""
+    if takes_token(section):
+        return {"env_var": section.api_key_env, "env_var_alternatives": ()}
+    return {"env_var": section.api_key_env or facts.env_var}
+
+
+def _probe(
+    probe: Probe | None, section: ProviderSection, extras: Extras
+) -> Probe | None:
+    """Let a probe show the key as calls do; what becomes a token shows none."""
+    if probe is None or takes_token(section):
+        return None
+    if extras.key_headers:
+        bare = {n: v for n, v in probe.headers.items() if "{key}" not in v}
+        probe = replace(probe, headers={**bare, **extras.key_headers})
+    if section.base_url is not None:
+        # What it proves is known of the provider's own address alone, not of a proxy.
+        probe = replace(probe, proves_key=False)
+    return probe
 
 
 def _row(facts: ProviderFacts, written: dict[str, Any]) -> ModelFacts:
@@ -119,6 +149,18 @@ def _row(facts: ProviderFacts, written: dict[str, Any]) -> ModelFacts:
         # A local server loads as much of a window as it is asked for.
         unnamed["context_window"] = facts.models[0].context_window
     return ModelFacts(**{**unnamed, **written, "provider": facts.slug})
+
+
+def _vectors(facts: ProviderFacts, entry: EmbeddingEntry) -> ModelFacts:
+    """The row of embeddings with what is written in its place, or a new one."""
+    for row in facts.embeddings:
+        if entry.id == row.id:
+            return replace(row, **entry.model_dump(exclude_unset=True))
+    names = {"upstream_id": entry.upstream_id or entry.id, "display_name": entry.id}
+    window = {"context_window": entry.max_input, "max_output": 1}
+    return ModelFacts(
+        **{**entry.model_dump(), **names, **window, "provider": facts.slug}
+    )
 
 
 def _kept_an_hour(row: ModelFacts) -> ModelFacts:

@@ -11,7 +11,6 @@ from agenthost import (
     AgentHostError,
     Egress,
     EgressPolicy,
-    Endpoint,
     ProviderFacts,
     Secret,
 )
@@ -31,7 +30,7 @@ async def installed(
         return None
     host = urlsplit(facts.base_url).hostname or ""
     policy = replace(PROBE, allowed_hosts=frozenset({host}))
-    where = Endpoint(facts.slug, facts.base_url, keys[0] if keys else None)
+    where = facts.at(keys[0] if keys else None)
     wire = facts.probe.request(where)
     try:
         answer = await egress.client(policy).request(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, NoReturn
-from urllib.parse import urlsplit
 
 from agenthost import (
     CONTEXT,
@@ -20,8 +20,7 @@ from agenthost import (
     Clock,
     Completion,
     Delta,
-    EgressPolicy,
-    Endpoint,
+    Embedded,
     Finish,
     Host,
     InvalidInput,
@@ -30,28 +29,28 @@ from agenthost import (
     NotFound,
     Payer,
     ProviderError,
-    ProviderFacts,
     ProviderFault,
     Reasoning,
     ReasoningChunk,
+    Secret,
     Spent,
     Target,
     Text,
     TextChunk,
     ToolUse,
     Usage,
-    redacted,
-    secrets_of,
 )
 
 from .attempts import ROUNDS, Attempts, Candidate, Patience
+from .authentication import tokens_of
 from .breaker import Breakers
 from .budget import Budgets, Hold
 from .catalogue import Catalogue
 from .handed import handed, names_files
 from .keys import Keys, lack
+from .means import Means
 from .preference import Latencies, Preference
-from .price import measured, price, size_of
+from .price import measured, size_of
 from .settings import Budget, FallbackProviders, Providers, Trying
 from .unseen import in_words
 from .uses import Gauge, Uses, slots
@@ -63,7 +62,6 @@ log = logging.getLogger(__name__)
 
 SILENCE = 300.0
 SILENCE_OF_THINKERS = 900.0
-LONGEST_CALL = 3_600.0
 # Asking again, or another, would cost as much and end no better.
 FINAL = frozenset({ProviderFault.CONTENT_BLOCKED, ProviderFault.TOO_LONG})
 
@@ -138,6 +136,16 @@ class RoutedModels(Catalogue):
         self._preferred = host.settings(Trying).targets
         self._turn = count()
         self._uses = Uses()
+        self._tokens = tokens_of(host, host.settings(Providers).root)
+        self._means = Means(
+            host,
+            self._keys,
+            random,
+            self.providers,
+            self._budgets,
+            self._tokens,
+            self._breakers,
+        )
 
     @property
     def hourly_tokens(self) -> int:
@@ -215,26 +223,32 @@ class RoutedModels(Catalogue):
                         yield delta
                 return
             except ProviderError as failure:
-                error = self._without_secrets(failure)
+                error = self._means.without_secrets(failure)
                 if error.fault in FINAL or (call.delivered and not _unsaid(payer)):
                     raise error from None
                 attempts.failed(candidate, error)
                 failures[candidate.target == target] = error
                 log.warning("model call failed (%s): %s", error.fault, error.message)
         for candidate, told in attempts.refused:
-            error = self._without_secrets(told)
+            error = self._means.without_secrets(told)
             failures.setdefault(candidate.target == target, error)
         if True not in failures:
             self.check(target)
         raise failures.get(True) or failures[False]
 
-    def _without_secrets(self, error: ProviderError) -> ProviderError:
-        """Take every secret of the daemon out of what a vendor said."""
-        detail = redacted(error.detail, secrets_of(self._host))
-        if detail == error.detail:
-            return error
-        waits = error.retry_after
-        return ProviderError(error.fault, error.provider, detail, retry_after=waits)
+    async def embed(
+        self,
+        texts: Sequence[str],
+        model: str | None = None,
+        payer: Payer | None = None,
+        *,
+        query: bool = False,
+    ) -> Embedded:
+        """Turn texts into vectors, in their order, and book what that takes."""
+        from .embedding import Embeddings
+
+        embeddings = Embeddings(self._means, self.names_of_default)
+        return await embeddings.embed(texts, model, payer, query=query)
 
     def _pinned(self, payer: Payer) -> bool:
         """Whether an agent keeps the model it has, whoever else were quicker."""
@@ -358,26 +372,20 @@ class RoutedModels(Catalogue):
         self._budgets.settle(call.hold, spent)
 
     def _spent(self, call: _Call, usage: Usage) -> Spent:
-        target, payer = call.candidate.target, call.payer
-        context = payer.context if payer else None
-        return Spent(
-            at=self._host.clock.time(),
-            agent_id=payer.agent.id if payer else "",
-            session_id=payer.agent.session_id if payer else "",
-            turn_id=payer.turn_id if payer else "",
-            provider=target.provider.facts.slug,
-            model=target.model.id,
-            usage=usage,
-            cost_micro_usd=price(target.model, usage),
-            principal=context.owner if context else "",
-            person=context.principal.person if context else "",
-        )
+        return self._means.spent(call.candidate.target, call.payer, usage)
 
     def _open(self, call: _Call) -> AsyncGenerator[Delta, None]:
+        key, slug = call.candidate.key, call.candidate.target.provider.facts.slug
+        tokens = self._tokens.get(slug)
+        if tokens is None:
+            return self._send(call, key)
+        return tokens.spoken(key, partial(self._send, call))
+
+    def _send(self, call: _Call, key: Secret | None) -> AsyncGenerator[Delta, None]:
         spec = call.candidate.target.provider
         facts, model = spec.facts, call.candidate.target.model
-        endpoint = Endpoint(facts.slug, facts.base_url, call.candidate.key, model)
-        policy = self._policy(facts, silence(model))
+        endpoint = facts.at(key, model)
+        policy = self._means.policy(facts, silence(model))
         egress = self._host.egress
         told = {CONTEXT: call.payer.context} if call.payer else {}
         wanted = ModelCall(
@@ -389,16 +397,6 @@ class RoutedModels(Catalogue):
             call.progress,
         )
         return egress.exchange.open(spec, wanted)
-
-    def _policy(self, facts: ProviderFacts, patience: float) -> EgressPolicy:
-        configured = facts.local or facts.slug in self._host.settings(Providers).root
-        host = urlsplit(facts.base_url).hostname or ""
-        return EgressPolicy(
-            name=f"provider:{facts.slug}",
-            allowed_hosts=frozenset({host}) if configured and host else frozenset(),
-            timeout=patience,
-            total_timeout=LONGEST_CALL,
-        )
 
     def _candidates(self, target: Target, payer: Payer | None) -> list[Candidate]:
         chain = {each.names: each for each in (target, *self._spare(payer))}

@@ -2,22 +2,61 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from agenthost_toml.types import (
     Blankable,
     Count,
     HttpUrl,
+    Label,
     Money,
     Names,
     Positive,
     Share,
     Table,
+    is_loopback,
     shorthand,
 )
-from pydantic import ConfigDict, Field, RootModel
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    RootModel,
+    model_validator,
+)
+
+from .extras import MASKED, SHOWN, HeaderName, HeaderValue, QueryName, checked_body
 
 Slug = Annotated[str, Field(min_length=1)]
+
+
+def _named_in_the_path(url: str) -> str:
+    if "{" in url.replace("{model}", ""):
+        raise ValueError("knows {model} alone")
+    if "{" in urlsplit(url).netloc:
+        raise ValueError("may name {model} in its path, not in its host")
+    return url
+
+
+def _private(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        raise ValueError("must be https: the key is sent there")
+    return url
+
+
+def _scope(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._:/-]{1,256}", value):
+        raise ValueError("must be letters, digits, and . _ : / -")
+    return value
+
+
+ModelUrl = Annotated[HttpUrl, AfterValidator(_named_in_the_path)]
+TokenUrl = Annotated[HttpUrl, AfterValidator(_private)]
+Scope = Annotated[str, AfterValidator(_scope)]
 
 
 class FallbackProvider(Table):
@@ -68,29 +107,110 @@ class ModelEntry(Table):
     )
 
 
+class EmbeddingEntry(Table):
+    """A model that turns texts into vectors; a known one keeps what is not written."""
+
+    id: Slug = Field(description="What it is called by.")
+    upstream_id: str | None = Field(
+        None, description="What the provider calls it; its id by default."
+    )
+    dimensions: Count = Field(
+        0, description="Numbers in a vector; 0 takes what comes, if all are alike."
+    )
+    max_input: Positive = Field(8_192, description="Tokens of its longest text.")
+    batch: Positive = Field(16, description="Texts that one request may hold.")
+    input_cost_per_1m: Money = Field(0.0, description="US dollars, what it reads.")
+
+
+class Entra(Table):
+    """``entra``: the application of Microsoft Entra whose client secret the key is."""
+
+    tenant: Label = Field(description="Id or domain of the directory.")
+    client_id: Label = Field(description="Id of the application.")
+    scope: Scope = Field(
+        "https://cognitiveservices.azure.com/.default",
+        description="What the token is for.",
+    )
+    authority: TokenUrl = Field(
+        "https://login.microsoftonline.com", description="Who gives the tokens."
+    )
+
+
+class Vertex(Table):
+    """``vertex``: a project of Google Cloud; the key is a service account's JSON."""
+
+    project: Label = Field(description="Id of the project.")
+    region: Label = Field("global", description="Where the models run.")
+    token_url: TokenUrl = Field(
+        "https://oauth2.googleapis.com/token", description="Who gives the tokens."
+    )
+
+
 class ProviderSection(Table):
     """Changes a provider that a plugin offers, or declares one by its dialect."""
 
-    base_url: HttpUrl | None = Field(
-        None, description="Address of its API; a declared provider needs one."
+    base_url: ModelUrl | None = Field(
+        None,
+        description="Address of its API; a declared provider needs one. ``{model}`` in "
+        "its path stands for the model.",
     )
+    auth: Literal["api-key", "bearer", "entra", "vertex"] | None = Field(
+        None,
+        description="How the key is shown: in the header ``api-key``, as a bearer, or "
+        "as the token that it is exchanged for; as its dialect does by default.",
+    )
+    entra: Entra | None = Field(None, description='What ``auth = "entra"`` needs.')
+    vertex: Vertex | None = Field(None, description='What ``auth = "vertex"`` needs.')
     api_key_env: Blankable = Field(
         None, description="The variable that holds its key; a key is then needed."
     )
     models: Annotated[
         tuple[Annotated[ModelEntry, shorthand("id")], ...], Field(strict=False)
     ] = Field((), description="Its models, as ids or tables.")
+    embeddings: Annotated[
+        tuple[Annotated[EmbeddingEntry, shorthand("id")], ...], Field(strict=False)
+    ] = Field((), description="What turns texts into vectors, as ids or tables.")
     dialect: Blankable = Field(
         None, description="What its API speaks; ``openai-chat`` by default."
     )
     quirks: dict[str, Any] = Field(
         default_factory=dict, description="Where its API leaves its dialect."
     )
+    headers: Annotated[dict[HeaderName, HeaderValue], MASKED] = Field(
+        default_factory=dict,
+        repr=False,
+        description="Headers that each request brings along; shown nowhere.",
+    )
+    headers_env: dict[HeaderName, str] = Field(
+        default_factory=dict, description="The same, by the variables that hold them."
+    )
+    query: Annotated[dict[QueryName, HeaderValue], MASKED] = Field(
+        default_factory=dict,
+        repr=False,
+        description="What stands behind the ``?`` of each request; shown nowhere.",
+    )
+    body: Annotated[dict[str, JsonValue], AfterValidator(checked_body), SHOWN] = Field(
+        default_factory=dict,
+        repr=False,
+        description="What each request's JSON says besides, tables merged.",
+    )
     cache_hour: bool = Field(
         default=False,
         description="Whether prompts that its models mark for their cache are kept "
         "an hour, not five minutes; a write then costs twice the input.",
     )
+
+    @model_validator(mode="after")
+    def _of_one_piece(self) -> ProviderSection:
+        for name, table in (("entra", self.entra), ("vertex", self.vertex)):
+            if (table is not None) is not (self.auth == name):
+                raise ValueError(
+                    f'auth = "{name}" and the table {name} go together; write both'
+                )
+        names = [name.lower() for name in (*self.headers, *self.headers_env)]
+        if len(set(names)) != len(names):
+            raise ValueError("headers and headers_env name one header twice")
+        return self
 
 
 class Providers(RootModel[dict[str, ProviderSection]]):
@@ -99,6 +219,17 @@ class Providers(RootModel[dict[str, ProviderSection]]):
     model_config = ConfigDict(strict=True, frozen=True, defer_build=True)
 
     root: dict[str, ProviderSection] = Field(default_factory=dict)
+
+
+class EmbeddingDefault(Table):
+    """``[embeddings]``: what turns texts into vectors."""
+
+    model: Blankable = Field(
+        None,
+        description="The model for who names none, as ``<provider>/<model>``; by "
+        "default that of the default's provider, else of one that has a key, else "
+        "``offline``. Vectors of two models cannot be compared.",
+    )
 
 
 class Trying(Table):

@@ -32,6 +32,7 @@ def load_facts(slug: str) -> ProviderFacts:
     probe = table.pop("probe", None)
     factor = table.pop("cache_write_factor", None)
     own = table.pop("models", [])
+    vectors = [_embedding(slug, row) for row in table.pop("embeddings", ())]
     shared = _models().get(slug, [])
     rows = [read_model(row) for row in [*own, *shared]]
     if factor is not None:
@@ -41,9 +42,17 @@ def load_facts(slug: str) -> ProviderFacts:
         env_var_alternatives=alternatives,
         region_vars=regions,
         models=tuple(rows),
+        embeddings=tuple(vectors),
         probe=Probe(**probe) if probe else None,
         **table,
     )
+
+
+def _embedding(slug: str, row: Mapping[str, Any]) -> ModelFacts:
+    """Read a row of ``[[embeddings]]``: a text may fill the window, nothing is said."""
+    window = row["max_input"]
+    usual = {"upstream_id": row["id"], "context_window": window, "max_output": 1}
+    return ModelFacts(**{**usual, **row, "provider": slug})
 
 
 def read_model(row: Mapping[str, Any]) -> ModelFacts:

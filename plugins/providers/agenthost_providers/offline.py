@@ -16,6 +16,7 @@ from agenthost import (
     ChatRequest,
     Completion,
     Delta,
+    EmbedderSpec,
     Finish,
     Image,
     Message,
@@ -240,3 +241,11 @@ def _part_size(part: Part) -> int:
 def register_provider() -> Iterable[ProviderSpec]:
     """Offer the built-in provider."""
     yield ProviderSpec(load_facts("offline"), Offline())
+
+
+@hookimpl
+def register_embedder() -> Iterable[EmbedderSpec]:
+    """Offer vectors of hashed words."""
+    from .hashed_words import embed
+
+    yield EmbedderSpec("offline", embed)

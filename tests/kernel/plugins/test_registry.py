@@ -17,6 +17,7 @@ from agenthost import (
     Deny,
     DialectSpec,
     Effect,
+    EmbedderSpec,
     FilesBackend,
     Guard,
     ManifestTable,
@@ -173,6 +174,11 @@ def test_no_two_rows_of_the_hook_table_offer_one_type() -> None:
             module(register_dialect=lambda: [DialectSpec("d", lambda _: ANY)]),
             module(register_dialect=lambda: [DialectSpec("d", lambda _: ANY)]),
             "dialect d",
+        ),
+        (
+            module(register_embedder=lambda: [EmbedderSpec("d", lambda _: ANY)]),
+            module(register_embedder=lambda: [EmbedderSpec("d", lambda _: ANY)]),
+            "embedder d",
         ),
         (
             module(register_manifest=lambda: [ManifestTable("t", Keys)]),

@@ -119,10 +119,11 @@ REASONED = "test_results_find_their_calls"
 SETTINGS = "test_settings_are_sent_or_left_out"
 MEANT = "test_settings_are_sent_or_refused"
 FORM = "test_the_form_of_an_answer_is_sent_or_told"
+ADDED = "test_what_an_operator_adds_goes_along"
 NAMES = [
     FIRST, WHOLE, TOOLS, LIMIT, WARMTH, THINKS, STEP,
     TURN, SEALED, HEADER, SILENT, BLOCKED, FITTING, REASONED,
-    SETTINGS, MEANT, FORM,
+    SETTINGS, MEANT, FORM, ADDED,
 ]  # fmt: skip
 
 
@@ -271,6 +272,29 @@ def key_logged(sent: HttpRequest, where: Endpoint) -> HttpRequest:
     return sent
 
 
+def no_extra_header(sent: HttpRequest, where: Endpoint) -> HttpRequest:
+    kept = {n: v for n, v in sent.headers.items() if n not in where.extras.headers}
+    return replace(sent, headers=kept)
+
+
+def extra_headers_first(sent: HttpRequest, where: Endpoint) -> HttpRequest:
+    own = {name.lower(): value for name, value in sent.headers.items()}
+    added = {name.lower(): value for name, value in where.extras.headers.items()}
+    return replace(sent, headers={**own, **added})
+
+
+def no_query(sent: HttpRequest, _: Endpoint) -> HttpRequest:
+    return replace(sent, url=sent.url.partition("?")[0])
+
+
+def key_in_its_own_header(sent: HttpRequest, where: Endpoint) -> HttpRequest:
+    return replace(sent, headers={**sent.headers, "x-api-key": key_of(where)})
+
+
+def drop_extras(body: Body) -> None:
+    body.pop("contract", None)
+
+
 def blocked_is_fine(delta: Delta) -> Delta:
     if isinstance(delta, Completion) and delta.finish is Finish.CONTENT_BLOCKED:
         return replace(delta, finish=Finish.STOP)
@@ -307,8 +331,16 @@ BROKEN: dict[str, tuple[Broken, str]] = {
     "key in the body": (Broken(posted=key_in_the_body), HEADER),
     "printed key": (Broken(posted=key_printed), SILENT),
     "logged key": (Broken(posted=key_logged), SILENT),
+    "an operator's header dropped": (Broken(posted=no_extra_header), ADDED),
+    "an operator's header first": (Broken(posted=extra_headers_first), ADDED),
+    "an operator's query dropped": (Broken(posted=no_query), ADDED),
+    "an operator's body dropped": (Broken(sent=drop_extras), ADDED),
+    "the key shown in two ways": (Broken(posted=key_in_its_own_header), ADDED),
     "content_blocked read as stop": (Broken(told=blocked_is_fine), BLOCKED),
 }
+VECTORS = ModelFacts(
+    "acme-vectors", "acme", "vectors", "V", max_input=9, dimensions=2, batch=2
+)
 WRONG: dict[str, ProviderFacts] = {
     "a row of another provider": replace(
         FACTS, models=(replace(ROW, provider="other"),)
@@ -322,6 +354,19 @@ WRONG: dict[str, ProviderFacts] = {
     "a default that is none": replace(FACTS, default_model="acme-large"),
     "no variable": replace(FACTS, env_var=None),
     "a key in clear": replace(FACTS, base_url="http://acme.example"),
+    **{
+        f"embeddings of {what}": replace(FACTS, embeddings=(replace(VECTORS, **wrong),))
+        for what, wrong in (
+            ("another provider", {"provider": "other"}),
+            ("no name", {"upstream_id": ""}),
+            ("no dimensions", {"dimensions": 0}),
+            ("no batch", {"batch": 0}),
+            ("no longest text", {"max_input": None}),
+            ("a negative price", {"input_cost_per_1m": -1.0}),
+            ("a price of words", {"output_cost_per_1m": 1.0}),
+            ("a model's name", {"id": "acme-small"}),
+        )
+    },
     "thoughts of one that cannot": replace(
         FACTS,
         models=(replace(ROW, supports_thinking=False, always_thinks=True),),

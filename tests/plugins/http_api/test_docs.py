@@ -17,7 +17,8 @@ def blocks(language: str) -> list[str]:
 async def test_the_configuration_of_the_page_is_taken_without_a_warning(
     daemons: Daemons,
 ) -> None:
-    daemon = await daemons.start(config="\n".join(blocks("toml")))
+    config, environ = "\n".join(blocks("toml")), {"PORTKEY_API_KEY": "pk-1"}
+    daemon = await daemons.start(config=config, environ=environ)
     assert daemon.daemon.warnings == []
     models = await daemon.http.get("/api/models?provider=house")
     assert [model["id"] for model in models.json()["models"]] == ["small", "large"]

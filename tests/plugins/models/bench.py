@@ -16,7 +16,13 @@ from agenthost.testing import ManualClock, installed_exchange
 from agenthost_agents.manifests import parse_manifest
 from agenthost_models.manifest import SPENDING
 from agenthost_models.models import RoutedModels
-from agenthost_models.settings import Budget, FallbackProviders, Providers, Trying
+from agenthost_models.settings import (
+    Budget,
+    EmbeddingDefault,
+    FallbackProviders,
+    Providers,
+    Trying,
+)
 
 from .upstream import ASKED, Upstream
 
@@ -74,8 +80,12 @@ class Bench:
         for name, value in (vault or {}).items():
             self.vault[name] = Secret(value)
         self.environ: dict[str, str] = {}
+        self.warnings: list[str] = []
         written = dict(config or {})
         self.settings = {
+            EmbeddingDefault: EmbeddingDefault.model_validate(
+                written.pop("embeddings", {})
+            ),
             Trying: Trying.model_validate(written.pop("attempts", {})),
             Budget: Budget.model_validate(written.pop("budget", {})),
             Providers: Providers.model_validate(written.pop("providers", {})),
@@ -94,6 +104,7 @@ class Bench:
             settings=self.settings.__getitem__,
             vault=self.vault,
             environ=self.environ,
+            warnings=self.warnings,
             egress=SimpleNamespace(
                 client=lambda _: None, exchange=installed_exchange()
             ),

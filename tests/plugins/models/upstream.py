@@ -37,6 +37,7 @@ class Fails:
     fault: ProviderFault
     after: str = ""
     retry_after: float | None = None
+    detail: str = "scripted"
 
 
 @dataclass
@@ -50,6 +51,7 @@ class Upstream:
     key_required: bool = False
     input_cost: float = 1.0
     output_cost: float = 2.0
+    embeddings: tuple[ModelFacts, ...] = ()
     by_key: dict[str, deque[Fails | str]] = field(default_factory=dict)
     keys: list[str | None] = field(default_factory=list)
     requests: list[ChatRequest] = field(default_factory=list)
@@ -82,6 +84,7 @@ class Upstream:
             env_var=f"{self.slug.upper()}_KEY",
             key_required=self.key_required,
             models=(model,),
+            embeddings=self.embeddings,
         )
 
     def _scene(self, key: str) -> Fails | str:
@@ -101,7 +104,10 @@ class Upstream:
             yield TextChunk(words)
         if isinstance(scene, Fails):
             raise ProviderError(
-                scene.fault, self.slug, "scripted", retry_after=scene.retry_after
+                scene.fault,
+                self.slug,
+                scene.detail,
+                retry_after=scene.retry_after,
             )
         message = Message(Role.ASSISTANT, (Text(scene),))
         yield Completion(message, Finish.STOP, self.usage)

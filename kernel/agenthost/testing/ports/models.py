@@ -332,6 +332,62 @@ class ModelsContract(StagedContract):
         await vault.change({f"provider/{KEYED}": "sk-another"})
         assert list(vendors.models.resting(KEYED)) == []
 
+    async def test_vectors_come_in_the_order_of_their_texts(self, stage: Stage) -> None:
+        """In requests no longer than the model takes; what they took is told."""
+        vendors = await Vendors.open(stage)
+        texts = ["a", "bb", "ccc", "dddd", "eeeee"]
+        done = await soon(vendors.models.embed(texts, "bob-vectors"))
+        assert [list(vector) for vector in done.vectors] == [
+            [float(len(text)), 0.0] for text in texts
+        ]
+        assert max(len(batch) for batch, _ in vendors.letters.calls) <= 2
+        assert done.names == ("bob", "bob-vectors")
+        assert done.usage.input_tokens == 30
+
+    async def test_each_request_for_vectors_is_booked(self, stage: Stage) -> None:
+        """By the router, with a payer or without; budgets count it."""
+        vendors = await Vendors.open(stage)
+        pool = Pool(ROOMY)
+        payer = await vendors.payer(pool)
+        await soon(vendors.models.embed(["a", "bb", "ccc"], "ada-vectors", payer))
+        assert (await vendors.booked(), pool.used, pool.held) == (2, 20, 0)
+        await soon(vendors.models.embed(["a"], "ada-vectors"))
+        assert await vendors.booked() == 3
+
+    async def test_nothing_stands_in_for_vectors(self, stage: Stage) -> None:
+        """Those of another model could not be compared."""
+        vendors = await Vendors.open(stage)
+        payer = await vendors.payer(manifest=FALLBACKS)
+        vendors.letters.refused = {""}
+        with pytest.raises(ProviderError) as told:
+            await soon(vendors.models.embed(["a"], "ada-vectors", payer))
+        assert told.value.fault is REFUSED
+        assert len(vendors.letters.calls) == 1
+        assert await vendors.booked() == 0
+
+    async def test_vectors_of_another_length_are_no_answer(self, stage: Stage) -> None:
+        """The model's row says how long they are."""
+        vendors = await Vendors.open(stage)
+        vendors.letters.length = 3
+        with pytest.raises(ProviderError) as told:
+            await soon(vendors.models.embed(["a"], "ada-vectors"))
+        assert told.value.fault is ProviderFault.MALFORMED
+
+    async def test_vectors_need_room_key_texts_and_model(self, stage: Stage) -> None:
+        """Without one of them nobody is asked."""
+        vendors = await Vendors.open(stage, key="")
+        payer = await vendors.payer(Pool(0))
+        embed = vendors.models.embed
+        with pytest.raises(QuotaExceeded):
+            await soon(embed(["a"], "ada-vectors", payer))
+        with pytest.raises(ProviderError) as told:
+            await soon(embed(["a"], f"{KEYED}-vectors"))
+        assert told.value.fault is ProviderFault.AUTH
+        for texts, model in (([], "ada-vectors"), ([""], "ada-vectors"), (["a"], "x")):
+            with pytest.raises(InvalidInput):
+                await soon(embed(texts, model))
+        assert vendors.letters.calls == []
+
 
 Row = tuple[str, Mapping[str, str], float]
 

@@ -10,6 +10,8 @@ from types import SimpleNamespace
 from agenthost_chat.chat import ChatRequest, Delta, Message, Role, Text, Usage
 
 from ...context import AgentView, Pool
+from ...embedders import Embedded, EmbedderSpec, EmbeddingCall
+from ...errors import ProviderError, ProviderFault
 from ...plugins.hooks import hookimpl
 from ...ports.models import Answered, Payer, Target
 from ...ports.records import Spent
@@ -46,6 +48,15 @@ def facts_of(slug: str) -> ProviderFacts:
         supports_tools=False,
         aliases=(f"{slug}-short",),
     )
+    vectors = replace(
+        plain,
+        id=f"{slug}-vectors",
+        upstream_id=f"{slug}-numbers",
+        output_cost_per_1m=0.0,
+        max_output=1,
+        dimensions=2,
+        batch=2,
+    )
     keyed = slug == KEYED
     return ProviderFacts(
         slug,
@@ -54,7 +65,33 @@ def facts_of(slug: str) -> ProviderFacts:
         env_var=KEY if keyed else None,
         key_required=keyed,
         models=(plain, other),
+        embeddings=(vectors,),
     )
+
+
+class LetterCounter:
+    """Embeddings that count letters, and note what they were asked.
+
+    Attributes:
+        calls: The batches, each with the key it came with.
+        refused: Keys that are refused, "" for none at all.
+        length: How many numbers a vector has.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[tuple[str, ...], str]] = []
+        self.refused: set[str] = set()
+        self.length = 2
+
+    async def embed(self, call: EmbeddingCall) -> Embedded:
+        """Give each text its length and zeros."""
+        where = call.endpoint
+        key = where.key.reveal() if where.key else ""
+        self.calls.append((tuple(call.texts), key))
+        if key in self.refused:
+            raise ProviderError(ProviderFault.BILLING, where.provider, "no credit")
+        rest = [0.0] * (self.length - 1)
+        return Embedded([[float(len(t)), *rest] for t in call.texts], Usage(10))
 
 
 class Vendors:
@@ -65,12 +102,19 @@ class Vendors:
         ada: What the first says.
         bob: What the second says.
         cyd: What the third says.
+        letters: The embeddings of all three.
     """
 
-    def __init__(self, daemon: RunningDaemon, said: Sequence[ScriptedModel]) -> None:
+    def __init__(
+        self,
+        daemon: RunningDaemon,
+        said: Sequence[ScriptedModel],
+        letters: LetterCounter,
+    ) -> None:
         self.daemon = daemon
         self.models = daemon.daemon.models
         self.ada, self.bob, self.cyd = said
+        self.letters = letters
         self._marks = 0
 
     @classmethod
@@ -84,10 +128,12 @@ class Vendors:
         said = [ScriptedModel(name=slug) for slug in SLUGS]
         default = {"PROVIDER": "ada", "MODEL": "ada-model"}
         environ = {f"AGENTHOST_DEFAULT_MODEL__{k}": v for k, v in default.items()}
+        counter = LetterCounter()
         daemon = await stage.open(
-            *map(_offering, said), environ={**environ, **({KEY: key} if key else {})}
+            *(_offering(each, counter) for each in said),
+            environ={**environ, **({KEY: key} if key else {})},
         )
-        return cls(daemon, said)
+        return cls(daemon, said, counter)
 
     @property
     def asked(self) -> list[int]:
@@ -132,10 +178,19 @@ class Vendors:
         return (await usage.period(0.0)).requests - self._marks
 
 
-def _offering(said: ScriptedModel) -> SimpleNamespace:
+def _offering(said: ScriptedModel, counter: LetterCounter) -> SimpleNamespace:
     @hookimpl
     def register_provider() -> Iterable[ProviderSpec]:
         """Offer it."""
         return [ProviderSpec(facts_of(said.name), said)]
 
-    return SimpleNamespace(__name__=said.name, register_provider=register_provider)
+    @hookimpl
+    def register_embedder() -> Iterable[EmbedderSpec]:
+        """Offer its embeddings."""
+        return [EmbedderSpec(said.name, counter.embed)]
+
+    return SimpleNamespace(
+        __name__=said.name,
+        register_provider=register_provider,
+        register_embedder=register_embedder,
+    )

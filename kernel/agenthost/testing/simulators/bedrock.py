@@ -39,7 +39,7 @@ class BedrockWire:
     def hear(self, headers: Mapping[str, str], raw: bytes) -> Heard:
         """Read a request; model and manner stand in the path."""
         body = json.loads(raw)
-        _, _, model, verb = headers[":path"].split("/")
+        _, _, model, verb = headers[":path"].partition("?")[0].split("/")
         bearer = headers.get("authorization", "")
         blocks = [(m["role"], b) for m in body["messages"] for b in m["content"]]
         results = list(_kind(blocks, "toolResult"))

@@ -14,12 +14,14 @@ from agenthost import (
     ChatRequest,
     Choice,
     Delta,
+    Embedded,
     Host,
     InvalidInput,
     Models,
     ModelsBackend,
     Payer,
     ProviderError,
+    ProviderFault,
     Target,
 )
 from agenthost.testing import Daemons, ModelsContract
@@ -299,7 +301,52 @@ class RemembersKeysThatAreGone(RoutedModels):
 
 
 C = ModelsContract()
+
+
+class TurnsVectorsAround(RoutedModels):
+    async def embed(self, *given: Any, **named: Any) -> Embedded:
+        done = await super().embed(*given, **named)
+        return replace(done, vectors=[*reversed(done.vectors)])
+
+
+class BooksNoVectors(RoutedModels):
+    async def embed(self, *given: Any, **named: Any) -> Embedded:
+        book, self._host.usage.book = self._host.usage.book, lambda _: None  # type: ignore[assignment,method-assign,return-value]
+        try:
+            return await super().embed(*given, **named)
+        finally:
+            self._host.usage.book = book  # type: ignore[method-assign]
+
+
+class HasStandInsForVectors(RoutedModels):
+    async def embed(self, *given: Any, **named: Any) -> Embedded:
+        try:
+            return await super().embed(*given, **named)
+        except ProviderError:
+            return await super().embed(given[0], "bob-vectors", *given[2:], **named)
+
+
+class TakesAnyVectors(RoutedModels):
+    async def embed(self, *given: Any, **named: Any) -> Embedded:
+        try:
+            return await super().embed(*given, **named)
+        except ProviderError as error:
+            if error.fault is not ProviderFault.MALFORMED:
+                raise
+            return Embedded([[0.0] * 3])
+
+
+class TakesEmptyTexts(RoutedModels):
+    async def embed(self, texts: Any, *given: Any, **named: Any) -> Embedded:
+        return await super().embed([t or "nothing" for t in texts], *given, **named)
+
+
 BREACHES: tuple[tuple[type[RoutedModels], Any], ...] = (
+    (TurnsVectorsAround, C.test_vectors_come_in_the_order_of_their_texts),
+    (BooksNoVectors, C.test_each_request_for_vectors_is_booked),
+    (HasStandInsForVectors, C.test_nothing_stands_in_for_vectors),
+    (TakesAnyVectors, C.test_vectors_of_another_length_are_no_answer),
+    (TakesEmptyTexts, C.test_vectors_need_room_key_texts_and_model),
     (EndsFirst, C.test_a_call_gives_words_and_then_its_end),
     (AsksByItsOwnName, C.test_a_call_gives_words_and_then_its_end),
     (ForgetsWhoPays, C.test_the_end_says_what_it_took_and_who_pays),
