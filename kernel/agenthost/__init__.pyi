@@ -18,6 +18,7 @@ from agenthost_chat.chat import Json as Json
 from agenthost_chat.chat import JsonObject as JsonObject
 from agenthost_chat.chat import Medium as Medium
 from agenthost_chat.chat import Message as Message
+from agenthost_chat.chat import ModelSettings as ModelSettings
 from agenthost_chat.chat import Part as Part
 from agenthost_chat.chat import Reasoning as Reasoning
 from agenthost_chat.chat import ReasoningChunk as ReasoningChunk
@@ -77,6 +78,7 @@ from .errors import TooLarge as TooLarge
 from .errors import TurnFailed as TurnFailed
 from .errors import Unauthenticated as Unauthenticated
 from .errors import Unavailable as Unavailable
+from .errors import UnfitAnswer as UnfitAnswer
 from .errors import Unreadable as Unreadable
 from .errors import UpstreamUnreachable as UpstreamUnreachable
 from .errors import Waiting as Waiting
@@ -238,6 +240,9 @@ from .ports.tools import Rights as Rights
 from .ports.tools import Tool as Tool
 from .ports.tools import Toolbox as Toolbox
 from .ports.turns import Engine as Engine
+from .ports.uploads import UPLOAD as UPLOAD
+from .ports.uploads import Upload as Upload
+from .ports.uploads import Uploads as Uploads
 from .ports.vault import Vault as Vault
 from .ports.workers import Workers as Workers
 from .providers import Decoder as Decoder

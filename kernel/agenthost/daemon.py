@@ -230,7 +230,7 @@ class Daemon:
         self.agents = kept.open(self, records.agents, self._end_turns_of)
         self.sessions, self.journal = records.sessions, records.journal
         self.usage, self.kv = records.usage, bus.telling(records.memory)
-        self.persons = records.persons
+        self.persons, self.uploads = records.persons, records.uploads
         self._on_stop("journal", self.journal.stop)
         self.writer = await self.journal.enter(self.config.node)
         self.models = backend(ModelsBackend).open(self)

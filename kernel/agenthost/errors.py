@@ -97,6 +97,12 @@ class CutShort(TurnFailed):
     code = "cut_short"
 
 
+class UnfitAnswer(TurnFailed):
+    """The answer does not have the form that was asked for."""
+
+    code = "unfit_answer"
+
+
 class Waiting(Conflict):
     """The turn waits for a person, and goes on by itself once they have answered."""
 

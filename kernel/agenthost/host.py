@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .ports.settings import Settings
     from .ports.store import Store
     from .ports.tools import Toolbox
+    from .ports.uploads import Uploads
     from .ports.vault import Vault
     from .ports.workers import Workers
     from .turns.turn import Turn, TurnOptions, Watcher
@@ -259,6 +260,7 @@ class Host(Protocol):
     usage: Ledger
     kv: Memory
     persons: Persons
+    uploads: Uploads
     models: Models
     compaction: Compaction
     toolbox: Toolbox

@@ -52,7 +52,8 @@ class ModelFacts:
     where there is no way), ``efforts`` the words it takes for how much, least first,
     and ``thinking_off`` how it is told not to: an effort, or a word of its dialect;
     empty for not at all. ``sampling`` says whether it takes a temperature,
-    ``documents`` whether it reads files, ``caches`` which caches of prompts it has:
+    ``documents`` whether it reads files, ``structured`` whether its answers can be held
+    to a JSON Schema, ``caches`` which caches of prompts it has:
     ``automatic``, or ``marks`` where the prompt says what to keep; then ``hour`` where
     it is to be kept an hour, ``brief`` where it never can be.
     """
@@ -86,6 +87,7 @@ class ModelFacts:
     thinking_off: str = ""
     sampling: bool | None = None
     documents: bool = False
+    structured: bool | None = None
     caches: tuple[str, ...] = ()
 
     def notice(self, name: str) -> str | None:

@@ -104,9 +104,10 @@ class Route:
 
     ``status`` is that of an answer which is not a :class:`Reply`. A ``body`` of
     ``bytes`` hands the handler the body as it came, whatever its content type. For the
-    document: ``media`` is the type of an answer in bytes, ``others`` the bodies of
-    further statuses, ``events`` those of a stream by name, ``headers`` what a client
-    may send besides, each with its meaning.
+    document: ``media`` is the type of an answer in bytes, ``takes`` what a body of
+    bytes may be (OpenAPI's media types), ``others`` the bodies of further statuses,
+    ``events`` those of a stream by name, ``headers`` what a client may send besides,
+    each with its meaning.
     """
 
     method: str
@@ -122,6 +123,7 @@ class Route:
     body_limit: int | None = None
     query: type[BaseModel] | None = None
     media: str = "application/json"
+    takes: Mapping[str, Any] = field(default_factory=dict)
     others: Mapping[int, Any] = field(default_factory=dict)
     events: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)

@@ -12,11 +12,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from agenthost_chat.chat import Citation, Finish, Json, Message, ToolOutput, Usage
+from agenthost_chat.chat import (
+    Citation,
+    Finish,
+    Json,
+    Message,
+    ModelSettings,
+    ToolOutput,
+    Usage,
+)
 from agenthost_values.value_class import value_class
 
 from .persons import Persons
 from .sessions import ALL_SESSIONS, Conversation, Session, SessionFilter
+from .uploads import Uploads
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -125,7 +134,8 @@ class TurnState(StrEnum):
 class TurnRecord:
     """Where a turn stands and what it came to.
 
-    ``digest`` is what its id was given for, None when nobody gave one.
+    ``digest`` is what its id was given for, None when nobody gave one; ``settings`` is
+    what was asked of its answers.
     """
 
     state: TurnState
@@ -134,6 +144,7 @@ class TurnRecord:
     agent_id: str = ""
     session_id: str = ""
     digest: str | None = None
+    settings: ModelSettings | None = None
 
 
 @value_class
@@ -206,6 +217,7 @@ class Step:
         unknown: The calls that ``message`` answers without knowing their outcome.
         opened: The id of the agent whose turn begins.
         digest: With ``opened``: what the turn's id was given for.
+        settings: With ``opened``: what is asked of its answers, also when it goes on.
         own: An ephemeral session that begins with the turn and, unless it has a key,
             is gone with all that was said in it when the turn is closed.
         reopened: An interrupted or failed turn goes on, and what it was saying when
@@ -229,6 +241,7 @@ class Step:
     unknown: frozenset[str] = frozenset()
     opened: str | None = None
     digest: str | None = None
+    settings: ModelSettings | None = None
     own: Session | None = None
     reopened: bool = False
     spent: Spent | None = None
@@ -467,10 +480,7 @@ class Memory(Protocol):
     """Values by key; a namespace is an agent's id or ``shared``."""
 
     async def get(self, namespace: str, key: str) -> tuple[Json, frozenset[str]]:
-        """Give the value of a key, and its labels.
-
-        It raises NotFound, or Unavailable when the value is damaged.
-        """
+        """Give a key's value and labels; NotFound, or Unavailable when damaged."""
 
     async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
         """Put a value under a key; InvalidInput or TooLarge when it cannot be.
@@ -496,3 +506,4 @@ class Records:
     usage: Ledger
     memory: Memory
     persons: Persons
+    uploads: Uploads

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from agenthost_chat.chat import ToolDefinition, ToolUse
+from agenthost_chat.chat import Json, JsonObject, ToolDefinition, ToolUse
 from agenthost_values.value_class import value_class
 
 from ..context import Context, Grants
@@ -50,6 +50,13 @@ class Toolbox(Protocol):
 
     def forget(self, agent_id: str) -> None:
         """Forget a deleted agent's rights."""
+
+    async def checker(self, schema: JsonObject) -> Callable[[Json], str]:
+        """Read a JSON Schema; what is given says what of a value does not fit it.
+
+        Raises:
+            InvalidInput: It is none, or uses what is not taken.
+        """
 
     def repeatable(self, name: str) -> bool:
         """Tell whether calling the tool twice is the same as once."""

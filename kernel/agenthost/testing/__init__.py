@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .ports.records.persons import PersonsContract
     from .ports.records.scenes import OpenRecords
     from .ports.records.sessions import SessionsContract
+    from .ports.records.uploads import UploadsContract
     from .ports.scripted_egress import ScriptedEgress
     from .ports.settings import OpenSettings, SettingsContract
     from .ports.stage import offering
@@ -119,6 +120,7 @@ _LATER = {
     "ToolSourceContract": "tool_sources",
     "ToolsContract": "ports.tools",
     "TurnsContract": "ports.turns",
+    "UploadsContract": "ports.records.uploads",
     "VaultContract": "ports.vault",
     "WorkersContract": "ports.workers",
     "installed_exchange": "exchanges",
@@ -194,6 +196,7 @@ __all__ = [
     "ToolSourceContract",
     "ToolsContract",
     "TurnsContract",
+    "UploadsContract",
     "VaultContract",
     "WorkersContract",
     "installed_exchange",

@@ -14,6 +14,7 @@ from agenthost_chat.chat import (
     ChatRequest,
     Image,
     Message,
+    ModelSettings,
     Part,
     Reasoning,
     Role,
@@ -23,6 +24,7 @@ from agenthost_chat.chat import (
     ToolUse,
 )
 
+from ..errors import ProviderFault
 from .provider_calls import ProviderCalls
 from .samples import (
     CALLING,
@@ -41,6 +43,19 @@ SEAL = "foreign-seal-"
 CLOCK = ToolDefinition("ask_time", "Tell the time.", {"type": "object"})
 # Enough for every service that thinks within the limit of its answer.
 LIMIT, BUDGET = 20_000, 10_000
+UNSET = ModelSettings()
+HARMLESS: Mapping[str, Any] = {
+    "parallel_tool_calls": False,
+    "seed": 7,
+    "top_p": 0.5,
+    "user": "u-1",
+}
+MEANT: Mapping[str, Any] = {"stop": ("END",), "tool_choice": "required"}
+FORM: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "warm": {"type": "boolean"}},
+    "required": ["city", "warm"],
+}
 
 
 class ProviderRequests(ProviderCalls):
@@ -54,6 +69,16 @@ class ProviderRequests(ProviderCalls):
 
     samples: ClassVar[bool] = True
     """Whether the model takes a temperature, where its row does not say."""
+
+    lacks: ClassVar[frozenset[str]] = frozenset()
+    """The settings (:class:`agenthost.ModelSettings`) that it does not take."""
+
+    @property
+    def leaves_out(self) -> frozenset[str]:
+        """What is not sent: a model without a temperature has no ``top_p``."""
+        row = self.row(self.model())
+        takes = self.samples if row is None or row.sampling is None else row.sampling
+        return self.lacks if takes else self.lacks | {"top_p"}
 
     async def test_the_request_carries_everything(
         self, upstream: ProviderSimulator
@@ -163,6 +188,51 @@ class ProviderRequests(ProviderCalls):
         told, untold = upstream.heard
         assert told.temperature == (0.25 if takes else None)
         assert untold.temperature is None
+
+    async def test_settings_are_sent_or_left_out(
+        self, upstream: ProviderSimulator
+    ) -> None:
+        """Without one of these the answer is worth the same."""
+        for name, value in HARMLESS.items():
+            heard = await self._set(upstream, name, value)
+            left_out = name in self.leaves_out
+            assert heard == (getattr(UNSET, name) if left_out else value), name
+
+    async def test_settings_are_sent_or_refused(
+        self, upstream: ProviderSimulator
+    ) -> None:
+        """Who asks to stop at a word, or for a call, is not answered without."""
+        for name, value in MEANT.items():
+            if name in self.leaves_out:
+                asked = replace(self.request(), **{name: value})
+                error = await self.fault(upstream, asked)
+                assert error.fault is ProviderFault.BAD_REQUEST
+                assert name in error.detail, "it says what it does not take"
+            else:
+                assert await self._set(upstream, name, value) == value
+        if "tool_choice" not in self.leaves_out:
+            named = await self._set(upstream, "tool_choice", WEATHER.name)
+            offered = upstream.heard[-1].tools
+            assert named == WEATHER.name or offered == (WEATHER.name,)
+
+    async def test_the_form_of_an_answer_is_sent_or_told(
+        self, upstream: ProviderSimulator
+    ) -> None:
+        """As a schema that holds the model to it, or in the system prompt."""
+        for tools in ((), (CLOCK, WEATHER)):
+            upstream.play(Turn("{}"))
+            asked = replace(self.request(), tools=tools, response_format=FORM)
+            await self.answer(upstream, asked)
+            heard = upstream.heard[-1]
+            held = (heard.settings.response_format or {}).get("properties")
+            told = json.dumps(FORM, separators=(",", ":")) in heard.system
+            assert told or held == FORM["properties"]
+
+    async def _set(self, upstream: ProviderSimulator, name: str, value: Any) -> Any:
+        """Ask with one setting; give what was heard of it."""
+        upstream.play(Turn("ok"))
+        await self.answer(upstream, replace(self._with_tools(), **{name: value}))
+        return getattr(upstream.heard[-1].settings, name)
 
     async def test_a_wish_to_think_is_written_where_the_row_says_how(
         self, upstream: ProviderSimulator

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, replace
 
-from agenthost_chat.chat import Message, Role, Text
+from agenthost_chat.chat import Message, ModelSettings, Role, Text
 
 from ..context import Context
 from ..errors import AgentHostError, InvalidInput, TooLarge
@@ -113,6 +113,7 @@ class TurnOptions:
             speaks in an ephemeral session of its own, whatever ``session_id`` says,
             which ends with it; with a ``turn_id`` it can be asked for again for a day.
         max_cost_micro_usd: What it, and the turns it starts, may spend together.
+        settings: What else is asked of its answers, before what the manifest says.
     """
 
     turn_id: str | None = None
@@ -122,6 +123,7 @@ class TurnOptions:
     temperature: float | None = None
     history: tuple[Message, ...] | None = None
     max_cost_micro_usd: int | None = None
+    settings: ModelSettings | None = None
 
     def elsewhere(self, turn_id: str) -> str | None:
         """The session it speaks in when that is not simply the agent's own."""

@@ -8,7 +8,7 @@ without one has failed, whatever it said before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -119,14 +119,14 @@ class ToolOutput:
         return [medium for medium in self.media if isinstance(medium, Image)]
 
 
-Part = Text | Image | Reasoning | ToolUse | ToolOutput
+Part = Text | Image | File | Reasoning | ToolUse | ToolOutput
 
 
 @value_class
 class Message:
     """One entry of a conversation.
 
-    ``USER`` holds Text and Image, ``ASSISTANT`` Text, Reasoning and ToolUse,
+    ``USER`` holds Text, Image and File, ``ASSISTANT`` Text, Reasoning and ToolUse,
     ``TOOL`` only ToolOutput (all results of one step together).
     """
 
@@ -164,7 +164,39 @@ class ToolDefinition:
 
 
 @value_class
-class ChatRequest:
+class ModelSettings:
+    """What else may be asked of an answer; what is not set is left to the provider.
+
+    ``tool_choice`` is ``auto``, ``none``, ``required`` or the name of a tool that is to
+    be called. ``response_format`` is a JSON Schema: the answer is to be JSON that fits
+    it. ``stop`` ends the answer before any of these words. ``user`` tells a provider
+    whose requests belong together, by no name that means anything elsewhere.
+    """
+
+    _: KW_ONLY
+    tool_choice: str = ""
+    response_format: JsonObject | None = None
+    parallel_tool_calls: bool | None = None
+    stop: tuple[str, ...] = ()
+    top_p: float | None = None
+    seed: int | None = None
+    user: str = ""
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What of these is set, by name."""
+        told = {}
+        for name, unset in _UNSET.items():
+            if (value := getattr(self, name)) != unset:
+                told[name] = value
+        return told
+
+
+_UNSET = {each.name: each.default for each in fields(ModelSettings)}
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest(ModelSettings):
     """One call of a model.
 
     ``model`` is the id on the provider's wire. ``thinking_budget`` is None for the

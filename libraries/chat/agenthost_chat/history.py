@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .chat import Image, Message, Reasoning, Role, Text, ToolOutput, ToolUse
+from .chat import File, Image, Message, Reasoning, Role, Text, ToolOutput, ToolUse
 
 UNKNOWN = (
     "No result is known: the call was interrupted. It may or may not have taken "
@@ -77,6 +77,6 @@ def _part_tokens(part: object) -> int:
             return len(text) // 4 + sum(map(_part_tokens, part.images))
         case ToolUse(_, name, arguments):
             return (len(name) + len(str(arguments))) // 4
-        case Image():
+        case Image() | File():
             return _IMAGE_TOKENS
     return 0

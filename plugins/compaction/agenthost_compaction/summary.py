@@ -16,6 +16,7 @@ from agenthost import (
     Condensed,
     Context,
     Conversation,
+    File,
     Host,
     Message,
     Observers,
@@ -183,6 +184,8 @@ def _line(message: Message) -> str:
         match part:
             case Text(text):
                 words.append(text)
+            case File(name):
+                words.append(f"[file {name}]")
             case ToolUse(_, name, arguments):
                 words.append(f"[calls {name} {str(dict(arguments))[:200]}]")
             case ToolOutput(_, name, text):

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from agenthost import (
     ChatRequest,
     Endpoint,
+    File,
     HttpRequest,
     Image,
     Part,
@@ -36,10 +37,12 @@ from .capabilities import (
     samples,
     thinking_of,
 )
-from .conversation import begun_elsewhere, own_of, wire_id
+from .conversation import begun_elsewhere, is_document, own_of, unread, wire_id
 from .faults import http_fault
+from .forms import closed_form
 from .quirks import Quirks, read_quirks
 from .schema import ANTHROPIC, shape_schema
+from .settings import CHOICES, TAKES, fitted
 
 NAME = "anthropic-messages"
 VERSION = "2026-10-21"
@@ -96,6 +99,8 @@ class AnthropicMessages:
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request: tools and system first, so that they stay cached."""
         quirks = self.quirks.of(request.model)
+        sampled = samples(endpoint, usual=quirks.temperature)
+        request = fitted(request, endpoint, TAKES[NAME], samples=sampled)
         limit = request.max_tokens or answer_limit(endpoint, quirks.max_tokens)
         body: dict[str, Any] = {"model": request.model, "max_tokens": limit}
         if request.tools:
@@ -106,9 +111,11 @@ class AnthropicMessages:
         if marks_cache(endpoint, usual=quirks.cache):
             _mark(body, CACHED_AN_HOUR if keeps_an_hour(endpoint) else CACHED)
         body.update(_sampling(request, quirks, endpoint, limit))
+        _set(body, request)
         if request.stream:
             body["stream"] = True
-        version = SAMPLING_VERSION if "temperature" in body else VERSION
+        sampling = "temperature" in body or "top_p" in body
+        version = SAMPLING_VERSION if sampling else VERSION
         root = endpoint.base_url.rstrip("/").removesuffix("/v1")
         return HttpRequest(
             "POST", root + "/v1/messages", _headers(endpoint, version), body_of(body)
@@ -144,7 +151,33 @@ def _sampling(
     wanted = request.temperature is not None and not thinks
     if wanted and samples(endpoint, usual=quirks.temperature):
         options["temperature"] = request.temperature
+    if request.top_p is not None and not thinks:
+        options["top_p"] = request.top_p
     return options
+
+
+def _set(body: dict[str, Any], request: ChatRequest) -> None:
+    """Write the settings that are left, the form of the answer beside an effort."""
+    if request.stop:
+        body["stop_sequences"] = list(request.stop)
+    if request.user:
+        body["metadata"] = {"user_id": request.user}
+    if request.tool_choice or request.parallel_tool_calls is not None:
+        body["tool_choice"] = _choice(request)
+    if request.response_format is not None:
+        schema = closed_form(request.response_format)
+        form = {"format": {"type": "json_schema", "schema": schema}}
+        body["output_config"] = body.get("output_config", {}) | form
+
+
+def _choice(request: ChatRequest) -> dict[str, Any]:
+    name = request.tool_choice or "auto"
+    choice: dict[str, Any] = {"type": "any" if name == "required" else name}
+    if name not in CHOICES:
+        choice = {"type": "tool", "name": name}
+    if request.parallel_tool_calls is not None and name != "none":
+        choice["disable_parallel_tool_use"] = not request.parallel_tool_calls
+    return choice
 
 
 def _thinking(
@@ -227,6 +260,8 @@ def _blocks(part: Part) -> Iterator[dict[str, Any]]:
             yield _text(part.text)
     elif isinstance(part, Image):
         yield _image(part)
+    elif isinstance(part, File):
+        yield _document(part)
     elif isinstance(part, ToolUse):
         yield _call(part)
     elif isinstance(part, ToolOutput):
@@ -236,6 +271,13 @@ def _blocks(part: Part) -> Iterator[dict[str, Any]]:
 def _image(image: Image) -> dict[str, Any]:
     source = {"type": "base64", "media_type": image.media_type, "data": image.data}
     return {"type": "image", "source": source}
+
+
+def _document(file: File) -> dict[str, Any]:
+    if not is_document(file):
+        return _text(unread(file))
+    source = {"type": "base64", "media_type": file.media_type, "data": file.data}
+    return {"type": "document", "source": source, "title": file.name}
 
 
 def _thought(part: Reasoning, own: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,7 @@ Source: Amazon Bedrock API reference, "Converse" and "ConverseStream".
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,8 +15,10 @@ from urllib.parse import quote, urlsplit
 from agenthost import (
     ChatRequest,
     Endpoint,
+    File,
     HttpRequest,
     Image,
+    JsonObject,
     Part,
     ProviderError,
     ProviderFault,
@@ -27,7 +30,7 @@ from agenthost import (
     ToolUse,
 )
 
-from .answers import body_of
+from .answers import body_of, compact
 from .aws_signature import Unsigned, read_keys, region_of, sign
 from .bedrock_decoder import NAME, BedrockDecoder
 from .capabilities import (
@@ -38,10 +41,13 @@ from .capabilities import (
     samples,
     thinking_of,
 )
-from .conversation import begun_elsewhere, own_of, wire_id
+from .conversation import begun_elsewhere, is_document, own_of, unread, wire_id
 from .faults import http_fault
+from .forms import NAME as FORM
+from .forms import closed_form
 from .quirks import Quirks, read_quirks
 from .schema import BEDROCK, shape_schema
+from .settings import CHOICES, TAKES, fitted
 
 LEAST_THINKING = 1024
 # Parts of the world by the beginning of a region's name.
@@ -110,6 +116,8 @@ class Bedrock:
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request."""
         quirks = self.quirks.of(request.model)
+        sampled = samples(endpoint, usual=quirks.temperature)
+        request = fitted(request, endpoint, TAKES[NAME], samples=sampled)
         body: dict[str, Any] = {"messages": _messages(request, quirks, endpoint)}
         if request.system:
             body["system"] = [{"text": request.system}]
@@ -117,7 +125,7 @@ class Bedrock:
             _mark(body, CACHED_AN_HOUR if keeps_an_hour(endpoint) else CACHE_POINT)
         tools = _tools(request)
         if tools:
-            body["toolConfig"] = {"tools": tools}
+            body["toolConfig"] = {"tools": tools, **_choice(request.tool_choice)}
         body.update(_options(request, quirks, endpoint))
         verb = "converse-stream" if request.stream else "converse"
         model = quote(_profiled(request.model, quirks, endpoint), safe="")
@@ -174,11 +182,30 @@ def _options(
     )
     if wanted and samples(endpoint, usual=quirks.temperature):
         limits["temperature"] = request.temperature
+    if request.top_p is not None and not (fields and request.thinking_budget):
+        limits["topP"] = request.top_p
+    if request.stop:
+        limits["stopSequences"] = list(request.stop)
     if limits:
         options["inferenceConfig"] = limits
     if fields:
         options["additionalModelRequestFields"] = fields
+    if request.response_format is not None:
+        options["outputConfig"] = {"textFormat": _form(request.response_format)}
     return options
+
+
+def _form(schema: JsonObject) -> dict[str, Any]:
+    written = {"name": FORM, "schema": compact(closed_form(schema))}
+    return {"type": "json_schema", "structure": {"jsonSchema": written}}
+
+
+def _choice(choice: str) -> dict[str, Any]:
+    if not choice:
+        return {}
+    if choice not in CHOICES:
+        return {"toolChoice": {"tool": {"name": choice}}}
+    return {"toolChoice": {"any" if choice == "required" else choice: {}}}
 
 
 def _thinking(
@@ -281,6 +308,8 @@ def _blocks(part: Part, quirks: BedrockQuirks) -> Iterator[dict[str, Any]]:
             yield {"text": part.text}
     elif isinstance(part, Image):
         yield _image(part)
+    elif isinstance(part, File):
+        yield from _document(part)
     elif isinstance(part, ToolUse):
         yield _call(part)
     elif isinstance(part, ToolOutput):
@@ -290,6 +319,17 @@ def _blocks(part: Part, quirks: BedrockQuirks) -> Iterator[dict[str, Any]]:
 def _image(image: Image) -> dict[str, Any]:
     kind = image.media_type.partition("/")[2]
     return {"image": {"format": kind, "source": {"bytes": image.data}}}
+
+
+def _document(file: File) -> Iterator[dict[str, Any]]:
+    """Write a document, and its name before it: the API refuses one without words."""
+    if not is_document(file):
+        yield {"text": unread(file)}
+        return
+    yield {"text": f"[file {file.name}]"}
+    # It takes few signs in a name, and wants no two documents of one name.
+    name = hashlib.sha256(file.data.encode()).hexdigest()[:24]
+    yield {"document": {"format": "pdf", "name": name, "source": {"bytes": file.data}}}
 
 
 def _thought(part: Reasoning, own: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from typing import Any
 from agenthost import (
     ChatRequest,
     Endpoint,
+    File,
     HttpRequest,
     Image,
     Message,
@@ -27,10 +28,11 @@ from agenthost import (
 from .answers import body_of, compact
 from .capabilities import Thinking, thinking_of
 from .cohere_decoder import NAME, CohereDecoder
-from .conversation import bearer, loop_start
+from .conversation import bearer, data_url, loop_start, unread
 from .faults import http_fault
 from .quirks import Quirks, read_quirks
 from .schema import COHERE, shape_schema
+from .settings import TAKES, fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class Cohere:
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request."""
         quirks = self.quirks.of(request.model)
+        request = fitted(request, endpoint, TAKES[NAME])
         body: dict[str, Any] = {
             "model": request.model,
             "messages": list(_messages(request)),
@@ -76,6 +79,7 @@ class Cohere:
         thinks = thinking_of(endpoint, usual).kind != "none"
         if request.thinking_budget is not None and thinks:
             body["thinking"] = _thinking(request.thinking_budget)
+        body.update(_settings(request))
         body["stream"] = request.stream
         root = endpoint.base_url.rstrip("/").removesuffix("/v2")
         return HttpRequest("POST", root + "/v2/chat", bearer(endpoint), body_of(body))
@@ -89,6 +93,22 @@ class Cohere:
     ) -> ProviderError:
         """Name the error of an answer whose status is not 2xx."""
         return http_fault(endpoint, status, headers, body)
+
+
+def _settings(request: ChatRequest) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    if request.tool_choice:
+        written["tool_choice"] = request.tool_choice.upper()
+    if request.stop:
+        written["stop_sequences"] = list(request.stop)
+    if request.top_p is not None:
+        written["p"] = request.top_p
+    if request.seed is not None:
+        written["seed"] = request.seed
+    if request.response_format is not None:
+        schema = shape_schema(request.response_format, COHERE)
+        written["response_format"] = {"type": "json_object", "json_schema": schema}
+    return written
 
 
 def _thinking(budget: int) -> dict[str, Any]:
@@ -120,18 +140,17 @@ def _messages(request: ChatRequest) -> Iterator[dict[str, Any]]:
 
 
 def _user_content(message: Message) -> str | list[dict[str, Any]]:
-    if not any(isinstance(part, Image) for part in message.parts):
+    if not any(isinstance(part, Image | File) for part in message.parts):
         return message.text
-    return [
-        _user_part(part) for part in message.parts if isinstance(part, Text | Image)
-    ]
+    told = (p for p in message.parts if isinstance(p, Text | Image | File))
+    return [*map(_user_part, told)]
 
 
-def _user_part(part: Text | Image) -> dict[str, Any]:
-    if isinstance(part, Text):
-        return {"type": "text", "text": part.text}
-    url = f"data:{part.media_type};base64,{part.data}"
-    return {"type": "image_url", "image_url": {"url": url}}
+def _user_part(part: Text | Image | File) -> dict[str, Any]:
+    if not isinstance(part, Image):
+        text = part.text if isinstance(part, Text) else unread(part)
+        return {"type": "text", "text": text}
+    return {"type": "image_url", "image_url": {"url": data_url(part)}}
 
 
 def _assistant(message: Message, *, in_loop: bool) -> dict[str, Any]:

@@ -7,7 +7,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agenthost import ChatRequest, Endpoint, Message, Reasoning, Role, ToolUse
+from agenthost import (
+    ChatRequest,
+    Endpoint,
+    File,
+    Image,
+    Message,
+    Reasoning,
+    Role,
+    ToolUse,
+)
 
 SAFE_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -58,6 +67,21 @@ def begun_elsewhere(name: str, request: ChatRequest, endpoint: Endpoint) -> bool
         for step in steps
         if step.tool_uses
     )
+
+
+def is_document(file: File) -> bool:
+    """Tell whether it is of the one kind that vendors read, and is here."""
+    return bool(file.data) and file.media_type == "application/pdf"
+
+
+def unread(file: File) -> str:
+    """Name a file to a model whose vendor takes none of its kind."""
+    return f"[file {file.name}: {file.media_type}, not shown]"
+
+
+def data_url(part: File | Image) -> str:
+    """Write a file as a URL that holds it."""
+    return f"data:{part.media_type};base64,{part.data}"
 
 
 def bearer(endpoint: Endpoint) -> dict[str, str]:

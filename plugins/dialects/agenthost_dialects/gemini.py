@@ -15,6 +15,7 @@ from urllib.parse import quote
 from agenthost import (
     ChatRequest,
     Endpoint,
+    File,
     HttpRequest,
     Image,
     Message,
@@ -30,11 +31,12 @@ from agenthost import (
 
 from .answers import body_of
 from .capabilities import EFFORTS, Thinking, samples, thinking_of
-from .conversation import loop_start, own_of
+from .conversation import is_document, loop_start, own_of, unread
 from .faults import http_fault
 from .gemini_decoder import NAME, GeminiDecoder
 from .quirks import Quirks, read_quirks
 from .schema import GEMINI, shape_schema
+from .settings import CHOICES, TAKES, fitted
 
 # A conversation must open with the user; one cut by compaction may not.
 OPENING = "(The conversation goes on.)"
@@ -83,12 +85,17 @@ class Gemini:
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request."""
         quirks = self.quirks.of(request.model)
+        sampled = samples(endpoint, usual=True)
+        request = fitted(request, endpoint, TAKES[NAME], samples=sampled)
         body: dict[str, Any] = {}
         if request.system:
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
         if request.tools:
             tools = [_tool(tool) for tool in request.tools]
             body["tools"] = [{"functionDeclarations": tools}]
+        if request.tool_choice:
+            choice = _choice(request.tool_choice)
+            body["toolConfig"] = {"functionCallingConfig": choice}
         body["contents"] = _contents(request, quirks, endpoint)
         options = _options(request, quirks, endpoint)
         if options:
@@ -142,12 +149,33 @@ def _options(
         options["maxOutputTokens"] = request.max_tokens
     if request.temperature is not None and samples(endpoint, usual=True):
         options["temperature"] = request.temperature
+    options.update(_settings(request))
     if request.thinking_budget is not None:
         usual = Thinking(quirks.thinking, EFFORTS, "low")
         thinking = thinking_of(endpoint, usual)
         written = _thinking(request.thinking_budget, thinking, quirks)
         options.update({"thinkingConfig": written} if written else {})
     return options
+
+
+def _settings(request: ChatRequest) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    if request.stop:
+        written["stopSequences"] = list(request.stop)
+    if request.top_p is not None:
+        written["topP"] = request.top_p
+    if request.seed is not None:
+        written["seed"] = request.seed
+    if request.response_format is not None:
+        written["responseMimeType"] = "application/json"
+        written["responseJsonSchema"] = shape_schema(request.response_format, GEMINI)
+    return written
+
+
+def _choice(choice: str) -> dict[str, Any]:
+    if choice in CHOICES:
+        return {"mode": "ANY" if choice == "required" else choice.upper()}
+    return {"mode": "ANY", "allowedFunctionNames": [choice]}
 
 
 def _thinking(budget: int, thinking: Thinking, quirks: GeminiQuirks) -> dict[str, Any]:
@@ -223,7 +251,9 @@ class _Writer:
             if part.text:
                 yield {"text": part.text}
         elif isinstance(part, Image):
-            yield _image(part)
+            yield _inline(part)
+        elif isinstance(part, File):
+            yield _inline(part) if is_document(part) else {"text": unread(part)}
         elif isinstance(part, ToolUse):
             yield _call(part, self._own(part))
         elif isinstance(part, ToolOutput):
@@ -233,8 +263,8 @@ class _Writer:
         return own_of(part, NAME, self.request, self.endpoint)
 
 
-def _image(image: Image) -> dict[str, Any]:
-    return {"inlineData": {"mimeType": image.media_type, "data": image.data}}
+def _inline(part: Image | File) -> dict[str, Any]:
+    return {"inlineData": {"mimeType": part.media_type, "data": part.data}}
 
 
 def _output(output: ToolOutput, quirks: GeminiQuirks) -> dict[str, Any]:
@@ -242,7 +272,7 @@ def _output(output: ToolOutput, quirks: GeminiQuirks) -> dict[str, Any]:
     answer: dict[str, Any] = {"id": output.id, "name": output.name}
     answer["response"] = {key: output.text}
     if quirks.result_images and (images := output.images):
-        answer["parts"] = list(map(_image, images))
+        answer["parts"] = list(map(_inline, images))
     return {"functionResponse": answer}
 
 

@@ -13,6 +13,7 @@ from agenthost import (
     ChatRequest,
     Delta,
     Endpoint,
+    File,
     Finish,
     HttpRequest,
     Image,
@@ -34,13 +35,15 @@ from .answers import (
     text_of,
 )
 from .capabilities import EFFORTS, Thinking, thinking_of
-from .conversation import bearer, loop_start
+from .conversation import bearer, loop_start, unread
 from .decoding import EventDecoder
 from .faults import http_fault, stream_fault
 from .framing import JsonLines
 from .quirks import Quirks, read_quirks
 from .schema import OLLAMA, shape_schema
+from .settings import TAKES, fitted
 
+NAME = "ollama"
 FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
 
 
@@ -67,7 +70,7 @@ class Ollama:
     """Chat as an Ollama server speaks it."""
 
     quirks: Quirks[OllamaQuirks] = PLAIN
-    name: str = "ollama"
+    name: str = NAME
 
     @classmethod
     def from_quirks(cls, table: Mapping[str, Any]) -> Ollama:
@@ -81,6 +84,7 @@ class Ollama:
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request."""
         quirks = self.quirks.of(request.model)
+        request = fitted(request, endpoint, TAKES[NAME])
         body: dict[str, Any] = {
             "model": request.model,
             "messages": list(_messages(request)),
@@ -93,6 +97,8 @@ class Ollama:
         options = _options(request, quirks, endpoint)
         if options:
             body["options"] = options
+        if request.response_format is not None:
+            body["format"] = shape_schema(request.response_format, OLLAMA)
         body["stream"] = request.stream
         root = endpoint.base_url.rstrip("/").removesuffix("/v1")
         return HttpRequest("POST", root + "/api/chat", bearer(endpoint), body_of(body))
@@ -129,6 +135,12 @@ def _options(
         options["num_predict"] = request.max_tokens
     if request.temperature is not None:
         options["temperature"] = request.temperature
+    if request.stop:
+        options["stop"] = list(request.stop)
+    if request.top_p is not None:
+        options["top_p"] = request.top_p
+    if request.seed is not None:
+        options["seed"] = request.seed
     return options
 
 
@@ -155,7 +167,9 @@ def _messages(request: ChatRequest) -> Iterator[dict[str, Any]]:
 
 
 def _user(message: Message) -> dict[str, Any]:
-    written: dict[str, Any] = {"role": "user", "content": message.text}
+    unseen = [unread(part) for part in message.parts if isinstance(part, File)]
+    text = "\n".join([message.text, *unseen])
+    written: dict[str, Any] = {"role": "user", "content": text}
     images = [part.data for part in message.parts if isinstance(part, Image)]
     if images:
         written["images"] = images

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 from agenthost import (
     ChatRequest,
     Endpoint,
+    File,
     HttpRequest,
     Image,
     Message,
@@ -35,11 +37,22 @@ from .capabilities import (
     samples,
     thinking_of,
 )
-from .conversation import bearer, loop_start, own_of, wire_id
+from .conversation import (
+    bearer,
+    data_url,
+    is_document,
+    loop_start,
+    own_of,
+    unread,
+    wire_id,
+)
 from .faults import http_fault
+from .forms import NAME as FORM
+from .forms import strict_form
 from .openai_decoder import OpenAIDecoder
 from .quirks import Quirks, read_quirks
 from .schema import OPENAI, shape_schema
+from .settings import CHOICES, TAKES, Takes, fitted
 
 NAME = "openai-chat"
 NINE = re.compile(r"[a-zA-Z0-9]{9}")
@@ -80,6 +93,12 @@ class OpenAIQuirks:
         cache: Whether the ends of the system prompt and of the conversation are marked
             for the prompt cache, as a gateway to Claude takes it.
         cache_key: Whether the service finds kept prompts by ``prompt_cache_key``.
+        lacks: The settings of a request that the service does not take.
+        forms: How the form of an answer is asked for, where the model's row does not
+            say: by its schema, as any JSON ``object``, or in words alone.
+        forms_beside_tools: Whether it is where tools are offered.
+        seed_field: Where the seed is written.
+        user_field: Where the name of who asks is.
     """
 
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -102,6 +121,27 @@ class OpenAIQuirks:
     answer_tools: bool = False
     cache: bool = False
     cache_key: bool = False
+    lacks: tuple[str, ...] = ()
+    forms: Literal["schema", "object", "words"] = "schema"
+    forms_beside_tools: bool = True
+    seed_field: Literal["seed", "random_seed"] = "seed"
+    user_field: Literal["user", "safety_identifier"] = "user"
+
+    @property
+    def takes(self) -> Takes:
+        """What of a request's settings is written."""
+        return _takes(self.lacks, self.forms, self.forms_beside_tools)
+
+
+@cache
+def _takes(lacks: tuple[str, ...], forms: str, beside_tools: bool) -> Takes:  # noqa: FBT001 - a quirk
+    whole = TAKES[NAME]
+    return replace(
+        whole,
+        settings=whole.settings - set(lacks),
+        held=forms == "schema",
+        held_beside_tools=beside_tools,
+    )
 
 
 PLAIN = Quirks(OpenAIQuirks())
@@ -126,6 +166,9 @@ class OpenAIChat:
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request."""
         quirks = self.quirks.of(request.model)
+        settings: dict[str, Any] = {}
+        if request.asked:
+            request, settings = _settings(request, quirks, endpoint)
         body: dict[str, Any] = {
             "model": request.model,
             "messages": _Writer(request, quirks, endpoint).messages(),
@@ -135,6 +178,7 @@ class OpenAIChat:
         if marks_cache(endpoint, usual=quirks.cache):
             _mark(body["messages"], endpoint)
         body.update(_options(request, quirks, endpoint))
+        body.update(settings)
         url = endpoint.base_url.rstrip("/") + "/chat/completions"
         return HttpRequest("POST", url, bearer(endpoint), body_of(body))
 
@@ -171,6 +215,47 @@ def _options(
     if quirks.usage_include:
         options["usage"] = {"include": True}
     return options
+
+
+def _settings(
+    request: ChatRequest, quirks: OpenAIQuirks, endpoint: Endpoint
+) -> tuple[ChatRequest, dict[str, Any]]:
+    """Keep what the model takes of what is asked, and write it."""
+    sampled = samples(endpoint, usual=quirks.temperature)
+    asked = fitted(request, endpoint, quirks.takes, samples=sampled)
+    return asked, _written(asked, quirks) | _form(request, asked, quirks)
+
+
+def _written(request: ChatRequest, quirks: OpenAIQuirks) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    if choice := request.tool_choice:
+        named = {"type": "function", "function": {"name": choice}}
+        written["tool_choice"] = choice if choice in CHOICES else named
+    if request.parallel_tool_calls is not None:
+        written["parallel_tool_calls"] = request.parallel_tool_calls
+    if request.stop:
+        written["stop"] = list(request.stop)
+    if request.top_p is not None:
+        written["top_p"] = request.top_p
+    if request.seed is not None:
+        written[quirks.seed_field] = request.seed
+    if request.user:
+        written[quirks.user_field] = request.user
+    return written
+
+
+def _form(
+    request: ChatRequest, asked: ChatRequest, quirks: OpenAIQuirks
+) -> dict[str, Any]:
+    """Write the form of the answer; what is asked for in words may be JSON at least."""
+    if asked.response_format is not None:
+        schema, strict = strict_form(asked.response_format)
+        form = {"name": FORM, "schema": schema, "strict": strict}
+        return {"response_format": {"type": "json_schema", "json_schema": form}}
+    wanted = request.response_format or {}
+    if quirks.forms == "object" and wanted.get("type") == "object":
+        return {"response_format": {"type": "json_object"}}
+    return {}
 
 
 def _mark(messages: Sequence[dict[str, Any]], endpoint: Endpoint) -> None:
@@ -309,15 +394,18 @@ def _user_content(message: Message) -> str | list[dict[str, Any]]:
     words = _words_alone(message)
     if words is not None:
         return words
-    if not any(isinstance(part, Image) for part in message.parts):
+    if not any(isinstance(part, Image | File) for part in message.parts):
         return message.text
-    return [
-        _user_part(part) for part in message.parts if isinstance(part, Text | Image)
-    ]
+    told = (p for p in message.parts if isinstance(p, Text | Image | File))
+    return [*map(_user_part, told)]
 
 
-def _user_part(part: Text | Image) -> dict[str, Any]:
+def _user_part(part: Text | Image | File) -> dict[str, Any]:
     if isinstance(part, Text):
         return _text(part.text)
-    url = f"data:{part.media_type};base64,{part.data}"
-    return {"type": "image_url", "image_url": {"url": url}}
+    if isinstance(part, File):
+        if not is_document(part):
+            return _text(unread(part))
+        file = {"filename": part.name, "file_data": data_url(part)}
+        return {"type": "file", "file": file}
+    return {"type": "image_url", "image_url": {"url": data_url(part)}}

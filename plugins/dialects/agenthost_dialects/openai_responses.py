@@ -12,6 +12,7 @@ from typing import Any
 from agenthost import (
     ChatRequest,
     Endpoint,
+    File,
     HttpRequest,
     Image,
     Message,
@@ -27,11 +28,14 @@ from agenthost import (
 
 from .answers import body_of, compact
 from .capabilities import Thinking, samples, thinking_of
-from .conversation import bearer, loop_start, own_of
+from .conversation import bearer, data_url, is_document, loop_start, own_of, unread
 from .faults import http_fault
+from .forms import NAME as FORM
+from .forms import strict_form
 from .quirks import Quirks, read_quirks
 from .responses_decoder import CARRIED, NAME, ResponsesDecoder
 from .schema import OPENAI, shape_schema
+from .settings import CHOICES, TAKES, fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,8 @@ class ResponsesQuirks:
             inside a tool loop.
         summary: Whether a summary of the reasoning is asked for.
         lean: Whether calls are sent without ids, pictures without a detail, results
-            of tools without pictures, and all without a ``prompt_cache_key``.
+            of tools without pictures, and all without a ``prompt_cache_key`` and a
+            ``safety_identifier``.
         cost_field: Where usage names the price in US dollars, a path with dots; empty
             for nowhere.
     """
@@ -82,6 +87,8 @@ class OpenAIResponses:
     def encode(self, request: ChatRequest, endpoint: Endpoint) -> HttpRequest:
         """Write the request."""
         quirks = self.quirks.of(request.model)
+        sampled = samples(endpoint, usual=quirks.temperature)
+        request = fitted(request, endpoint, TAKES[NAME], samples=sampled)
         body: dict[str, Any] = {"model": request.model}
         if request.system:
             body["instructions"] = request.system
@@ -89,6 +96,7 @@ class OpenAIResponses:
         if request.tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
         body.update(_options(request, quirks, endpoint))
+        body.update(_settings(request, quirks))
         url = endpoint.base_url.rstrip("/") + "/responses"
         return HttpRequest("POST", url, bearer(endpoint), body_of(body))
 
@@ -123,6 +131,24 @@ def _options(
     if request.stream:
         options["stream"] = True
     return options
+
+
+def _settings(request: ChatRequest, quirks: ResponsesQuirks) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    if choice := request.tool_choice:
+        named = {"type": "function", "name": choice}
+        written["tool_choice"] = choice if choice in CHOICES else named
+    if request.parallel_tool_calls is not None:
+        written["parallel_tool_calls"] = request.parallel_tool_calls
+    if request.top_p is not None:
+        written["top_p"] = request.top_p
+    if request.user and not quirks.lean:
+        written["safety_identifier"] = request.user
+    if request.response_format is not None:
+        schema, strict = strict_form(request.response_format)
+        form = {"name": FORM, "schema": schema, "strict": strict}
+        written["text"] = {"format": {"type": "json_schema", **form}}
+    return written
 
 
 def _reasoning(
@@ -166,16 +192,20 @@ class _Writer:
                 yield from self._item(part, in_loop=index >= loop)
 
     def _content(self, message: Message) -> str | list[dict[str, Any]]:
-        if not any(isinstance(part, Image) for part in message.parts):
+        if not any(isinstance(part, Image | File) for part in message.parts):
             return message.text
-        parts = (p for p in message.parts if isinstance(p, Text | Image))
+        parts = (p for p in message.parts if isinstance(p, Text | Image | File))
         return [self._asked(part) for part in parts]
 
-    def _asked(self, part: Text | Image) -> dict[str, Any]:
+    def _asked(self, part: Text | Image | File) -> dict[str, Any]:
         if isinstance(part, Text):
             return {"type": "input_text", "text": part.text}
-        url = f"data:{part.media_type};base64,{part.data}"
-        picture = {"type": "input_image", "image_url": url}
+        if isinstance(part, File):
+            if not is_document(part):
+                return {"type": "input_text", "text": unread(part)}
+            file = {"filename": part.name, "file_data": data_url(part)}
+            return {"type": "input_file", **file}
+        picture = {"type": "input_image", "image_url": data_url(part)}
         return picture if self.quirks.lean else {**picture, "detail": "auto"}
 
     def _item(self, part: Part, *, in_loop: bool) -> Iterator[dict[str, Any]]:

@@ -21,6 +21,7 @@ from agenthost import (
     ChatRequest,
     Delta,
     Endpoint,
+    File,
     Image,
     Message,
     ModelCall,
@@ -33,11 +34,12 @@ from agenthost import (
 )
 
 from .answers import body_of, compact, text_of
-from .conversation import bearer
+from .conversation import bearer, unread
 from .faults import http_fault
 from .framing import WholeBody, malformed, read_object
 from .quirks import read_quirks
 from .replicate_decoder import PredictionDecoder, ended
+from .settings import TAKES, fitted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -118,6 +120,7 @@ async def _create(call: ModelCall) -> dict[str, Any]:
     request, endpoint = call.request, call.endpoint
     owner, _, name = request.model.partition("/")
     path = f"/models/{quote(owner, safe='')}/{quote(name, safe='')}/predictions"
+    request = fitted(request, endpoint, TAKES[NAME])
     body: dict[str, Any] = {"input": _input(request)}
     headers = bearer(endpoint)
     if request.stream:
@@ -223,6 +226,8 @@ def _input(request: ChatRequest) -> dict[str, Any]:
         fields["max_tokens"] = request.max_tokens
     if request.temperature is not None:
         fields["temperature"] = request.temperature
+    if request.top_p is not None:
+        fields["top_p"] = request.top_p
     return fields
 
 
@@ -246,6 +251,8 @@ def _words(message: Message) -> str:
             words.append(f"[called {part.name} with {compact(dict(part.arguments))}]")
         elif isinstance(part, ToolOutput):
             words.append(f"[{part.name} returned] {part.text}")
+        elif isinstance(part, File):
+            words.append(unread(part))
         elif isinstance(part, Image):
             words.append("[an image that this model cannot see]")
     return "\n".join(words)

@@ -9,8 +9,9 @@ from agenthost import TooLarge
 from .answers import BodyTimeout, Encoded
 from .asgi import Event, Receive
 from .dispatch import WRITES, Exchange
+from .settings import FrontSettings
 
-_LINGER_BYTES = 8 * 1024 * 1024
+_LINGER_BYTES = 32 * 1024 * 1024
 _LINGER_SECONDS = 1.0
 
 
@@ -44,6 +45,11 @@ def check_coding(exchange: Exchange) -> None:
     coding = exchange.headers.get("content-encoding", "identity")
     if coding.lower() not in {"identity", ""}:
         raise Encoded(f"content-encoding: {coding[:64]!r} is not read here; send none")
+
+
+def patience(settings: FrontSettings, limit: int) -> float:
+    """Seconds for a body of a route to arrive: more where it may be longer."""
+    return settings.body_timeout * max(limit / settings.body_limit, 1.0)
 
 
 async def read(receive: Receive, limit: int, seconds: float) -> bytes | None:

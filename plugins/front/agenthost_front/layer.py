@@ -15,7 +15,15 @@ from agenthost import LOG_FIELDS, EventStream, authorize
 from .access import UNDECIDED
 from .answers import ErrorMap, Plain, socket_only
 from .asgi import Event, Receive, Scope, Send
-from .bodies import BufferedReceive, check_coding, check_length, discard, has_body, read
+from .bodies import (
+    BufferedReceive,
+    check_coding,
+    check_length,
+    discard,
+    has_body,
+    patience,
+    read,
+)
 from .dispatch import EXCHANGE, Dispatcher, Endpoint, Exchange
 from .gate import DEFAULT_COST, Gate, open_exchange
 from .headers import SendWrapper
@@ -90,7 +98,7 @@ class Layer:
                 outcome = self._misfit(exchange, match)
             if outcome is None and has_body(exchange):
                 limit = self._limit(match)
-                seconds = self._gate.settings.body_timeout
+                seconds = patience(self._gate.settings, limit)
                 body = await read(receive, limit, seconds)
                 if body is None:
                     return

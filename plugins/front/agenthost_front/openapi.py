@@ -176,7 +176,7 @@ def _socket(socket: SocketEndpoint) -> dict[str, Any]:
 def _request_body(route: Route, schema: dict[str, Any] | None) -> dict[str, Any]:
     body = route.body
     if schema is None or body is None or not issubclass(body, BaseModel):
-        return {"content": {"application/octet-stream": {}}}
+        return {"content": dict(route.takes or {"application/octet-stream": {}})}
     needed = any(field.is_required() for field in body.model_fields.values())
     return {"required": needed, "content": {"application/json": {"schema": schema}}}
 

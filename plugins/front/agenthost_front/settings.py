@@ -52,7 +52,8 @@ class FrontSettings:
         connections_per_address: Open connections from one address, this machine's
             own apart; IPv6 counts by /64.
         connection_idle: Seconds without a whole request before one is closed.
-        body_timeout: Seconds for a whole body to arrive.
+        body_timeout: Seconds for a whole body to arrive; in proportion more where the
+            route has a higher limit of its own.
         keep_alive: Seconds of silence before a stream gets a comment.
         socket_idle: Seconds without a message before a WebSocket is closed.
         socket_ping: Seconds between two pings to a WebSocket.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from agenthost import ChatCommand, RouteGroup, ServiceSpec, hookimpl
+from agenthost import ChatCommand, ConfigSection, RouteGroup, ServiceSpec, hookimpl
 
 
 @hookimpl
@@ -12,6 +12,7 @@ def register_routes() -> Iterable[RouteGroup]:
         agents,
         catalogue,
         commands,
+        files,
         memory,
         messages,
         plugins,
@@ -23,9 +24,17 @@ def register_routes() -> Iterable[RouteGroup]:
     )
 
     yield from (agents.routes, messages.routes, sessions.routes, memory.routes)
-    yield commands.routes
+    yield from (commands.routes, files.routes)
     yield from (catalogue.routes, providers.routes, usage.routes)
     yield from (system.routes, plugins.routes, socket.socket_routes())
+
+
+@hookimpl
+def register_config() -> Iterable[ConfigSection]:
+    """Read how much people may hand to an agent."""
+    from .file_settings import UploadsSection
+
+    yield ConfigSection("uploads", UploadsSection)
 
 
 @hookimpl

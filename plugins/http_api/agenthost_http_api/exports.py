@@ -81,6 +81,7 @@ def _about(message: SessionMessage) -> str:
     facts = [message.get("at", ""), message.get("status", "")]
     if images := message.get("images"):
         facts.append(f"{images} images")
+    facts += [f"file {file['name']}" for file in message.get("files", ())]
     facts.append(message.get("model", ""))
     if (finish := message.get("finish", "stop")) != "stop":
         facts.append(f"ended by {finish}")

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from agenthost import (
+    Agent,
     Answer,
     Call,
+    Context,
     Done,
     EventStream,
     Failed,
     Host,
     InvalidInput,
+    Message,
     Missed,
     Reply,
     RouteGroup,
@@ -31,9 +35,9 @@ from agenthost import (
     TurnResult,
     Waiting,
     Watcher,
-    user_message,
 )
 
+from .attachments import asked_with
 from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery, TurnEvents
 from .tool_frames import progress_of, structured_of
 from .transcript import cited
@@ -78,24 +82,39 @@ async def _ended(turn: Turn) -> Answer:
         return Reply(told, 202, {"Location": place})
 
 
+async def _asked(
+    call: Call, agent: Agent, body: SendMessage
+) -> tuple[Message, Context, TurnOptions]:
+    """Read what a turn is started with."""
+    options = await _options(call, agent.id, body)
+    turn = options.turn_id or ""
+    asked = await asked_with(call, agent, body.message, body.files, turn)
+    return *asked, options
+
+
 async def _options(call: Call, agent_id: str, body: SendMessage) -> TurnOptions:
     """Read where it is said, and what makes the request repeatable.
 
     That is its key, bound to what it asks.
     """
-    session_id = await named_session(call.host, agent_id, body.session_id)
-    key, most = call.headers.get("idempotency-key"), body.max_cost_micro_usd
+    session_id = None
+    if body.session_id is not None:
+        session_id = await named_session(call.host, agent_id, body.session_id)
+    options = TurnOptions(
+        session_id=session_id,
+        max_cost_micro_usd=body.max_cost_micro_usd,
+        settings=body.settings,
+    )
+    key = call.headers.get("idempotency-key")
     if key is None:
-        return TurnOptions(session_id=session_id, max_cost_micro_usd=most)
+        return options
     if not 0 < len(key) <= KEY_LENGTH:
         raise InvalidInput("Idempotency-Key", f"must have 1 to {KEY_LENGTH} characters")
     turn_id = str(uuid5(NAMESPACE_URL, f"agenthost:{agent_id}:{key}"))
     # The parsed body, so that white space and the order of keys do not matter.
     asked = body.model_dump(mode="json", exclude_none=True)
     digest = sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-    return TurnOptions(
-        turn_id, digest=digest, session_id=session_id, max_cost_micro_usd=most
-    )
+    return replace(options, turn_id=turn_id, digest=digest)
 
 
 async def named_session(
@@ -128,9 +147,8 @@ async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
     waits for a person's approval is answered with 202 and its ``approval_id``.
     """
     agent = call.host.agents.get(str(agent_id))
-    message = user_message(body.message)
-    options = await _options(call, agent.id, body)
-    turn = call.host.turns.start(call.context, agent, message, options)
+    message, context, options = await _asked(call, agent, body)
+    turn = call.host.turns.start(context, agent, message, options)
     return await _ended(turn)
 
 
@@ -154,9 +172,8 @@ async def stream_message(
     ``detach=true``: then it goes on, and may be read again by its key or its id.
     """
     agent = call.host.agents.get(str(agent_id))
-    message = user_message(body.message)
-    options = await _options(call, agent.id, body)
-    watcher = call.host.turns.watch(call.context, agent, message, options)
+    message, context, options = await _asked(call, agent, body)
+    watcher = call.host.turns.watch(context, agent, message, options)
     tell_thoughts(watcher, query.thinking)
     stays = query.detach or options.turn_id is not None
     return EventStream(_frames(watcher, stays=stays))

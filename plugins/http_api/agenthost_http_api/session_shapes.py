@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from .shapes import Body, Id, MessageAnswer, Moment, SessionMessage, Spend
+from .shapes import Ask, Attached, Body, Id, MessageAnswer, Moment, SessionMessage
 
 KEY_LENGTH = 256
 TITLE_LENGTH = 200
@@ -54,7 +54,7 @@ class ChangeSession(Body):
     archived: bool | None = None
 
 
-class ForkSession(Spend):
+class ForkSession(Ask, Attached):
     """``POST /api/sessions/{id}/fork``."""
 
     at_message: int | None = Field(

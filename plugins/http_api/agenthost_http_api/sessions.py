@@ -19,9 +19,9 @@ from agenthost import (
     authorize,
     estimate_tokens,
     timestamp,
-    user_message,
 )
 
+from .attachments import asked_with
 from .exports import export
 from .messages import COST, result_body
 from .session_shapes import (
@@ -207,21 +207,23 @@ async def fork_session(call: Call, session_id: UUID, body: ForkSession) -> Answe
     To edit a message, fork at it and ask anew; to ask again, ask the same. The
     session stays as it is.
     """
-    host, message = call.host, None
+    host, message, context = call.host, None, call.context
     session = await host.sessions.get(str(session_id))
     agent = host.agents.get(session.agent_id)
-    if body.message is not None:
+    if body.message is not None or body.files:
         authorize(call.principal, "route", "agents:message")
-        message = user_message(body.message)
+        message, context = await asked_with(call, agent, body.message or "", body.files)
         agent.check_accepts_messages()
     forked = await host.sessions.fork(session, body.at_message)
     if message is None:
         return item_of(host, forked)
     options = TurnOptions(
-        session_id=forked.id, max_cost_micro_usd=body.max_cost_micro_usd
+        session_id=forked.id,
+        max_cost_micro_usd=body.max_cost_micro_usd,
+        settings=body.settings,
     )
     try:
-        turn = host.turns.start(call.context, agent, message, options)
+        turn = host.turns.start(context, agent, message, options)
         result = await turn.result()
     except AgentHostError as error:
         # The fork is there: the message can be sent to it again.

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, NotRequired
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from agenthost import ModelSettings
+from pydantic import BaseModel, Field, JsonValue
 from typing_extensions import TypedDict
 
 Id = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
 Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 State = Literal["Created", "Running", "Suspended", "Crashed", "Terminated"]
 Mode = Literal["Stable", "Normal"]
+StopWord = Annotated[str, Field(min_length=1, max_length=100)]
 
 
 class Body(BaseModel, defer_build=True):
@@ -66,7 +68,68 @@ class Spend(Body):
         return None if dollars is None else max(int(dollars * 1_000_000), 1)
 
 
-class SendMessage(Spend):
+FILES = 10
+"""Files that one message may name."""
+
+
+class Attached(Body):
+    """What a message names besides its words."""
+
+    files: list[UUID] | None = Field(
+        None,
+        max_length=FILES,
+        description="Uploaded files, by file_id; with them it may have no words",
+    )
+
+
+class Ask(Spend):
+    """What a turn may cost, and what else is asked of its answers.
+
+    What is left out is as the agent's manifest says, or its provider's default.
+    """
+
+    response_format: dict[str, JsonValue] | None = Field(
+        None,
+        description="A JSON Schema: the answer is JSON that fits it, and told as a "
+        "whole. One that does not fit is asked for again once",
+    )
+    tool_choice: str | None = Field(
+        None,
+        min_length=1,
+        max_length=64,
+        description="auto, none, required, or the tool that is to be called first",
+    )
+    parallel_tool_calls: bool | None = Field(
+        None, description="Whether one step may call several tools"
+    )
+    stop: list[StopWord] | None = Field(
+        None, max_length=4, description="Words before which the answer ends"
+    )
+    top_p: float | None = Field(
+        None, ge=0, le=1, description="The share of likely words to choose from"
+    )
+    seed: int | None = Field(
+        None,
+        ge=0,
+        lt=2**31,
+        description="Makes answers repeatable, where the provider can",
+    )
+
+    @property
+    def settings(self) -> ModelSettings | None:
+        """What is asked of the answers, when it is anything."""
+        if not self.model_fields_set & ASKED:
+            return None
+        told = self.model_dump(include=ASKED, exclude_none=True)
+        if "stop" in told:
+            told["stop"] = tuple(told["stop"])
+        return ModelSettings(**told) if told else None
+
+
+ASKED = Ask.model_fields.keys() - Spend.model_fields.keys()
+
+
+class SendMessage(Ask, Attached):
     """``POST /api/agents/{id}/message`` and ``/message/stream``."""
 
     message: str = Field(
@@ -368,6 +431,14 @@ TurnStatus = Literal[
 ]
 
 
+class FileInMessage(TypedDict):
+    """A file that a message names; it may have been deleted since."""
+
+    file_id: Id
+    name: str
+    type: str
+
+
 class SessionMessage(TypedDict):
     """A message as people read it.
 
@@ -380,6 +451,7 @@ class SessionMessage(TypedDict):
     content: str
     tools: NotRequired[list[ToolEntry]]
     images: NotRequired[int]
+    files: NotRequired[list[FileInMessage]]
     citations: NotRequired[list[Cited]]
     id: NotRequired[int]
     turn_id: NotRequired[Id]

@@ -26,15 +26,16 @@ from agenthost import (
     Turn,
     TurnOptions,
     Watcher,
-    user_message,
 )
+from agenthost_toml.problems import problems
 from pydantic import ValidationError
 
+from .attachments import asked_with, files_of
 from .commands import run_command
 from .frames import turn_frame
 from .messages import COST, named_session, tell_thoughts
 from .roster import UPDATE_SECONDS, Roster
-from .shapes import Spend
+from .shapes import Ask, Attached
 
 TURNS_PER_SOCKET = 16
 ID_LENGTH = 64
@@ -129,11 +130,15 @@ class Chat:
             return
         self._admit()
         session_id = await named_session(self._host, agent.id, _session_id(frame))
-        most = _spend(frame).max_cost_micro_usd
-        options = TurnOptions(session_id=session_id, max_cost_micro_usd=most)
-        watcher = self._host.turns.watch(
-            self._socket.call.context, agent, user_message(content), options
+        asked = _asked(frame)
+        options = TurnOptions(
+            session_id=session_id,
+            max_cost_micro_usd=asked.max_cost_micro_usd,
+            settings=asked.settings,
         )
+        call = self._socket.call
+        message, context = await asked_with(call, agent, content, _files(frame))
+        watcher = self._host.turns.watch(context, agent, message, options)
         self._follow(watcher, frame, message_id)
 
     async def _attach(self, frame: Frame, message_id: str) -> None:
@@ -184,7 +189,8 @@ class Chat:
         if agent.id == self._agent_id and agent.session_id == self._agent().session_id:
             content = turn.message.text
             told = {"type": "turn_started", "turn_id": turn.id, "content": content}
-            self._spawn(self._send(told))
+            files = files_of(turn.message)
+            self._spawn(self._send({**told, "files": files} if files else told))
 
     async def _command(self, agent: Agent, line: str, message_id: str) -> None:
         try:
@@ -254,11 +260,23 @@ def _turn_id(frame: Frame) -> str:
     return turn_id
 
 
-def _spend(frame: Frame) -> Spend:
+def _asked(frame: Frame) -> Ask:
+    told = {name: frame[name] for name in Ask.model_fields if name in frame}
     try:
-        return Spend(max_cost_usd=frame.get("max_cost_usd"))
+        return Ask.model_validate(told)
+    except ValidationError as error:
+        first = problems(error, told)[0]
+        raise InvalidInput(first.key, first.text) from None
+
+
+def _files(frame: Frame) -> list[UUID] | None:
+    files = frame.get("files")
+    if files is None:
+        return None
+    try:
+        return Attached(files=files).files
     except ValidationError:
-        raise InvalidInput("max_cost_usd", "must be US dollars above 0") from None
+        raise InvalidInput("files", "must be a list of at most 10 file ids") from None
 
 
 def _session_id(frame: Frame) -> UUID | None:

@@ -17,6 +17,7 @@ from agenthost import (
     timestamp,
 )
 
+from .attachments import files_of
 from .shapes import Cited, MessageUsage, SessionMessage, ToolEntry, TurnStatus
 
 STATUS: Mapping[TurnState, TurnStatus] = {
@@ -73,6 +74,8 @@ def _words(message: Message) -> SessionMessage:
     images = sum(isinstance(part, Image) for part in message.parts)
     if images:
         row["images"] = images
+    if files := files_of(message):
+        row["files"] = files
     return row
 
 

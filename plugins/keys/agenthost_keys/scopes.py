@@ -14,7 +14,7 @@ from agenthost import Grants
 Scope = Literal["read", "chat", "operate", "admin"]
 
 READ = ("*:read", "keys:own")
-CHAT = (*READ, "agents:message", "sessions:write")
+CHAT = (*READ, "agents:message", "files:write", "sessions:write")
 OPERATE = (
     *CHAT,
     "agents:write",

@@ -13,7 +13,16 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from agenthost import ChatRequest, Image, Part, Reasoning, Text, ToolOutput, ToolUse
+from agenthost import (
+    ChatRequest,
+    File,
+    Image,
+    Part,
+    Reasoning,
+    Text,
+    ToolOutput,
+    ToolUse,
+)
 from agenthost_values.value_class import value_class
 
 ENOUGH = 20
@@ -23,8 +32,14 @@ PER_MESSAGE = 8
 PER_TOOL = 16
 BEFORE_TOOLS = 640
 """Some vendors put words of their own before an agent's tools."""
+BEFORE_FORM = 320
+"""And so they, or we, do before the form of an answer."""
 DEAREST_IMAGE = 10_000
 LIKELY_IMAGE = 1_500
+DEAREST_DOCUMENT = 300_000
+"""A hundred pages, each as words and as a picture: more is taken by no vendor."""
+LIKELY_SHARE = 16
+"""Letters of base64 that come to a token of a usual document."""
 LIKELY_ANSWER = 500
 """Tokens of an answer, of an agent that has given none."""
 
@@ -54,16 +69,18 @@ class Prompt:
 def measure(request: ChatRequest) -> Prompt:
     """Measure what a request makes its model read."""
     images = sum(map(_images, _parts(request)))
+    pages = sum(map(_document, _parts(request)))
     frame = PER_MESSAGE * (1 + len(request.messages)) + PER_TOOL * len(request.tools)
     frame += BEFORE_TOOLS if request.tools else 0
+    frame += BEFORE_FORM if request.response_format is not None else 0
     data = "\n".join(_texts(request)).encode(errors="surrogatepass")
     counts = _by_script(data)
     likely = sum(map(float.__mul__, WEIGHTS, map(float, counts)))
     # Signs weigh double: base64 and code are a script of their own.
     sizes = [counts[0], 2 * counts[1], 2 * counts[2], 3 * counts[3], 4 * counts[4]]
     return Prompt(
-        len(data) + frame + DEAREST_IMAGE * images,
-        math.ceil(likely) + frame // 2 + LIKELY_IMAGE * images,
+        len(data) + frame + DEAREST_IMAGE * images + min(pages, DEAREST_DOCUMENT),
+        math.ceil(likely) + frame // 2 + LIKELY_IMAGE * images + pages // LIKELY_SHARE,
         sizes.index(max(sizes)),
     )
 
@@ -131,8 +148,14 @@ def _images(part: Part) -> int:
     return int(isinstance(part, Image))
 
 
+def _document(part: Part) -> int:
+    """The letters of a document: more than its tokens, which are those of its pages."""
+    return len(part.data) if isinstance(part, File) else 0
+
+
 def _texts(request: ChatRequest) -> Iterator[str]:
     yield request.system
+    yield _json(request.response_format)
     for tool in request.tools:
         yield from (tool.name, tool.description, _json(tool.parameters))
     for part in _parts(request):

@@ -48,6 +48,7 @@ from .attempts import ROUNDS, Attempts, Candidate, Patience
 from .breaker import Breakers
 from .budget import Budgets, Hold
 from .catalogue import Catalogue
+from .handed import handed, names_files
 from .keys import Keys, lack
 from .preference import Latencies, Preference
 from .price import measured, price, size_of
@@ -261,6 +262,9 @@ class RoutedModels(Catalogue):
             request = in_words(request)
         clock = self._host.clock
         try:
+            if payer is not None and names_files(request):
+                uploads, agent = self._host.uploads, payer.agent.id
+                request = await handed(request, model, uploads, agent)
             hold = await self._budgets.reserve(payer, candidate.target, request)
         except BaseException:
             self._breakers.abandoned(candidate.id, clock.monotonic())

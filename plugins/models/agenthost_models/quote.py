@@ -28,6 +28,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from .estimate import LIKELY_ANSWER, measure
+from .handed import handed, names_files
 from .price import price
 
 routes = RouteGroup("models")
@@ -91,6 +92,8 @@ async def quote(call: Call, agent_id: UUID, body: AskQuote) -> Answer:
     target = host.agents.target_of(agent)
     messages = (*said.messages, user_message(body.message))
     request = _request(host, agent, target, messages)
+    if names_files(request):
+        request = await handed(request, target.model, host.uploads, agent.id)
     prompt, answer, most = models.quote(target, request)
     turns = _calls(await host.sessions.entries(session))
     calls = math.ceil(sum(turns) / len(turns)) if turns else 1

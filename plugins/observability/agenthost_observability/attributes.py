@@ -148,6 +148,10 @@ def _request(activity: Activity, request: ChatRequest) -> Iterator[Pair]:
     yield "gen_ai.request.model", _model(activity)
     yield "gen_ai.request.max_tokens", request.max_tokens
     yield "gen_ai.request.temperature", request.temperature
+    yield "gen_ai.request.top_p", request.top_p
+    yield "gen_ai.request.seed", request.seed
+    yield "gen_ai.request.stop_sequences", request.stop or None
+    yield "gen_ai.output.type", None if request.response_format is None else "json"
     yield "gen_ai.request.stream", request.stream
     digest = sha256(request.system.encode("utf-8", "surrogatepass")).hexdigest()
     yield "agenthost.prompt.hash", digest[:HASH_DIGITS]

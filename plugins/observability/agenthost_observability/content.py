@@ -12,6 +12,7 @@ from agenthost import (
     Activity,
     ChatRequest,
     Completion,
+    File,
     Finish,
     Image,
     Json,
@@ -81,6 +82,9 @@ def _part(part: Part) -> dict[str, Json]:
         case Image(media_type, data):
             kind = {"type": "blob", "modality": "image", "mime_type": media_type}
             return {**kind, "content": data}
+        case File(name, media_type):
+            kind = {"type": "file", "modality": "document", "mime_type": media_type}
+            return {**kind, "file_id": name}
         case ToolUse(id_, name, arguments):
             call = {"type": "tool_call", "id": id_, "name": name}
             return {**call, "arguments": dict(arguments)}

@@ -15,6 +15,7 @@ FLAGS = {
     "supports_function_calling": "supports_tools",
     "supports_vision": "supports_vision",
     "supports_pdf_input": "documents",
+    "supports_native_structured_output": "structured",
 }
 
 
@@ -96,5 +97,5 @@ def apply_abilities(told: Abilities, row: MutableMapping[str, Any]) -> None:
 
 
 def _is_said(name: str, row: Mapping[str, Any]) -> bool:
-    # A row that is silent leaves a temperature to its provider's quirks.
-    return name != "sampling" or row.get(name) is not None
+    # What a row is silent of is left to its provider's quirks, or to its dialect.
+    return name not in {"sampling", "structured"} or row.get(name) is not None

@@ -147,7 +147,9 @@ def answer(request: ChatRequest) -> tuple[str, ToolUse | None]:
         return _report(request.messages), None
     if last is None or last.role is not Role.USER:
         return INTRODUCTION, None
-    said = last.text.strip()
+    # Files that came with the request stand behind its words.
+    words = (part.text for part in last.parts if isinstance(part, Text))
+    said = next(words, "").strip()
     if said.startswith(SUMMARY_PREFIX):
         return summary(said.removeprefix(SUMMARY_PREFIX)), None
     if not said and any(isinstance(part, Image) for part in last.parts):

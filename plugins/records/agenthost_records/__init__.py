@@ -25,10 +25,10 @@ def open_records(store: Store, clock: Clock) -> Records:
 
 @hookimpl
 def register_schema() -> tuple[SchemaSpec, ...]:
-    """Offer the tables of the kernel's rows, memory, retention, people, search."""
-    from .schemas import KERNEL, MEMORY, PERSONS, RETENTION, SEARCH
+    """Offer the tables of the kernel's rows and of what stands beside them."""
+    from .schemas import KERNEL, MEMORY, PERSONS, RETENTION, SEARCH, UPLOADS
 
-    return KERNEL, MEMORY, RETENTION, PERSONS, SEARCH
+    return KERNEL, MEMORY, RETENTION, PERSONS, SEARCH, UPLOADS
 
 
 @hookimpl

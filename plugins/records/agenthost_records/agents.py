@@ -18,6 +18,7 @@ from .archive import put_away, take_up
 from .memory import erase_namespace
 from .session_rows import erase, erase_of_agent, open_session
 from .tables import agents as table
+from .uploads import erase_uploads
 
 _ADD = insert(table)
 _SAME_NAME = select(table.c.id).where(func.lower(table.c.name) == bindparam("name"))
@@ -58,7 +59,7 @@ class AgentTable:
         await self._store.write(write)
 
     async def delete(self, agent_id: str) -> None:
-        """Remove an agent with its sessions and its memory; its usage stays."""
+        """Remove an agent with all that is its own; its usage stays."""
         await self._store.write(partial(_delete, agent_id=agent_id))
 
 
@@ -91,4 +92,5 @@ def _switch_session(
 def _delete(connection: Connection, agent_id: str) -> None:
     erase_of_agent(connection, agent_id)
     erase_namespace(connection, agent_id)
+    erase_uploads(connection, agent_id)
     connection.execute(delete(table).where(table.c.id == agent_id))

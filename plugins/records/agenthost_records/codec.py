@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from agenthost import (
@@ -14,6 +15,7 @@ from agenthost import (
     Image,
     Medium,
     Message,
+    ModelSettings,
     Part,
     Reasoning,
     Role,
@@ -41,6 +43,20 @@ def load_labels(text: str) -> frozenset[str]:
     return frozenset(json.loads(text)) if text else frozenset()
 
 
+def dump_settings(settings: ModelSettings) -> str:
+    """Write what is asked of a turn's answers."""
+    # In ASCII: a schema may hold half a surrogate pair, which no store takes.
+    return json.dumps(asdict(settings))
+
+
+def load_settings(text: str | None) -> ModelSettings | None:
+    """Read what :func:`dump_settings` wrote."""
+    if text is None:
+        return None
+    row = json.loads(text)
+    return ModelSettings(**{**row, "stop": tuple(row["stop"])})
+
+
 def dump_citations(citations: Iterable[Citation]) -> str:
     """Write pages as address and title."""
     return dump_json(_rows_of(citations))
@@ -64,7 +80,7 @@ def _part_row(part: Part) -> dict[str, Any]:
         case Text(text, citations):
             cited = {"citations": _rows_of(citations)} if citations else {}
             return {"type": "text", "text": text, **cited}
-        case Image():
+        case Image() | File():
             return _medium_row(part)
         case Reasoning(text, opaque):
             return {"type": "reasoning", "text": text, "opaque": dict(opaque)}
@@ -104,6 +120,7 @@ _MEDIA: Mapping[str, type[Medium]] = {"image": Image, "audio": Audio, "file": Fi
 _PARTS: Mapping[str, type[Part]] = {
     "text": Text,
     "image": Image,
+    "file": File,
     "reasoning": Reasoning,
     "tool_use": ToolUse,
     "tool_output": ToolOutput,

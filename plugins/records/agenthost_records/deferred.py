@@ -97,11 +97,20 @@ def defer(store: Store, clock: Clock) -> Records:
         "usage": Deferred(".usage", "UsageLedger", store),
         "memory": Deferred(".memory", "KeyValues", store, clock),
         "persons": Deferred(".persons", "PersonTable", store, clock),
+        "uploads": Deferred(".uploads", "UploadTable", store),
     }
     return Records(**deferred)
 
 
 def warm_up() -> None:
     """Import what reads and writes the rows."""
-    for name in ("agents", "journal", "memory", "persons", "sessions", "usage"):
+    for name in (
+        "agents",
+        "journal",
+        "memory",
+        "persons",
+        "sessions",
+        "uploads",
+        "usage",
+    ):
         import_module(f".{name}", __package__)

@@ -30,6 +30,7 @@ from .codec import (
     dump_json,
     dump_labels,
     dump_part,
+    dump_settings,
     load_labels,
     load_part,
 )
@@ -210,6 +211,7 @@ def _beginning(step: Step, agent_id: str) -> dict[str, Any]:
         "cost_micro_usd": 0,
         "started_at": step.at,
         "digest": step.digest,
+        "settings": step.settings and dump_settings(step.settings),
         "owner": step.owner,
         "labels": dump_labels(step.labels),
         "node": step.writer.node,

@@ -13,7 +13,7 @@ from agenthost import (
     Usage,
 )
 
-from .codec import load_citations, load_labels, load_message
+from .codec import load_citations, load_labels, load_message, load_settings
 
 
 def entry(row: Row) -> Entry:
@@ -50,4 +50,5 @@ def turn_record(row: Row) -> TurnRecord:
         row["agent_id"],
         row["session_id"],
         row["digest"],
+        load_settings(row["settings"]),
     )

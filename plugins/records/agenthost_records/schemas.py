@@ -11,6 +11,7 @@ from .steps import (
     name_sessions,
     owners_and_labels,
     tell_what_it_rests_on,
+    tell_what_was_asked,
     tell_who_remembers,
     tell_who_writes,
     tell_why_it_stopped,
@@ -45,6 +46,12 @@ def _persons() -> MetaData:
     return metadata
 
 
+def _uploads() -> MetaData:
+    from .uploads import metadata
+
+    return metadata
+
+
 def _search() -> MetaData:
     from .texts import metadata
 
@@ -61,6 +68,7 @@ KERNEL = SchemaSpec(
         owners_and_labels,
         tell_who_writes,
         tell_why_it_stopped,
+        tell_what_was_asked,
         tell_what_it_rests_on,
     ),
 )
@@ -68,3 +76,4 @@ MEMORY = SchemaSpec("kv", _memory, (tell_who_remembers,))
 RETENTION = SchemaSpec("retention", _retention)
 PERSONS = SchemaSpec("persons", _persons)
 SEARCH = SchemaSpec("search", _search)
+UPLOADS = SchemaSpec("uploads", _uploads)

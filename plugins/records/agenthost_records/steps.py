@@ -82,6 +82,13 @@ def tell_why_it_stopped(op: Operations) -> None:
     op.add_column("turns", Column("finish", Text))
 
 
+def tell_what_was_asked(op: Operations) -> None:
+    """Say of each turn what was asked of its answers."""
+    from sqlalchemy import Column, Text
+
+    op.add_column("turns", Column("settings", Text))
+
+
 def tell_who_remembers(op: Operations) -> None:
     """Say of each value who put it there, and where it came from."""
     _add_texts(op, "kv", "owner", "labels")

@@ -143,6 +143,7 @@ turns = Table(
     *_cause(),
     *_writer(),
     Column("finish", Text),
+    Column("settings", Text),
     Column("citations", Text),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -40,10 +40,11 @@ from agenthost import (
     authorize,
     guarded_each,
 )
-from agenthost_chat.chat import Json, ToolOutput, ToolUse
+from agenthost_chat.chat import Json, JsonObject, ToolOutput, ToolUse
 from agenthost_chat.history import UNKNOWN
 from agenthost_toml.suggest import did_you_mean
 
+from .json_schema import JsonSchema
 from .manifest import PACE
 from .pace import Pace
 from .ready import ReadyTool, made_ready
@@ -263,6 +264,18 @@ class GuardedToolbox:
             return _failed(call, problem)
         advice = AGAIN_IS_FINE if self.repeatable(call.name) else UNKNOWN
         return replace(_failed(call, f"{problem}. {advice}"), known=False)
+
+    async def checker(self, schema: JsonObject) -> Callable[[Json], str]:
+        """Read a JSON Schema, off the loop: what it says is looked up in full.
+
+        Raises:
+            InvalidInput: It is none, or uses what is not taken.
+        """
+        try:
+            async with asyncio.timeout(SCHEMA_SECONDS):
+                return (await asyncio.to_thread(JsonSchema, schema)).problems
+        except TimeoutError:
+            raise InvalidInput("schema", "to read it takes too long") from None
 
     async def _make_ready(self) -> None:
         """Make the lasting tools ready, each plugin's off the loop and on its own."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from agenthost import (
     Backend,
     ConfigSection,
     Engine,
     Host,
+    ManifestTable,
     Observers,
     TurnsBackend,
     hookimpl,
@@ -29,6 +31,14 @@ def register_config() -> Iterable[ConfigSection]:
     from .settings import TurnsSection
 
     yield ConfigSection("turns", TurnsSection)
+
+
+@hookimpl
+def register_manifest() -> Iterable[ManifestTable[Any]]:
+    """Read how an agent's model is to answer."""
+    from .manifest import ANSWERING
+
+    yield ANSWERING
 
 
 @hookimpl

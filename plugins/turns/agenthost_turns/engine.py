@@ -127,7 +127,10 @@ class TurnEngine:
         if question is None:
             raise Conflict("the turn's question is no longer in the session; ask again")
         options = TurnOptions(
-            turn_id, digest=record.digest, session_id=record.session_id
+            turn_id,
+            digest=record.digest,
+            session_id=record.session_id,
+            settings=record.settings,
         )
         return self.watch(context, agent, question, options)
 
@@ -448,6 +451,8 @@ class TurnEngine:
         if not stateless and await before_turn(said, target, turn.context):
             said = await self._past.conversation(turn.agent.session_id)
         run = Run(self._parts, turn, said, target)
+        if run.settings is not None:
+            await run.agree()
         run.begin(given)
         return run
 

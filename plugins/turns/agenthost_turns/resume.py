@@ -148,6 +148,8 @@ class Past:
         turn.context = turn.context.labelled(learnt)
         run = Run(self._parts, turn, Conversation(session, messages), target, behind)
         run.found = known.state
+        if run.settings is not None:
+            await run.agree()
         turn.recall([entry.message for entry in head if entry.turn_id == turn.id])
         await self._count(turn, run)
         return run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,6 @@ from agenthost import (
 )
 from agenthost_chat.chat import (
     ChatRequest,
-    Citation,
     Delta,
     Finish,
     Message,
@@ -46,12 +45,14 @@ from agenthost_chat.chat import (
     ToolDefinition,
     ToolOutput,
     ToolUse,
-    Usage,
 )
 from agenthost_chat.history import UNKNOWN, repaired
 
+from .asking import Form, agreed, merged, unforced
 from .calls import unlike
 from .ends import Room, cut_off, too_long
+from .manifest import ANSWERING
+from .progress import Progress
 from .prompt import system_prompt
 
 if TYPE_CHECKING:
@@ -62,31 +63,6 @@ TOGETHER = 0.05
 NOTHING_KNOWN: Mapping[str, Outcome] = MappingProxyType({})
 BROKEN_OFF = 16 * 1024
 """So many characters of an answer that broke off are kept."""
-
-
-@dataclass
-class Progress:
-    """What a turn has come to so far."""
-
-    usage: Usage = field(default_factory=Usage)
-    cost: int = 0
-    iterations: int = 0
-    model: str = ""
-    finish: Finish | None = None
-
-    def add(self, spent: Spent | None) -> None:
-        """Count what a call has taken."""
-        if spent is not None:
-            self.usage += spent.usage
-            self.cost += spent.cost_micro_usd
-            self.model = f"{spent.provider}/{spent.model}"
-
-    def result(
-        self, text: str, labels: frozenset[str], citations: tuple[Citation, ...] = ()
-    ) -> TurnResult:
-        """The result with this answer, and the labels of what it is made from."""
-        took = (self.usage, self.iterations, self.cost, self.model)
-        return TurnResult(text, *took, labels, self.finish, citations)
 
 
 class Run:
@@ -102,6 +78,8 @@ class Run:
 
     Attributes:
         found: The state in which a resumed turn was found, "" of a new one.
+        settings: What is asked of the answers; when that is anything,
+            :meth:`agree` comes first.
     """
 
     found = ""
@@ -128,9 +106,24 @@ class Run:
         self._latest: asyncio.TimerHandle | None = None
         self._lost = False
         self._room = Room(target, turn.agent, turn.options)
+        # Not a function of its own: every message comes by here, and few ask more.
+        usual, self.settings = ANSWERING.of(turn.agent.manifest), turn.options.settings
+        if usual.model_fields_set:
+            self.settings = merged(usual, self.settings)
+        self._form: Form | None = None
         self._call_ids: set[str] = set()
         self._effects: set[str] = set()
         self._ended: list[Outcome] = []
+
+    async def agree(self) -> None:
+        """Make sure that what is asked of the answers can be asked.
+
+        Raises:
+            InvalidInput: There is no such tool, or the form of the answer is none.
+        """
+        if self.settings is not None:
+            tools = self._tools(self.turn.agent)
+            self._form = await agreed(self.settings, tools, self.parts.toolbox)
 
     def begin(self, given: frozenset[str]) -> None:
         """Take up the conversation with the user's message.
@@ -143,8 +136,9 @@ class Run:
         """
         turn = self.turn
         self._said.add(turn.message)
-        opened, digest = self.session.agent_id, turn.options.digest
-        self._note(turn.message, opened=opened, digest=digest, labels=given)
+        opened, options = self.session.agent_id, turn.options
+        known = {"digest": options.digest, "settings": options.settings}
+        self._note(turn.message, opened=opened, labels=given, **known)
         if turn.watched:
             self._flush()
         else:
@@ -168,6 +162,7 @@ class Run:
             ProviderError: A model call failed.
             QuotaExceeded: A budget has no room for the call.
             CutShort: The answer reached its length limit before it was one.
+            UnfitAnswer: It does not have the form that was asked for.
             TurnFailed: The model asked for tools again and again.
         """
         agent, options = self.turn.agent, self.turn.options
@@ -184,6 +179,7 @@ class Run:
             temperature=temperature,
             thinking_budget=self._thinking(agent),
             cache_key=str(self.session.id),
+            **(self.settings.asked if self.settings else {}),
         )
         limit = self.parts.limits.max_iterations
         if self.turn.watched:
@@ -202,7 +198,10 @@ class Run:
                 continue
             message = unlike(self._call_ids, self._room.whole(completion.message))
             calls = message.tool_uses
-            if completion.finish is not Finish.TOOL_USE or not calls:
+            ends = completion.finish is not Finish.TOOL_USE or not calls
+            if self._form and await self._unfit(self._form, message, spent, ends=ends):
+                continue
+            if ends:
                 return await self._answer(message, spent)
             self._spoke(message)
             self._note(message, spent=spent)
@@ -244,9 +243,13 @@ class Run:
     async def _asked(self, written: Callable[..., ChatRequest]) -> Answered:
         """Ask the model, with all that has been said by now."""
         said, tokens = self._room.asked(self._said.messages), self._room.tokens
+        if self._form is not None:
+            said = self._form.asked(said)
         request = written(messages=said, max_tokens=tokens)
+        if request.tool_choice and self._call_ids:
+            request = unforced(request)
         context, target = self.turn.context, self.target
-        agent, unsay = self.turn.agent, self.turn.take_back
+        agent, unsay = self.turn.agent, self._take_back
         payer = Payer(
             agent, self.turn.id, context.pools, context=context, take_back=unsay
         )
@@ -266,6 +269,10 @@ class Run:
         self.progress.add(answered.spent)
         self.progress.finish = answered.completion.finish
         return answered
+
+    def _take_back(self) -> bool:
+        # Of an answer that is to have a form nobody has heard anything yet.
+        return self._form is not None or self.turn.take_back()
 
     async def _make_room(self, error: ProviderError) -> None:
         """Have all before the turn's question summarised; it goes on behind that.
@@ -297,12 +304,31 @@ class Run:
                 if self.turn.watched and (self._steps or self._commits):
                     await self._settled()
                 if isinstance(delta, TextChunk):
-                    self.turn.say(delta.text)
+                    # Of an answer that may have to be given anew nothing is told yet.
+                    if self._form is None:
+                        self.turn.say(delta.text)
                 elif isinstance(delta, ReasoningChunk):
                     self.turn.think(delta.text)
                 elif isinstance(delta, Answered):
                     return delta
         raise TurnFailed("the model call ended without an answer")
+
+    async def _unfit(
+        self, form: Form, message: Message, spent: Spent, *, ends: bool
+    ) -> bool:
+        """Ask again for an answer without the form; what is taken is told now.
+
+        Raises:
+            UnfitAnswer: It was asked for again before.
+        """
+        text = message.text
+        if ends and (problem := await form.problem(text, self.progress.finish)):
+            self._note(spent=spent)
+            self._flush()
+            form.again(text, problem)
+            return True
+        self.turn.say(text)
+        return False
 
     async def _answer(self, message: Message, spent: Spent) -> TurnResult:
         if not message.parts:

@@ -22,6 +22,7 @@ from agenthost import (
     HttpRequest,
     Message,
     ModelFacts,
+    ModelSettings,
     ProviderError,
     ProviderFacts,
     ProviderSpec,
@@ -115,9 +116,13 @@ SILENT = "test_the_key_is_never_told"
 BLOCKED = "test_a_blocked_answer_is_no_good_end"
 FITTING = "test_its_facts_agree"
 REASONED = "test_results_find_their_calls"
+SETTINGS = "test_settings_are_sent_or_left_out"
+MEANT = "test_settings_are_sent_or_refused"
+FORM = "test_the_form_of_an_answer_is_sent_or_told"
 NAMES = [
     FIRST, WHOLE, TOOLS, LIMIT, WARMTH, THINKS, STEP,
     TURN, SEALED, HEADER, SILENT, BLOCKED, FITTING, REASONED,
+    SETTINGS, MEANT, FORM,
 ]  # fmt: skip
 
 
@@ -225,6 +230,18 @@ def drop_reasoning(request: ChatRequest) -> ChatRequest:
     return replace(request, messages=tuple(map(silent, request.messages)))
 
 
+def without(name: str) -> Broken:
+    """Lose one of the settings of a request."""
+    unset = {name: getattr(ModelSettings(), name)}
+    return Broken(asked=lambda request: replace(request, **unset))
+
+
+def call_anything(request: ChatRequest) -> ChatRequest:
+    """Take any tool for the one that is named."""
+    named = request.tool_choice not in ("", "auto", "none")
+    return replace(request, tool_choice="required") if named else request
+
+
 def key_of(where: Endpoint) -> str:
     assert where.key is not None
     return where.key.reveal()
@@ -273,6 +290,13 @@ BROKEN: dict[str, tuple[Broken, str]] = {
     "temperature dropped": (Broken(sent=drop_temperature), WARMTH),
     "temperature made up": (Broken(sent=warm_always), WARMTH),
     "thinking dropped": (Broken(sent=drop_thinking), THINKS),
+    "top_p dropped": (without("top_p"), SETTINGS),
+    "user dropped": (without("user"), SETTINGS),
+    "parallel_tool_calls dropped": (without("parallel_tool_calls"), SETTINGS),
+    "stop dropped": (without("stop"), MEANT),
+    "tool_choice dropped": (without("tool_choice"), MEANT),
+    "another tool forced": (Broken(asked=call_anything), MEANT),
+    "response_format dropped": (without("response_format"), FORM),
     "reasoning dropped": (Broken(asked=drop_reasoning), REASONED),
     "another's seal sent": (Broken(asked=take_all_for_ours), SEALED),
     "prefix unstable between steps": (Broken(sent=count_messages), STEP),
@@ -310,6 +334,7 @@ class Acme(ProviderContract):
 
     __test__ = False
     returns_reasoning = True
+    lacks = frozenset({"seed"})
 
     def __init__(self, dialect: Broken, facts: ProviderFacts = FACTS) -> None:
         self._spec = ProviderSpec(facts, dialect)

@@ -7,6 +7,8 @@ import gzip
 from collections.abc import AsyncIterator
 
 import pytest
+from agenthost_front.bodies import patience
+from agenthost_front.settings import FrontSettings
 
 from .conftest import Running, Start, until
 from .test_answers import check_headers
@@ -64,6 +66,11 @@ async def test_a_slow_body_is_given_up(start: Start, at: str) -> None:
     head = await reader.readuntil(b"\r\n\r\n")
     writer.close()
     assert b" 408 " in head
+
+
+def test_a_route_that_takes_more_waits_longer() -> None:
+    settings = FrontSettings(body_limit=10, body_timeout=2.0)
+    assert [patience(settings, limit) for limit in (5, 10, 100)] == [2.0, 2.0, 20.0]
 
 
 async def test_a_refused_client_can_go_on_on_its_connection(

@@ -21,3 +21,10 @@ async def test_a_key_is_marked_as_a_secret(daemon: RunningDaemon) -> None:
     document = (await daemon.http.get("/openapi.json")).json()
     key = document["components"]["schemas"]["SetKey"]["properties"]["api_key"]
     assert {"type": "string", "format": "password", "writeOnly": True} in key["anyOf"]
+
+
+async def test_an_upload_is_documented_as_a_form(daemon: RunningDaemon) -> None:
+    document = (await daemon.http.get("/openapi.json")).json()
+    body = document["paths"]["/api/agents/{agent_id}/files"]["post"]["requestBody"]
+    schema = body["content"]["multipart/form-data"]["schema"]
+    assert schema["required"] == ["file"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -119,6 +120,12 @@ def test_a_vendor_that_counts_more_than_bytes_is_believed_at_once() -> None:
     counts, prompt = Counts(), measure(asked("hello"))
     counts.learn(("a", "m"), prompt, prompt.most * 3)
     assert counts.most(("a", "m"), prompt) >= prompt.most * 3
+
+
+def test_the_form_of_an_answer_is_read_as_well() -> None:
+    form = {"type": "object", "description": "É" * 500}
+    plain, formed = asked("hello"), replace(asked("hello"), response_format=form)
+    assert measure(formed).most >= measure(plain).most + len(str(form).encode())
 
 
 def test_half_a_pair_is_measured() -> None:

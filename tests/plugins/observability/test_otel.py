@@ -104,6 +104,21 @@ async def test_a_failure_is_recorded_by_its_kind(daemons: Daemons) -> None:
         assert span.events == ()
 
 
+async def test_what_is_asked_of_an_answer_stands_in_its_span(daemons: Daemons) -> None:
+    spans = Spans()
+    daemon = await daemons.start(plugins=[spans.plugin()])
+    manners = '[model]\ntop_p = 0.5\nseed = 7\nstop = ["END"]\n'
+    agent = await daemon.agent(tools=[], extra=manners)
+    daemon.model.says("{}")
+    body = {"message": "hi", "response_format": {"type": "object"}}
+    await daemon.http.post(f"/api/agents/{agent.id}/message", json=body)
+    chat = next(facts(s) for s in spans.all() if s.name == "chat scripted-model")
+    assert chat["gen_ai.request.top_p"] == 0.5
+    assert chat["gen_ai.request.seed"] == 7
+    assert chat["gen_ai.request.stop_sequences"] == ("END",)
+    assert chat["gen_ai.output.type"] == "json"
+
+
 async def test_a_chat_names_who_answered_and_who_did_not(daemons: Daemons) -> None:
     spans = Spans()
     config = '[[fallback_providers]]\nprovider = "offline"\n'

@@ -25,12 +25,14 @@ def exempt(test: Test, reason: str) -> Test:
 
 class TestAnthropic(ProviderContract):
     provider = "anthropic"
+    lacks = frozenset({"seed", "tool_choice"})
     returns_reasoning = True
     sees_results = True
 
 
 class TestBedrock(ProviderContract):
     provider = "bedrock"
+    lacks = frozenset({"parallel_tool_calls", "seed", "tool_choice", "user"})
     returns_reasoning = True
     sees_results = True
 
@@ -41,11 +43,13 @@ class TestCerebras(ProviderContract):
 
 class TestCohere(ProviderContract):
     provider = "cohere"
+    lacks = frozenset({"parallel_tool_calls", "user"})
     returns_reasoning = True
 
 
 class TestDeepSeek(ProviderContract):
     provider = "deepseek"
+    lacks = frozenset({"parallel_tool_calls", "seed", "user"})
     returns_reasoning = True
 
 
@@ -55,6 +59,7 @@ class TestFireworks(ProviderContract):
 
 class TestGemini(ProviderContract):
     provider = "gemini"
+    lacks = frozenset({"parallel_tool_calls", "user"})
     sees_results = True
 
 
@@ -72,10 +77,12 @@ class TestLMStudio(ProviderContract):
 
 class TestMistral(ProviderContract):
     provider = "mistral"
+    lacks = frozenset({"user"})
 
 
 class TestOllama(ProviderContract):
     provider = "ollama"
+    lacks = frozenset({"parallel_tool_calls", "tool_choice", "user"})
     returns_reasoning = True
 
     test_a_blocked_answer_is_no_good_end = exempt(
@@ -86,6 +93,7 @@ class TestOllama(ProviderContract):
 
 class TestOpenAI(ProviderContract):
     provider = "openai"
+    lacks = frozenset({"stop"})
 
     def model(self) -> str:
         return "gpt-5.2"
@@ -93,6 +101,7 @@ class TestOpenAI(ProviderContract):
 
 class TestOpenAIResponses(ProviderContract):
     provider = "openai"
+    lacks = frozenset({"seed", "stop"})
     returns_reasoning = True
     sees_results = True
 
@@ -106,6 +115,7 @@ class TestOpenRouter(ProviderContract):
 
 class TestPerplexity(ProviderContract):
     provider = "perplexity"
+    lacks = frozenset({"seed", "stop", "user"})
     samples = False
 
 
@@ -114,6 +124,7 @@ NO_TOOLS = "Replicate's models take a prompt: they know neither tools nor images
 
 class TestReplicate(ProviderContract):
     provider = "replicate"
+    lacks = frozenset({"parallel_tool_calls", "seed", "stop", "tool_choice", "user"})
 
     test_a_blocked_answer_is_no_good_end = exempt(
         ProviderContract.test_a_blocked_answer_is_no_good_end,
@@ -175,3 +186,4 @@ class TestVLLM(ProviderContract):
 
 class TestXAI(ProviderContract):
     provider = "xai"
+    lacks = frozenset({"stop"})

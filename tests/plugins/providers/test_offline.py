@@ -167,6 +167,11 @@ async def test_an_image_with_words_is_ignored() -> None:
     assert alone.message.text.startswith("I cannot see pictures.")
 
 
+async def test_files_behind_words_are_no_part_of_the_request() -> None:
+    whole = await ask(Message(Role.USER, (Text("calculate 1+1"), Text("\n[file a]"))))
+    assert whole.message.tool_uses[0].arguments == {"expression": "1+1"}
+
+
 async def test_a_summary_is_short_and_made_of_what_was_said() -> None:
     lines = [f"user: line {n} " + "x" * 300 for n in range(100)]
     whole = await ask(user(SUMMARY_PREFIX + "\n" + "\n".join(lines)))

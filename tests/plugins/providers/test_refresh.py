@@ -224,6 +224,12 @@ def changed(tmp_path: Path, name: str, **told: Any) -> dict[str, Any]:
             {"sampling": False},
         ),
         ("gemma-4-31b-it", {"supports_pdf_input": True}, {"documents": True}),
+        (
+            "claude-opus-5-5",
+            {"supports_native_structured_output": False},
+            {"structured": False},
+        ),
+        ("gemma-4-31b-it", {"supports_native_structured_output": True}, {}),
         ("gemma-4-31b-it", {"supports_prompt_caching": True}, {"caches": "automatic"}),
         ("claude-sonnet-5-5", {"thinking_always_on": True}, {}),
         (

@@ -45,8 +45,9 @@ def test_register_schema_offers_the_kernels_rows_and_memory() -> None:
         "retention": ["retention_marks", "usage_days"],
         "persons": ["person_links", "persons"],
         "search": ["message_texts", "message_texts_mark"],
+        "uploads": ["uploads"],
     }
-    assert [len(spec.steps) for spec in register_schema()] == [7, 1, 0, 0, 0]
+    assert [len(spec.steps) for spec in register_schema()] == [8, 1, 0, 0, 0, 0]
 
 
 def test_steps_stand_in_the_order_in_which_databases_took_them() -> None:
@@ -59,6 +60,7 @@ def test_steps_stand_in_the_order_in_which_databases_took_them() -> None:
         "owners_and_labels",
         "tell_who_writes",
         "tell_why_it_stopped",
+        "tell_what_was_asked",
         "tell_what_it_rests_on",
     ]
 

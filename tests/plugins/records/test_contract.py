@@ -17,6 +17,7 @@ from agenthost.testing import (
     OpenRecords,
     PersonsContract,
     SessionsContract,
+    UploadsContract,
 )
 from agenthost_records import late, open_records, register_schema
 from agenthost_storage import open_store
@@ -63,3 +64,7 @@ class TestMemory(InAStore, MemoryContract):
 
 class TestPersons(InAStore, PersonsContract):
     """People."""
+
+
+class TestUploads(InAStore, UploadsContract):
+    """Files."""

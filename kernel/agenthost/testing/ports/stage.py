@@ -185,6 +185,12 @@ def begin(agent: RunningAgent, text: str, **options: Any) -> Turn:
     return turns.start(Context(OPERATOR), known(agent), message, chosen)
 
 
+async def resumed(agent: RunningAgent, turn: Turn) -> Watcher:
+    """Go on with a turn."""
+    turns = agent.host.daemon.turns
+    return await soon(turns.resume(Context(OPERATOR), known(agent), turn.id))
+
+
 async def record_of(agent: RunningAgent, turn: Turn) -> TurnRecord:
     """Read how a turn stands on disk."""
     record = await agent.host.daemon.journal.find(turn.id)

@@ -271,6 +271,16 @@ class ToolsContract(StagedContract):
         wanted = {"known", LABEL, "read"}, {"known", LABEL}, {"known", "read"}
         assert [set(each.labels) for each in outcomes] == [*wanted, {"known"}]
 
+    async def test_values_are_held_against_a_schema(self, stage: Stage) -> None:
+        """What does not fit is told with its place; what is no schema is refused."""
+        checker = (await stage.open()).daemon.toolbox.checker
+        city = {"type": "object", "properties": {"city": {"type": "string"}}}
+        check = await soon(checker(city))
+        assert check({"city": "Lisbon"}) == ""
+        assert "city" in check({"city": 1})
+        with pytest.raises(InvalidInput):
+            await soon(checker({"type": "nothing"}))
+
     async def test_only_what_may_run_twice_is_repeatable(self, stage: Stage) -> None:
         """Reads and idempotent tools, by any name."""
         _, daemon, _ = await opened(stage)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from agenthost_chat.chat import ModelSettings
 
 from ...agent import AgentState
 from ...context import OPERATOR, Context
@@ -34,6 +35,7 @@ from .stage import (
     heard,
     known,
     record_of,
+    resumed,
     soon,
     texts_of,
 )
@@ -465,6 +467,17 @@ class TurnsContract(StagedContract):
         record = await record_of(agent, turn)
         assert (record.state, watcher.turn.id) == (TurnState.DONE, turn.id)
 
+    async def test_what_is_asked_of_answers_is_kept_to(self, stage: Stage) -> None:
+        """The model is asked, and only an answer of that form is given."""
+        daemon, form = await stage.open(), {"required": ["city"]}
+        for text in ("{}", '{"city": 1}'):
+            daemon.model.says(text)
+        settings = ModelSettings(response_format=form, seed=7)
+        turn = begin(await daemon.agent(), "hello", settings=settings)
+        assert (await soon(turn.result())).text == '{"city": 1}'
+        first = daemon.model.requests[0]
+        assert (first.response_format, first.seed) == (form, 7)
+
     async def test_a_turn_spends_no_more_than_it_may(self, stage: Stage) -> None:
         """Without a budget left the model is not asked."""
         daemon = await stage.open()
@@ -484,9 +497,3 @@ async def late(agent: RunningAgent, turn: Turn) -> list[Watcher]:
     """Attach to a turn twice: with nothing heard, and with its first half."""
     turns, agent_now = agent.host.daemon.turns, known(agent)
     return [await soon(turns.attach(agent_now, turn.id, n)) for n in (0, len(HALF))]
-
-
-async def resumed(agent: RunningAgent, turn: Turn) -> Watcher:
-    """Go on with a turn."""
-    turns = agent.host.daemon.turns
-    return await soon(turns.resume(Context(OPERATOR), known(agent), turn.id))

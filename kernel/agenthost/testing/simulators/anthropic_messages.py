@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agenthost_chat.chat import Finish, Usage
+from agenthost_chat.chat import Finish, ModelSettings, Usage
 
 from .script import Heard, Line, ScriptedCall, Turn, called, offer, pieces
 
@@ -72,6 +72,7 @@ class AnthropicMessagesWire:
             errors=tuple(b["tool_use_id"] for b in results if b.get("is_error")),
             max_tokens=body.get("max_tokens"),
             temperature=body.get("temperature"),
+            settings=_settings(body),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:
@@ -134,6 +135,21 @@ class AnthropicMessagesWire:
 
 
 Block = tuple[str, str, ScriptedCall | None]
+
+
+def _settings(body: Mapping[str, Any]) -> ModelSettings:
+    choice = body.get("tool_choice", {})
+    alone = choice.get("disable_parallel_tool_use")
+    kind = "required" if choice.get("type") == "any" else choice.get("type", "")
+    form = body.get("output_config", {}).get("format", {})
+    return ModelSettings(
+        tool_choice=choice.get("name", kind),
+        response_format=form.get("schema"),
+        parallel_tool_calls=None if alone is None else not alone,
+        stop=tuple(body.get("stop_sequences", ())),
+        top_p=body.get("top_p"),
+        user=body.get("metadata", {}).get("user_id", ""),
+    )
 
 
 def _content(turn: Turn) -> Iterator[Block]:

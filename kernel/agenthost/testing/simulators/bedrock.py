@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from agenthost_chat.chat import Finish, Usage
+from agenthost_chat.chat import Finish, ModelSettings, Usage
 
 from .script import Heard, Line, Offer, ScriptedCall, Turn, called, pieces
 
@@ -82,6 +82,7 @@ class BedrockWire:
             errors=tuple(r["toolUseId"] for r in results if r.get("status") == "error"),
             max_tokens=limits.get("maxTokens"),
             temperature=limits.get("temperature"),
+            settings=_settings(body),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:
@@ -156,6 +157,20 @@ def frame(headers: Mapping[str, str], payload: bytes) -> bytes:
     lengths = struct.pack(">II", 16 + len(written) + len(payload), len(written))
     whole = lengths + struct.pack(">I", zlib.crc32(lengths)) + written + payload
     return whole + struct.pack(">I", zlib.crc32(whole))
+
+
+def _settings(body: Mapping[str, Any]) -> ModelSettings:
+    limits = body.get("inferenceConfig", {})
+    choice = body.get("toolConfig", {}).get("toolChoice", {})
+    kind = "required" if "any" in choice else "".join(choice)
+    form = body.get("outputConfig", {}).get("textFormat", {}).get("structure", {})
+    written = form.get("jsonSchema", {}).get("schema")
+    return ModelSettings(
+        tool_choice=choice.get("tool", {}).get("name", kind),
+        response_format=json.loads(written) if written else None,
+        stop=tuple(limits.get("stopSequences", ())),
+        top_p=limits.get("topP"),
+    )
 
 
 def _event(kind: str, payload: Mapping[str, Any]) -> bytes:

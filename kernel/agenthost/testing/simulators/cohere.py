@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agenthost_chat.chat import Finish, Usage
+from agenthost_chat.chat import Finish, ModelSettings, Usage
 
 from .script import Heard, Line, ScriptedCall, Turn, called, offer, pieces
 
@@ -65,6 +65,7 @@ class CohereWire:
             offered=tuple(offer(tool["function"]) for tool in body.get("tools", ())),
             max_tokens=body.get("max_tokens"),
             temperature=body.get("temperature"),
+            settings=_settings(body),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:
@@ -124,6 +125,16 @@ class CohereWire:
     def told(self, usage: Usage) -> Usage:
         """Keep what the wire can say."""
         return Usage(usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+
+
+def _settings(body: Mapping[str, Any]) -> ModelSettings:
+    return ModelSettings(
+        tool_choice=body.get("tool_choice", "").lower(),
+        response_format=body.get("response_format", {}).get("json_schema"),
+        stop=tuple(body.get("stop_sequences", ())),
+        top_p=body.get("p"),
+        seed=body.get("seed"),
+    )
 
 
 def _delta(kind: str, message: Mapping[str, Any], **more: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from agenthost_chat.chat import Finish, Usage
+from agenthost_chat.chat import Finish, ModelSettings, Usage
 
 from .script import Heard, Line, Turn, called, offer, pieces
 
@@ -89,6 +89,7 @@ class GeminiWire:
             errors=tuple(a["id"] for a in answers if "error" in a["response"]),
             max_tokens=options.get("maxOutputTokens"),
             temperature=options.get("temperature"),
+            settings=_settings(body),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:
@@ -140,6 +141,20 @@ class GeminiWire:
             usage.cached_tokens,
             reasoning_tokens=usage.reasoning_tokens,
         )
+
+
+def _settings(body: Mapping[str, Any]) -> ModelSettings:
+    options = body.get("generationConfig", {})
+    choice = body.get("toolConfig", {}).get("functionCallingConfig", {})
+    mode = choice.get("mode", "").lower()
+    (named,) = choice.get("allowedFunctionNames", [""])
+    return ModelSettings(
+        tool_choice=named or ("required" if mode == "any" else mode),
+        response_format=options.get("responseJsonSchema"),
+        stop=tuple(options.get("stopSequences", ())),
+        top_p=options.get("topP"),
+        seed=options.get("seed"),
+    )
 
 
 def _error(status: int, words: str, name: str) -> dict[str, Any]:

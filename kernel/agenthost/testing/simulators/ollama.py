@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agenthost_chat.chat import Finish, Usage
+from agenthost_chat.chat import Finish, ModelSettings, Usage
 
 from .script import Heard, Line, Turn, called, offer, pieces
 
@@ -56,6 +56,7 @@ class OllamaWire:
             offered=tuple(offer(tool["function"]) for tool in body.get("tools", ())),
             max_tokens=body.get("options", {}).get("num_predict"),
             temperature=body.get("options", {}).get("temperature"),
+            settings=_settings(body),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:
@@ -102,6 +103,16 @@ class OllamaWire:
     def told(self, usage: Usage) -> Usage:
         """Keep what the wire can say: two counts."""
         return Usage(usage.input_tokens, usage.output_tokens)
+
+
+def _settings(body: Mapping[str, Any]) -> ModelSettings:
+    options = body.get("options", {})
+    return ModelSettings(
+        response_format=body.get("format"),
+        stop=tuple(options.get("stop", ())),
+        top_p=options.get("top_p"),
+        seed=options.get("seed"),
+    )
 
 
 def _line(rest: Mapping[str, Any]) -> bytes:

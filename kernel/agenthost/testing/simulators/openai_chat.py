@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agenthost_chat.chat import Finish, Usage
+from agenthost_chat.chat import Finish, ModelSettings, Usage
 
 from .script import Heard, Line, Turn, called, offer, pieces
 
@@ -65,6 +65,7 @@ class OpenAIChatWire:
             offered=tuple(offer(tool["function"]) for tool in body.get("tools", ())),
             max_tokens=body.get("max_tokens", body.get("max_completion_tokens")),
             temperature=body.get("temperature"),
+            settings=_settings(body),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:
@@ -124,6 +125,20 @@ class OpenAIChatWire:
             usage.cached_tokens,
             reasoning_tokens=usage.reasoning_tokens,
         )
+
+
+def _settings(body: Mapping[str, Any]) -> ModelSettings:
+    choice, form = body.get("tool_choice", ""), body.get("response_format", {})
+    named = choice["function"]["name"] if isinstance(choice, dict) else choice
+    return ModelSettings(
+        tool_choice=named,
+        response_format=form.get("json_schema", {}).get("schema"),
+        parallel_tool_calls=body.get("parallel_tool_calls"),
+        stop=tuple(body.get("stop", ())),
+        top_p=body.get("top_p"),
+        seed=body.get("seed", body.get("random_seed")),
+        user=body.get("user", body.get("safety_identifier", "")),
+    )
 
 
 def _event(data: str) -> bytes:

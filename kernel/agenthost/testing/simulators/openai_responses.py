@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agenthost_chat.chat import Finish, Usage
+from agenthost_chat.chat import Finish, ModelSettings, Usage
 
 from .script import Heard, Line, Turn, called, offer, pieces
 
@@ -61,6 +61,7 @@ class OpenAIResponsesWire:
             offered=tuple(offer(tool) for tool in body.get("tools", ())),
             max_tokens=body.get("max_output_tokens"),
             temperature=body.get("temperature"),
+            settings=_settings(body),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:
@@ -109,6 +110,17 @@ class OpenAIResponsesWire:
             usage.cached_tokens,
             reasoning_tokens=usage.reasoning_tokens,
         )
+
+
+def _settings(body: Mapping[str, Any]) -> ModelSettings:
+    choice = body.get("tool_choice", "")
+    return ModelSettings(
+        tool_choice=choice["name"] if isinstance(choice, dict) else choice,
+        response_format=body.get("text", {}).get("format", {}).get("schema"),
+        parallel_tool_calls=body.get("parallel_tool_calls"),
+        top_p=body.get("top_p"),
+        user=body.get("safety_identifier", ""),
+    )
 
 
 def _answer(

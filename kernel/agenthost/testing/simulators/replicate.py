@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agenthost_chat.chat import Usage
+from agenthost_chat.chat import ModelSettings, Usage
 
 from .script import Heard, Reply, Turn, pieces
 from .server import JSON, ProviderSimulator
@@ -44,6 +44,7 @@ class ReplicateWire:
             transcript=(("user", body["input"]["prompt"]),),
             max_tokens=body["input"].get("max_tokens"),
             temperature=body["input"].get("temperature"),
+            settings=_settings(body),
         )
 
     def events(self, turn: Turn) -> Sequence[bytes]:
@@ -134,6 +135,10 @@ def finished(turn: Turn) -> dict[str, Any]:
     }
     output = pieces(_output(turn))
     return {**HEAD, "status": "succeeded", "output": output, "metrics": counts}
+
+
+def _settings(body: Mapping[str, Any]) -> ModelSettings:
+    return ModelSettings(top_p=body["input"].get("top_p"))
 
 
 def _output(turn: Turn) -> str:

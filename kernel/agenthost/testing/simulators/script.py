@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from agenthost_chat.chat import Finish, Usage
+from agenthost_chat.chat import Finish, ModelSettings, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ class Heard:
     and its signature, ``steps`` how many messages carried tool results. ``transcript``
     is the whole conversation in its order, without thoughts and pictures, ``errors``
     the ids of results that are marked as errors, None where the wire has no such mark.
+    ``settings`` are what else was asked of the answer, under the names we have for it.
     ``url`` and ``headers`` are as they came; the simulator fills them in.
     """
 
@@ -108,6 +109,7 @@ class Heard:
     errors: tuple[str, ...] | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    settings: ModelSettings = field(default_factory=ModelSettings)
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,8 @@ from agenthost import (
     Guards,
     Host,
     InvalidInput,
+    Json,
+    JsonObject,
     Manifest,
     Observers,
     Outcome,
@@ -197,6 +199,18 @@ class ForgetsLabelsOfErrors(GuardedToolbox):
         return replace(outcome, labels=context.labels) if wrong else outcome
 
 
+class TakesAnyForm(GuardedToolbox):
+    async def checker(self, _: JsonObject) -> Callable[[Json], str]:
+        return lambda _: ""
+
+
+class TakesAnySchema(GuardedToolbox):
+    async def checker(self, schema: JsonObject) -> Callable[[Json], str]:
+        with suppress(InvalidInput):
+            return await super().checker(schema)
+        return lambda _: ""
+
+
 class RepeatsAll(GuardedToolbox):
     def repeatable(self, name: str) -> bool:
         return True
@@ -266,6 +280,8 @@ BREACHES: tuple[tuple[type[GuardedToolbox], Any, tuple[object, ...]], ...] = (
     (TellsAllOfIt, C.test_a_tool_that_fails_ends_its_own_call, ()),
     (TellsOfNoLabels, C.test_labels_are_carried_on, ()),
     (ForgetsLabelsOfErrors, C.test_labels_are_carried_on, ()),
+    (TakesAnyForm, C.test_values_are_held_against_a_schema, ()),
+    (TakesAnySchema, C.test_values_are_held_against_a_schema, ()),
     (RepeatsAll, C.test_only_what_may_run_twice_is_repeatable, ()),
     (RepeatsReadsAlone, C.test_only_what_may_run_twice_is_repeatable, ()),
     (TellsNoProgress, C.test_progress_is_told_of_its_call, ()),

@@ -288,6 +288,20 @@ class SpendsFreely(TurnEngine):
         return super().start(context, agent, message, options)
 
 
+class AsksNothing(TurnEngine):
+    def start(self, context: Context, agent: Agent, message: Any, *more: Any) -> Turn:
+        options = replace(more[0], settings=None) if more else TurnOptions()
+        return super().start(context, agent, message, options)
+
+
+class TakesAnyAnswer(TurnEngine):
+    async def _prepare(self, *given: Any) -> Any:
+        run = await super()._prepare(*given)
+        if run is not None:
+            run._form = None
+        return run
+
+
 C = TurnsContract()
 BREACHES: tuple[tuple[type[TurnEngine], Any], ...] = (
     (QueuesNothing, C.test_turns_of_a_session_run_one_after_another),
@@ -328,6 +342,8 @@ BREACHES: tuple[tuple[type[TurnEngine], Any], ...] = (
     (DrainsForEver, C.test_a_drain_waits_for_what_ends_in_time),
     (DrainsAsAPerson, C.test_what_a_drain_interrupts_the_next_daemon_resumes),
     (ResumesAsNew, C.test_what_a_drain_interrupts_the_next_daemon_resumes),
+    (AsksNothing, C.test_what_is_asked_of_answers_is_kept_to),
+    (TakesAnyAnswer, C.test_what_is_asked_of_answers_is_kept_to),
     (SpendsFreely, C.test_a_turn_spends_no_more_than_it_may),
 )
 

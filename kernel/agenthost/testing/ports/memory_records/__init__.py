@@ -10,11 +10,12 @@ from .ledger import MemoryLedger
 from .persons import MemoryPersons
 from .rows import Rows, Seat
 from .sessions import MemorySessions
+from .uploads import MemoryUploads
 from .values import MemoryValues
 
 
 class MemoryRecords(Records):
-    """Agents, conversations, turns, usage, memory and people in memory.
+    """Agents, conversations, turns, usage, memory, people and files in memory.
 
     Args:
         clock: Tells when a session was opened or put away.
@@ -33,4 +34,5 @@ class MemoryRecords(Records):
             usage=MemoryLedger(rows),
             memory=MemoryValues(rows),
             persons=MemoryPersons(rows),
+            uploads=MemoryUploads(rows),
         )

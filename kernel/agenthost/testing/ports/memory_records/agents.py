@@ -67,10 +67,12 @@ class MemoryAgents:
         self._rows.take_out(session.id)
 
     async def delete(self, agent_id: str) -> None:
-        """Remove an agent with its sessions and its memory; its usage stays."""
+        """Remove an agent with all that is its own; its usage stays."""
         rows = self._rows
         sessions = rows.sessions.values()
         rows.erase_sessions([s.id for s in sessions if s.agent_id == agent_id])
         rows.agents.pop(agent_id, None)
         for at in [each for each in rows.values if each[0] == agent_id]:
             del rows.values[at]
+        for at in [each for each in rows.uploads if each[0] == agent_id]:
+            del rows.uploads[at]

@@ -184,7 +184,7 @@ class MemoryJournal:
             self._check_held(step.turn_id, step.writer)
 
     def _open(self, step: Step, agent_id: str) -> None:
-        facts = agent_id, step.session_id, step.digest
+        facts = agent_id, step.session_id, step.digest, step.settings
         begun = replace(NOTHING, labels=step.labels)
         self._rows.turns[step.turn_id] = TurnRecord(
             TurnState.RUNNING, begun, None, *facts

@@ -24,6 +24,7 @@ from ....ports.records import (
     Writer,
 )
 from ....ports.sessions import Session
+from ....ports.uploads import Upload
 
 T = TypeVar("T")
 TITLE = 80
@@ -51,6 +52,7 @@ class Rows:
         self.values: dict[tuple[str, str], tuple[str, frozenset[str]]] = {}
         self.persons: dict[str, Person] = {}
         self.links: dict[tuple[str, str], str] = {}
+        self.uploads: dict[tuple[str, str], tuple[Upload, bytes]] = {}
         self.epochs: dict[str, int] = {}
         self.holders: dict[str, Writer] = {}
         self.openers: dict[str, Writer] = {}

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from agenthost_chat.chat import ModelSettings
 
 from ....context import UNTRUSTED
 from ....errors import Cancelled, NotFound, Unavailable
@@ -79,6 +80,27 @@ class JournalContract(ApartNodes):
         assert await found.journal.find("t") == replace(KNOWN, digest="given")
         assert await said(found) == ["go", "I will.", "", "Done."]
         assert await found.usage.of_turn(ADA.id, "t") == Total(1, 10, 5, 7)
+
+    async def test_what_is_asked_of_answers_is_kept(
+        self, records: Records, opened: OpenRecords
+    ) -> None:
+        """So that a turn which goes on later asks the same."""
+        asked = ModelSettings(
+            tool_choice="look",
+            response_format={"type": "object", "title": "Évora \ud800"},
+            parallel_tool_calls=False,
+            stop=("END", "\n"),
+            top_p=0.5,
+            seed=7,
+            user="u-1",
+        )
+        await records.journal.keep(
+            step(0, user("go"), opened=ADA.id, settings=asked),
+        )
+        await records.journal.keep(step(1, answer("Done."), closed=DONE))
+        found = await opened().journal.find("t")
+        assert found is not None
+        assert found.settings == asked
 
     async def test_nobody_knows_a_turn_that_never_began(self, records: Records) -> None:
         """None, no words and no calls."""

@@ -46,7 +46,14 @@ from .scenes import (
 
 NO_KEYS = ("", "k" * 257, "turn:mine")
 EVERY_PART = (
-    Message(Role.USER, (Text("ключ \U0001f511\0\n"), Image("image/png", "iVBO"))),
+    Message(
+        Role.USER,
+        (
+            Text("ключ \U0001f511\0\n"),
+            Image("image/png", "iVBO"),
+            File("b.pdf", "application/pdf", uri="upload:1"),
+        ),
+    ),
     Message(
         Role.ASSISTANT,
         (

@@ -26,20 +26,34 @@ export class Unreachable extends Error {
  * Make the client.
  * @param {{onUnauthorized: (reason: "missing" | "rejected") => void}} options called
  *   when the daemon wants a key, or does not accept the one it got
- * @returns {object} `get`, `post`, `patch`, `remove`, `setKey`, `socketUrl`
+ * @returns {object} `get`, `post`, `patch`, `remove`, `upload`, `blob`, `setKey`,
+ *   `socketUrl`
  */
 export function createApi({ onUnauthorized }) {
   async function request(method, path, body) {
+    return answerOf(await respond(method, path, body));
+  }
+
+  async function respond(method, path, body, patience = TIMEOUT_MS) {
     const key = sessionStorage.getItem(STORED);
     const headers = key ? { Authorization: `Bearer ${key}` } : {};
-    if (body !== undefined) headers["Content-Type"] = "application/json";
-    const response = await reach(path, {
-      method,
-      headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
+    const form = body instanceof FormData;
+    if (body !== undefined && !form) headers["Content-Type"] = "application/json";
+    const sent = body === undefined || form ? body : JSON.stringify(body);
+    const response = await reach(path, { method, headers, body: sent }, patience);
     if (response.status === 401) onUnauthorized(key ? "rejected" : "missing");
-    return answerOf(response);
+    return response;
+  }
+
+  async function upload(path, file, patience) {
+    const form = new FormData();
+    form.append("file", file);
+    return answerOf(await respond("POST", path, form, patience));
+  }
+
+  async function blob(path) {
+    const response = await respond("GET", path);
+    return response.ok ? response.blob() : answerOf(response);
   }
 
   async function socketUrl(path) {
@@ -57,6 +71,8 @@ export function createApi({ onUnauthorized }) {
     post: (path, body = {}) => request("POST", path, body),
     patch: (path, body) => request("PATCH", path, body),
     remove: (path) => request("DELETE", path),
+    upload,
+    blob,
     setKey: (key) => sessionStorage.setItem(STORED, key),
     socketUrl,
   };
@@ -81,12 +97,12 @@ export function complaint(error) {
   return { notice: { tone: "error", text: error.message } };
 }
 
-async function reach(path, options) {
+async function reach(path, options, patience) {
   try {
     return await fetch(path, {
       ...options,
       cache: "no-store",
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(patience),
     });
   } catch {
     throw new Unreachable();

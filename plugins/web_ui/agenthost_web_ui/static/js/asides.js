@@ -11,7 +11,7 @@ const CHANGES_THE_SESSION = /^\/(new|compact)\b/;
  * @param {() => Array<object>} talk.entries what it shows
  * @param {(entries: Array<object>) => void} talk.show
  * @param {() => Promise<void>} talk.read reads its session
- * @param {(text: string, problem: string) => void} talk.giveBack puts a text that was
+ * @param {(said: object, problem: string) => void} talk.giveBack puts a message that was
  *   refused back into the field
  */
 export function takeAside(frame, talk) {
@@ -20,7 +20,7 @@ export function takeAside(frame, talk) {
     commandDone(frame.content, asked, talk);
   } else if (asked) {
     talk.show(talk.entries().filter((entry) => entry !== asked));
-    talk.giveBack(asked.text, frame.content);
+    talk.giveBack(asked, frame.content);
   } else {
     talk.show([...talk.entries(), note(frame.content, "error")]);
   }

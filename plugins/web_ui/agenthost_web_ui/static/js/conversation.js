@@ -2,8 +2,9 @@
  * What was said, as a list of entries; pure functions that answer a new list.
  *
  * An entry is one of
- * - `{id, role: "user", text, turn, sent, pending}`: `sent` is the id under which this
- *   page sent it, `pending` lasts until the daemon has taken it, or refused it;
+ * - `{id, role: "user", text, files, turn, sent, pending}`: `sent` is the id under which
+ *   this page sent it, `pending` lasts until the daemon has taken it, or refused it; a
+ *   file is `{file_id, name, type}`;
  * - `{id, role: "note", tone, text}`: words outside any turn;
  * - `{id, role: "assistant", turn, parts, status, error, finish, usage, model, at,
  *   offset}`: the answer of a turn. A part is `{kind: "text", text}`, `{kind: "thought",
@@ -39,10 +40,11 @@ export function isBusy(entry) {
  * A message of the person.
  * @param {string} text what was typed
  * @param {string} sent the id under which this page sends it
+ * @param {Array<object>} files what it names
  * @returns {object} an entry
  */
-export function userEntry(text, sent) {
-  return { id: nextId(), role: "user", text, turn: null, sent, pending: true };
+export function userEntry(text, sent, files = []) {
+  return { id: nextId(), role: "user", text, files, turn: null, sent, pending: true };
 }
 
 /**

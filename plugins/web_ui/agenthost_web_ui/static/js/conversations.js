@@ -30,7 +30,7 @@ export function createConversations({ store, api, session }) {
   }
 
   /** Begin a conversation with what stands before a turn, and say something else there. */
-  async function sayAnew(turn, text) {
+  async function sayAnew(turn, text, files) {
     const agent = store.get().selected;
     // Nothing else is begun here meanwhile, the same least of all.
     store.set({ loading: true });
@@ -40,7 +40,7 @@ export function createConversations({ store, api, session }) {
       store.set({ loading: false, ...complaint(error) });
       return;
     }
-    if (store.get().selected === agent) session.openWith(agent, text);
+    if (store.get().selected === agent) session.openWith(agent, text, files);
   }
 
   async function forkedBefore(agent, turn) {

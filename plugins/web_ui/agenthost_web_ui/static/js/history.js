@@ -88,8 +88,9 @@ function isNewer(old, fresh, before) {
 }
 
 function asked(message, key) {
-  const { content: text, turn_id: turn = null, status = "complete", error = null } = message;
-  const said = { id: `user-${key}`, role: "user", text, turn, sent: null, pending: false };
+  const { content: text, files = [], turn_id: turn = null } = message;
+  const { status = "complete", error = null } = message;
+  const said = { id: `user-${key}`, role: "user", text, files, turn, sent: null, pending: false };
   return status === "complete" ? [said] : [said, answerEntry(key, { status, error })];
 }
 

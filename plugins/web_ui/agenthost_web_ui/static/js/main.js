@@ -2,6 +2,7 @@
 
 import { createApi } from "./api.js";
 import { createApprovals } from "./approvals.js";
+import { createAttachments } from "./attachments.js";
 import { createConversations } from "./conversations.js";
 import { createDrafts } from "./drafts.js";
 import { html, render } from "./html.js";
@@ -29,6 +30,7 @@ const session = createSession({ store, drafts, api });
 const offers = createOffers({ store, api });
 const roster = createRoster({ store, api, session, onReached: offers.readOffers });
 const approvals = createApprovals({ api });
+const attachments = createAttachments({ store, drafts, api });
 const conversations = createConversations({ store, api, session });
 const actions = {
   ...session,
@@ -36,6 +38,7 @@ const actions = {
   ...offers,
   ...conversations,
   ...approvals,
+  ...attachments,
   drafts,
   set: store.set,
 };

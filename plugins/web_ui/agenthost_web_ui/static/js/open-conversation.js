@@ -84,17 +84,19 @@ export class OpenConversation {
   /**
    * Send what the person typed.
    * @param {string} text
+   * @param {Array<object>} files uploaded ones that it names
    * @returns {boolean} whether it went out; otherwise the draft stays
    */
-  send(text) {
+  send(text, files = []) {
     if (text.trim() === "/stop") return this.stop();
     const problem = tooLong(text);
     if (problem) this.#drafts.write(this.#id, text, problem);
     if (problem || this.#store.get().loading) return false;
     const sent = crypto.getRandomValues(new Uint32Array(2)).join("-");
     const message = { type: "message", content: text, id: sent, thinking: true };
+    if (files.length > 0) message.files = files.map(({ file_id }) => file_id);
     if (!this.#socket.send(message)) return false;
-    this.#show([...this.#entries, userEntry(text, sent)], { notice: null });
+    this.#show([...this.#entries, userEntry(text, sent, files)], { notice: null });
     return true;
   }
 
@@ -147,7 +149,7 @@ export class OpenConversation {
 
   #onRead(entries, lost) {
     if (this.#closed) return;
-    for (const { text } of lost) this.#drafts.giveBack(this.#id, text, NOT_ARRIVED);
+    for (const entry of lost) this.#drafts.giveBack(this.#id, entry, NOT_ARRIVED);
     this.#show(entries, { loading: false });
     this.#attachAll();
   }
@@ -242,7 +244,7 @@ export class OpenConversation {
       entries: () => this.#entries,
       show: (entries) => this.#closed || this.#show(entries),
       read: () => this.#reader.read(),
-      giveBack: (text, problem) => this.#drafts.giveBack(this.#id, text, problem),
+      giveBack: (entry, problem) => this.#drafts.giveBack(this.#id, entry, problem),
     });
   }
 }

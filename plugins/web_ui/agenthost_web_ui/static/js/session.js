@@ -33,14 +33,14 @@ export function createSession({ store, drafts, api }) {
   }
 
   /** Open an agent's conversation and say something there; what fails is a draft. */
-  function openWith(id, text) {
+  function openWith(id, text, files) {
     select(id);
     const unsubscribe = store.subscribe(() => {
       const { selected, loading } = store.get();
       if (selected === id && loading) return;
       unsubscribe();
-      if (selected === id && (open.send(text) || tooLong(text))) return;
-      drafts.giveBack(id, text, "This message was not sent; send it again.");
+      if (selected === id && (open.send(text, files) || tooLong(text))) return;
+      drafts.giveBack(id, { text, files }, "This message was not sent; send it again.");
     });
   }
 
@@ -74,7 +74,7 @@ export function createSession({ store, drafts, api }) {
     select,
     openWith,
     leave,
-    send: (text) => open?.send(text) ?? false,
+    send: (text, files) => open?.send(text, files) ?? false,
     stop: () => open?.stop(),
     resume: (turn) => open?.resume(turn),
     reread: () => open?.reread(),

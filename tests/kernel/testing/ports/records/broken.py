@@ -16,6 +16,7 @@ from agenthost.testing.ports.memory_records.ledger import MemoryLedger
 from agenthost.testing.ports.memory_records.persons import MemoryPersons
 from agenthost.testing.ports.memory_records.rows import Rows
 from agenthost.testing.ports.memory_records.sessions import MemorySessions
+from agenthost.testing.ports.memory_records.uploads import MemoryUploads
 from agenthost.testing.ports.memory_records.values import MemoryValues
 from agenthost.testing.ports.records.scenes import ADA, BOB
 
@@ -28,6 +29,7 @@ PARTS: Mapping[type, str] = {
     MemoryLedger: "usage",
     MemoryValues: "memory",
     MemoryPersons: "persons",
+    MemoryUploads: "uploads",
 }
 
 

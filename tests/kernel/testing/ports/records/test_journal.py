@@ -46,6 +46,11 @@ class LosesTheDigest(MemoryJournal):
         super()._open(replace(step, digest=None), agent_id)
 
 
+class LosesSettings(MemoryJournal):
+    def _open(self, step: Step, agent_id: str) -> None:
+        super()._open(replace(step, settings=None), agent_id)
+
+
 class BooksNothing(MemoryJournal):
     def _keep_all(self, steps: Sequence[Step]) -> None:
         super()._keep_all([replace(step, spent=None) for step in steps])
@@ -356,6 +361,7 @@ HURRIED.patience = 0.05
 BREACHES: tuple[tuple[type[MemoryJournal | Rows], Any], ...] = (
     (WritesNoStart, HERE.test_a_turn_is_journalled_step_by_step),
     (LosesTheDigest, HERE.test_a_turn_is_journalled_step_by_step),
+    (LosesSettings, HERE.test_what_is_asked_of_answers_is_kept),
     (BooksNothing, HERE.test_a_turn_is_journalled_step_by_step),
     (MakesUpTurns, HERE.test_nobody_knows_a_turn_that_never_began),
     (OneByOne, HERE.test_steps_are_written_wholly_or_not_at_all),

@@ -27,7 +27,7 @@ export function Chat({ agent, state, actions }) {
   return html`
     <${Head} agent=${agent} actions=${actions} />
     <div class="scroll" ref=${scroll.box} onScroll=${scroll.onScroll} tabindex="-1">
-      ${fresh && html`<${Fresh} agent=${agent} state=${state} onPick=${actions.send} />`}
+      ${fresh && html`<${Fresh} agent=${agent} state=${state} onPick=${(text) => actions.send(text)} />`}
       <div
         class="column"
         role="log"

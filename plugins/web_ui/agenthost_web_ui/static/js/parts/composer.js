@@ -4,6 +4,7 @@ import { matchingCommands } from "../commands.js";
 import { formatTotals } from "../format.js";
 import { html, useEffect, useId, useLayoutEffect, useRef, useState } from "../html.js";
 import { useStore } from "../store.js";
+import { AttachButton, DraftFiles } from "./files.js";
 import { Icon } from "./icons.js";
 
 const TALLEST_PX = 220;
@@ -15,16 +16,25 @@ const TALLEST_PX = 220;
  */
 export function Composer({ agent, state, actions }) {
   useStore(actions.drafts.store);
-  const { text: draft, problem } = actions.drafts.of(agent.id);
+  const { text: draft, problem, files } = actions.drafts.of(agent.id);
   const setDraft = (text) => actions.drafts.write(agent.id, text);
   const field = useField(draft);
   const menu = useCommandMenu(draft, setDraft, state.commands);
   const open = menu.commands.length > 0;
   const online = state.link === "open";
+  const whole = files.every((file) => file.state === "ready");
+  const something = (draft.trim() || files.length > 0) && whole;
   const submit = () => {
     const command = draft.trim() === "/stop";
-    if (!draft.trim() || (state.running && !command)) return;
-    if (actions.send(draft.trim())) setDraft("");
+    if (!something || (state.running && !command)) return;
+    if (actions.send(draft.trim(), files)) actions.drafts.sent(agent.id);
+  };
+  const onFiles = (chosen) => actions.attach(agent.id, chosen);
+  const onPaste = (event) => {
+    const pasted = event.clipboardData.files;
+    if (pasted.length === 0) return;
+    event.preventDefault();
+    onFiles(pasted);
   };
   const onKeyDown = (event) => {
     if (event.isComposing || menu.onKeyDown(event)) return;
@@ -41,7 +51,9 @@ export function Composer({ agent, state, actions }) {
   >
     <${CommandList} menu=${menu} />
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
+    <${DraftFiles} files=${files} onRemove=${(file) => actions.detach(agent.id, file)} />
     <div class="field">
+      <${AttachButton} onFiles=${onFiles} />
       <textarea
         ref=${field}
         rows="1"
@@ -55,13 +67,14 @@ export function Composer({ agent, state, actions }) {
         autocomplete="off"
         onInput=${(event) => setDraft(event.currentTarget.value)}
         onKeyDown=${onKeyDown}
+        onPaste=${onPaste}
       ></textarea>
       ${state.running && online ? html`<${StopButton} state=${state} actions=${actions} />` : html`<button
         type="submit"
         class="round"
         aria-label="Send"
         title="Send"
-        disabled=${!draft.trim() || state.loading || !online}
+        disabled=${!something || state.loading || !online}
       ><${Icon} name="send" /></button>`}
     </div>
     <${Foot} state=${state} />

@@ -1,6 +1,7 @@
 /** What the person said: shown, edited, asked again. */
 
 import { html, useLayoutEffect, useRef, useState } from "../html.js";
+import { SentFiles } from "./files.js";
 import { Icon } from "./icons.js";
 
 /**
@@ -13,7 +14,7 @@ import { Icon } from "./icons.js";
 export function Said({ entry, idle, actions }) {
   const [editing, setEditing] = useState(false);
   const stored = entry.turn && !entry.pending && !entry.remark;
-  const anew = (text) => actions.sayAnew(entry.turn, text);
+  const anew = (text) => actions.sayAnew(entry.turn, text, entry.files);
   if (editing) {
     const onDone = (text) => {
       setEditing(false);
@@ -24,7 +25,8 @@ export function Said({ entry, idle, actions }) {
     </article>`;
   }
   return html`<article class="entry user" aria-label="You">
-    <p>${entry.text}</p>
+    ${entry.files?.length > 0 && html`<${SentFiles} files=${entry.files} actions=${actions} />`}
+    ${entry.text && html`<p>${entry.text}</p>`}
     ${stored && html`<div class="message-tools">
       <${Tool} name="pencil" words="Edit this message" idle=${idle} onClick=${() => setEditing(true)} />
       <${Tool} name="again" words="Ask again" idle=${idle} onClick=${() => anew(entry.text)} />

@@ -1,0 +1,51 @@
+"""Files that people hand to agents, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....errors import Conflict, NotFound
+from ....ports.uploads import Upload
+from .rows import Rows
+
+
+class MemoryUploads:
+    """The files of all agents."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    async def add(
+        self, upload: Upload, data: bytes, most: int, most_bytes: int
+    ) -> None:
+        """Keep a file; NotFound without its agent, Conflict without room."""
+        if upload.agent_id not in self._rows.agents:
+            raise NotFound("agent", upload.agent_id)
+        known = await self.list(upload.agent_id)
+        taken = sum(each.size for each in known)
+        if len(known) >= most or taken + len(data) > most_bytes:
+            raise Conflict("the agent has no room for the file; delete some")
+        self._rows.uploads[upload.agent_id, upload.id] = upload, data
+
+    async def get(self, agent_id: str, upload_id: str) -> Upload:
+        """Tell of a file, or raise NotFound."""
+        return self._row(agent_id, upload_id)[0]
+
+    async def read(self, agent_id: str, upload_id: str) -> bytes:
+        """Read a file, or raise NotFound."""
+        return self._row(agent_id, upload_id)[1]
+
+    async def list(self, agent_id: str) -> Sequence[Upload]:
+        """Tell of an agent's files, oldest first."""
+        own = [u for u, _ in self._rows.uploads.values() if u.agent_id == agent_id]
+        return sorted(own, key=lambda each: (each.at, each.id))
+
+    async def delete(self, agent_id: str, upload_id: str) -> None:
+        """Delete a file, or raise NotFound."""
+        self._row(agent_id, upload_id)
+        del self._rows.uploads[agent_id, upload_id]
+
+    def _row(self, agent_id: str, upload_id: str) -> tuple[Upload, bytes]:
+        if (agent_id, upload_id) not in self._rows.uploads:
+            raise NotFound("file", upload_id)
+        return self._rows.uploads[agent_id, upload_id]
