@@ -137,7 +137,7 @@ class PlainModels:
         """Resolve what somebody names for an agent of the provider ``own``."""
         return self._chosen(_plain(provider), _plain(model), own)
 
-    def resting(self, slug: str) -> Sequence[tuple[str, str, float]]:  # noqa: ARG002
+    def resting(self, slug: str) -> Sequence[tuple[str, int, str, float]]:  # noqa: ARG002
         """Tell which of a provider's models rest: none ever does."""
         return ()
 

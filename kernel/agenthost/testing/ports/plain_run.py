@@ -107,7 +107,8 @@ class PlainRun:
             # From here on a stop would come too late.
             turn.sealed = True
             message = message if message.parts else Message(Role.ASSISTANT, (Text(""),))
-            result = self.result(message.text)
+            told = self.result(message.text)
+            result = replace(told, citations=message.citations)
             closed = TurnRecord(TurnState.DONE, result)
             await self._keep(message, spent=spent, closed=closed)
             return result
