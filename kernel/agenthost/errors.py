@@ -100,6 +100,7 @@ class CutShort(TurnFailed):
 class UnfitAnswer(TurnFailed):
     """The answer does not have the form that was asked for."""
 
+    status = 422
     code = "unfit_answer"
 
 

@@ -313,10 +313,7 @@ class Sessions(Protocol):
         """Read a session's row; NotFound also when it is not the agent's."""
 
     def take(self, session_id: str) -> Conversation | None:
-        """Hand what is still known of a conversation to the turn that has its mailbox.
-
-        None when it is to be read.
-        """
+        """Hand on what is known of a conversation; None when it is to be read."""
 
     def give_back(self, session_id: str, known: Conversation | None) -> None:
         """Take it as the turn left it; None when the turn cannot tell."""
@@ -387,10 +384,7 @@ class Journal(Protocol):
     """
 
     async def enter(self, node: str) -> Writer:
-        """At boot: give what this process writes as, in a new epoch of its node.
-
-        Whoever wrote as the node in an earlier epoch opens and reopens no turn more.
-        """
+        """At boot: open a new epoch of a node; earlier ones open no turn any more."""
 
     def keep(self, *steps: Step) -> asyncio.Future[None]:
         """Write a turn's next steps in one piece; it starts at once, awaited or not.
@@ -410,10 +404,7 @@ class Journal(Protocol):
         """
 
     async def close_late(self, session_id: str) -> None:
-        """Write now what :meth:`keep_late` has left of a session, or raise.
-
-        Nothing is awaited where nothing is left.
-        """
+        """Write now what :meth:`keep_late` has left of a session, if any, or raise."""
 
     def start_call(
         self,

@@ -26,6 +26,8 @@ from agenthost import (
 
 LEAST = 16_384
 """What is asked for where nobody set a limit and the first one was too short."""
+BROKEN_OFF = 16 * 1024
+"""So many characters of an answer that broke off are kept."""
 GO_ON = (
     "Your answer was cut off at its length limit, inside a tool call, which was not "
     "made. Go on from where you stopped and make the call again as a whole."
@@ -118,3 +120,13 @@ def cut_off(completion: Completion) -> bool:
     if completion.finish is not Finish.LENGTH:
         return False
     return completion.cut_call or not completion.message.text.strip()
+
+
+def shortened(text: str) -> str:
+    """Cut what is kept of an answer that broke off; what is left out is told."""
+    left_out = len(text) - BROKEN_OFF
+    if left_out <= 0:
+        return text
+    return (
+        f"{text[:BROKEN_OFF]}\n[the answer broke off; {left_out} characters left out]"
+    )

@@ -50,7 +50,7 @@ from agenthost_chat.history import UNKNOWN, repaired
 
 from .asking import Form, agreed, merged, unforced
 from .calls import unlike
-from .ends import Room, cut_off, too_long
+from .ends import Room, cut_off, shortened, too_long
 from .manifest import ANSWERING
 from .progress import Progress
 from .prompt import system_prompt
@@ -61,8 +61,6 @@ if TYPE_CHECKING:
 THINKING_BUDGET = 10_000
 TOGETHER = 0.05
 NOTHING_KNOWN: Mapping[str, Outcome] = MappingProxyType({})
-BROKEN_OFF = 16 * 1024
-"""So many characters of an answer that broke off are kept."""
 
 
 class Run:
@@ -224,7 +222,7 @@ class Run:
         """Close the turn's row; words already delivered stay in the session."""
         with suppress(AgentHostError):
             await self._settled()
-        said = "" if self._lost else _shortened(self.turn.saying)
+        said = "" if self._lost else shortened(self.turn.saying)
         message = Message(Role.ASSISTANT, (Text(said),)) if said else None
         self._note(message, closed=closed)
         await self._settled()
@@ -493,13 +491,3 @@ class Run:
             # turn is never cancelled and saves the shield.
             await (commit if self.turn.sealed else asyncio.shield(commit))
             self._commits.pop(0)
-
-
-def _shortened(text: str) -> str:
-    """Cut what is kept of an answer that broke off; what is left out is told."""
-    left_out = len(text) - BROKEN_OFF
-    if left_out <= 0:
-        return text
-    return (
-        f"{text[:BROKEN_OFF]}\n[the answer broke off; {left_out} characters left out]"
-    )

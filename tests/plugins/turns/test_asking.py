@@ -173,7 +173,7 @@ async def test_a_second_one_without_it_is_an_error_that_names_the_place(
     agent = await daemon.agent()
     body = {"message": "where?", "response_format": CITY}
     answer = await daemon.http.post(f"/api/agents/{agent.id}/message", json=body)
-    assert (answer.status_code, answer.json()["code"]) == (500, "unfit_answer")
+    assert (answer.status_code, answer.json()["code"]) == (422, "unfit_answer")
     assert "warm: 1 is not of type 'boolean'" in answer.json()["error"]
     assert len(daemon.model.requests) == 2
     booked = await daemon.daemon.usage.of_agent(agent.id)

@@ -6,18 +6,23 @@ import math
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from agenthost_chat.chat import (
     ChatRequest,
     Completion,
     Delta,
+    Message,
     ReasoningChunk,
+    Role,
+    Text,
     TextChunk,
     Usage,
 )
+from httpx import AsyncClient
 
+from ...embedders import Embedded, EmbedderSpec, EmbeddingCall
 from ...errors import (
     ConfigError,
     InvalidInput,
@@ -176,6 +181,68 @@ class PlainModels:
         assert first is not None, "there is a target at least"
         raise first
 
+    async def embed(
+        self,
+        texts: Sequence[str],
+        model: str | None = None,
+        payer: Payer | None = None,
+        *,
+        query: bool = False,
+    ) -> Embedded:
+        """Turn texts into vectors, in as many requests as the model's row asks for."""
+        target = self._embedding(texts, model)
+        vectors: list[Sequence[float]] = []
+        usage = Usage()
+        for at in range(0, len(texts), target.model.batch):
+            batch = tuple(texts[at : at + target.model.batch])
+            done = await self._embedded(target, batch, payer, query=query)
+            vectors += done.vectors
+            usage += done.usage
+        return Embedded(vectors, usage, target.names)
+
+    def _embedding(self, texts: Sequence[str], model: str | None) -> Target:
+        """Find the model; InvalidInput without one, or without texts."""
+        if not texts or not all(texts):
+            raise InvalidInput("texts", "must be some, none of them empty")
+        for slug, spec in self.providers.items():
+            for row in spec.facts.embeddings:
+                if model in {None, row.id, f"{slug}/{row.id}"}:
+                    target = Target(spec, row)
+                    self.check(target)
+                    return target
+        raise InvalidInput("model", f"no provider lists embeddings {model!r}")
+
+    async def _embedded(
+        self, target: Target, texts: Sequence[str], payer: Payer | None, *, query: bool
+    ) -> Embedded:
+        """Make one request, and book what that has cost."""
+        said = Message(Role.USER, tuple(map(Text, texts)))
+        request = ChatRequest(target.model.upstream_id, "", (said,), max_tokens=1)
+        call = self._begun(target, request, payer)
+        spent = Usage()
+        try:
+            embedder = self._embedder(target.provider)
+            done = await embedder.embed(self._embedding_call(call, texts, query=query))
+            if {len(vector) for vector in done.vectors} != {target.model.dimensions}:
+                call.breaks_off()
+            spent = done.usage
+        finally:
+            settled = self._settled(call, spent)
+        self._host.usage.book(settled)
+        return done
+
+    def _embedder(self, spec: ProviderSpec) -> EmbedderSpec:
+        name = spec.dialect if isinstance(spec.dialect, str) else spec.dialect.name
+        offered = self._host.registry.offered(EmbedderSpec)
+        return next(each for _, each in offered if each.name == name)
+
+    def _embedding_call(
+        self, call: Try, texts: Sequence[str], *, query: bool
+    ) -> EmbeddingCall:
+        endpoint, client, told = self._way(call)
+        exchange = self._host.egress.exchange
+        return EmbeddingCall(texts, endpoint, client, exchange, query, told)
+
     def _candidates(self, target: Target, payer: Payer | None) -> Iterator[Target]:
         yield target
         for spare in payer.agent.manifest.fallback_models if payer else ():
@@ -269,6 +336,13 @@ class PlainModels:
         )
 
     def _opened(self, call: Try) -> AsyncGenerator[Delta, None]:
+        endpoint, client, told = self._way(call)
+        exchange = self._host.egress.exchange
+        wanted = ModelCall(call.request, endpoint, client, exchange, told)
+        return exchange.open(call.target.provider, wanted)
+
+    def _way(self, call: Try) -> tuple[Endpoint, AsyncClient, dict[str, Any]]:
+        """Give where a call goes, and what with."""
         spec, egress = call.target.provider, self._host.egress
         facts, keys = spec.facts, self.keys_of(spec.facts.slug)
         key = keys[0] if keys else None
@@ -277,8 +351,7 @@ class PlainModels:
         local = frozenset({host}) if host and facts.local else frozenset[str]()
         client = egress.client(EgressPolicy(f"provider:{facts.slug}", local))
         told = {CONTEXT: call.payer.context} if call.payer else {}
-        wanted = ModelCall(call.request, endpoint, client, egress.exchange, told)
-        return egress.exchange.open(spec, wanted)
+        return endpoint, client, told
 
     def _chosen(self, provider: str, name: str, own: str) -> Choice:
         """Find what is named; what nobody lists is passed on."""

@@ -19,6 +19,7 @@ from agenthost_chat.chat import (
     ToolUse,
 )
 from agenthost_chat.history import UNKNOWN
+from jsonschema import Draft202012Validator, SchemaError
 from pydantic import ValidationError
 
 from ...authorization import Refused, authorize
@@ -110,6 +111,20 @@ class PlainTools:
         self._tools: dict[str, PlainTool] = {}
         for _, spec in host.registry.offered(ToolSpec):
             self.add(spec)
+
+    async def checker(self, schema: JsonObject) -> Callable[[Json], str]:
+        """Read a JSON Schema; what is given says what of a value does not fit it."""
+        try:
+            Draft202012Validator.check_schema(schema)
+        except SchemaError as error:
+            raise InvalidInput("schema", error.message) from error
+        validator = Draft202012Validator(schema)
+
+        def check(value: Json) -> str:
+            wrong = next(validator.iter_errors(value), None)
+            return f"{wrong.json_path}: {wrong.message}" if wrong else ""
+
+        return check
 
     def add(self, spec: ToolSpec) -> None:
         """Offer one more tool; what has a name already keeps it."""
