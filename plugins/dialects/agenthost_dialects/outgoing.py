@@ -18,11 +18,14 @@ def post(
     endpoint: Endpoint, url: str, headers: Mapping[str, str], body: Mapping[str, Any]
 ) -> HttpRequest:
     """Write a POST of JSON; where nothing is added, it is what the dialect wrote."""
+    extras = endpoint.extras
+    if not (extras.headers or extras.query or extras.body):
+        return HttpRequest("POST", url, headers, body_of(body))
     return HttpRequest(
         "POST",
         address(endpoint, url),
         headed(endpoint, headers),
-        body_of(merged(body, endpoint.extras.body)),
+        body_of(merged(body, extras.body)),
     )
 
 
@@ -35,9 +38,10 @@ def keyed(endpoint: Endpoint, usual: Mapping[str, str] = BEARER) -> dict[str, st
     """
     if endpoint.key is None:
         return {}
-    key = endpoint.key.reveal()
-    shown = endpoint.extras.key_headers or usual
-    return {name: value.replace("{key}", key) for name, value in shown.items()}
+    key, headers = endpoint.key.reveal(), {}
+    for name, value in (endpoint.extras.key_headers or usual).items():
+        headers[name] = value.replace("{key}", key)
+    return headers
 
 
 def headed(endpoint: Endpoint, headers: Mapping[str, str]) -> dict[str, str]:

@@ -374,17 +374,15 @@ class RoutedModels(Catalogue):
     def _spent(self, call: _Call, usage: Usage) -> Spent:
         return self._means.spent(call.candidate.target, call.payer, usage)
 
-    def _open(self, call: _Call) -> AsyncGenerator[Delta, None]:
-        key, slug = call.candidate.key, call.candidate.target.provider.facts.slug
-        tokens = self._tokens.get(slug)
-        if tokens is None:
-            return self._send(call, key)
-        return tokens.spoken(key, partial(self._send, call))
-
-    def _send(self, call: _Call, key: Secret | None) -> AsyncGenerator[Delta, None]:
-        spec = call.candidate.target.provider
+    def _open(
+        self, call: _Call, token: Secret | None = None
+    ) -> AsyncGenerator[Delta, None]:
+        """Start the call, with a token where its key has to become one first."""
+        spec, key = call.candidate.target.provider, call.candidate.key
         facts, model = spec.facts, call.candidate.target.model
-        endpoint = facts.at(key, model)
+        if token is None and facts.slug in self._tokens:
+            return self._tokens[facts.slug].spoken(key, partial(self._open, call))
+        endpoint = facts.at(token or key, model)
         policy = self._means.policy(facts, silence(model))
         egress = self._host.egress
         told = {CONTEXT: call.payer.context} if call.payer else {}
