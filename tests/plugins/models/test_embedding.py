@@ -202,7 +202,7 @@ async def test_a_provider_that_failed_often_rests() -> None:
             await bench.passing(bench.models.embed(["abc"], "a-vectors"))
         if bench.models.resting("a"):
             break
-    assert [name for name, _, _ in bench.models.resting("a")] == ["vectors-1"]
+    assert [name for name, _, _, _ in bench.models.resting("a")] == ["vectors-1"]
 
 
 async def test_budgets_hold_and_give_back() -> None:
