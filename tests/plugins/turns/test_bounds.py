@@ -8,7 +8,7 @@ from agenthost.testing.daemons import RunningDaemon
 from agenthost_toolbox.pace import MINUTE, Pace
 from agenthost_toolbox.results import STEP_BYTES
 from agenthost_toolbox.toolbox import CALLS_PER_ANSWER
-from agenthost_turns.run import BROKEN_OFF
+from agenthost_turns.ends import BROKEN_OFF
 
 PLENTY = "[resources]\nmax_tool_calls_per_minute = 1000\n"
 
