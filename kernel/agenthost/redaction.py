@@ -37,8 +37,9 @@ def secrets_of(host: Host) -> list[str]:
 def redacted(text: str, secrets: Iterable[str]) -> str:
     """Blot secrets out of a text, and what gives them away.
 
-    That is each of the parts of a key with colons in it, as it is, in base64, in a URL,
-    in JSON or as Python shows it, and its first eight characters or more.
+    That is each of the parts of a key with colons in it, and what a key that is JSON
+    holds under the name of one, as it is, in base64, in a URL, in JSON or as Python
+    shows it, and its first eight characters or more.
     """
     told_of = filter(None, (secret.strip() for secret in secrets))
     forms = {form for secret in told_of for form in _forms(secret)}
@@ -63,12 +64,21 @@ def _spans(text: str, form: str) -> Iterator[tuple[int, int]]:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    parts = {secret, *(part for part in secret.split(":") if len(part) >= BEGINNING)}
-    for part in parts:
+    for part in _parts(secret):
         yield from (part, quote(part), quote(part, safe=""), quote_plus(part))
         yield from (json.dumps(part)[1:-1], repr(part)[1:-1])
         yield json.dumps(part, ensure_ascii=False)[1:-1]
         yield from filter(lambda form: len(form) >= BEGINNING, _base64(part.encode()))
+
+
+def _parts(secret: str) -> set[str]:
+    """Take a composite key apart; of JSON, as a service account has, little is one."""
+    with suppress(ValueError, RecursionError):
+        if isinstance(members := json.loads(secret), dict):
+            named = (value for name, value in members.items() if _NAMED.search(name))
+            if held := {each for each in named if isinstance(each, str) and each}:
+                return held
+    return {secret, *(part for part in secret.split(":") if len(part) >= BEGINNING)}
 
 
 def _base64(data: bytes) -> Iterator[str]:

@@ -69,6 +69,21 @@ async def test_values_of_few_characters_are_no_secrets_of_a_daemon(
     assert not {"a", "12345", "/bin"} & {*secrets}
 
 
+def test_of_a_key_in_json_what_is_secret_is_taken_out() -> None:
+    key = json.dumps(
+        {
+            "type": "service_account",
+            "token_uri": "https://oauth2.example/token",
+            "private_key": "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\n",
+        }
+    )
+    said = 'POST https://oauth2.example/token: {"type": "service_account"} is refused'
+    assert redacted(said, [key]) == said
+    assert "MIIEvQIBADANBg" not in redacted(f"<{key}>", [key])
+    left = redacted('"-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBg\\n"', [key])
+    assert "MIIEvQIBADANBg" not in left
+
+
 def test_both_halves_of_a_composite_key_are_taken_out() -> None:
     key = "AKIA0123456789ABCDEF:wJalrXUtnFEMI/K7MDENG+bPxRfiCY"
     said = "AKIA0123456789ABCDEF signed with wJalrXUtnFEMI/K7MDENG+bPxRfiCY is refused"
