@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 from agenthost_chat.chat import (
     ChatRequest,
     Finish,
+    Json,
     Message,
+    ModelSettings,
     ReasoningChunk,
     Role,
     Text,
@@ -22,7 +25,7 @@ from agenthost_chat.chat import (
 )
 from agenthost_chat.history import UNKNOWN
 
-from ...errors import CutShort, TurnFailed
+from ...errors import CutShort, TurnFailed, UnfitAnswer
 from ...host import Host
 from ...observe import Observers
 from ...ports.models import Answered, Payer, Target
@@ -70,6 +73,9 @@ class PlainRun:
         self._asked = 0
         self._model = ""
         self._finish: Finish | None = None
+        self._settings = turn.options.settings or ModelSettings()
+        self._fits: Callable[[Json], str] | None = None
+        self._refused: tuple[Message, ...] = ()
         self._call_ids = {use.id for m in turn.spoken for use in m.tool_uses}
 
     async def open(self, given: frozenset[str]) -> None:
@@ -80,8 +86,9 @@ class PlainRun:
         """
         turn = self._turn
         if not self.found:
-            opened, digest = turn.agent.id, turn.options.digest
-            await self._keep(turn.message, opened=opened, digest=digest, labels=given)
+            known = {"digest": turn.options.digest, "settings": turn.options.settings}
+            opened = turn.agent.id
+            await self._keep(turn.message, opened=opened, labels=given, **known)
             return
         await self._keep(reopened=True)
         if turn.spoken and (calls := turn.spoken[-1].tool_uses):
@@ -91,6 +98,8 @@ class PlainRun:
         """Ask the model and run its tools until it answers."""
         turn = self._turn
         turn.emit(Thinking())
+        if (form := self._settings.response_format) is not None:
+            self._fits = await self._host.toolbox.checker(form)
         while self._asked < MOST_CALLS:
             agent = self._host.agents.get(turn.agent.id)
             answered = await self._ask(self._host.agents.target_of(agent))
@@ -98,12 +107,17 @@ class PlainRun:
             message = self._unlike(completion.message)
             calls = message.tool_uses
             if calls and completion.finish is Finish.TOOL_USE:
+                if self._fits is not None:
+                    turn.say(message.text)
                 await self._keep(message, spent=spent)
                 await self._run_tools(calls, {})
                 continue
             if completion.finish is Finish.LENGTH and not message.text.strip():
                 await self._keep(spent=spent)
                 raise CutShort("the answer was cut off before it said a word")
+            if self._fits is not None and self._unfit(message.text):
+                await self._keep(spent=spent)
+                continue
             # From here on a stop would come too late.
             turn.sealed = True
             message = message if message.parts else Message(Role.ASSISTANT, (Text(""),))
@@ -164,11 +178,12 @@ class PlainRun:
         request = ChatRequest(
             target.model.upstream_id,
             told.system_prompt or f"Your name is {turn.agent.name}.",
-            tuple(self._said.messages),
+            (*self._said.messages, *self._refused),
             tools if target.model.supports_tools else (),
             turn.options.max_tokens or told.max_tokens,
             told.temperature if temperature is None else temperature,
             thinks,
+            **self._settings.asked,
         )
         unsay = turn.take_back
         payer = Payer(
@@ -197,10 +212,29 @@ class PlainRun:
                 if isinstance(delta, Answered):
                     return delta
                 if isinstance(delta, TextChunk):
-                    self._turn.say(delta.text)
+                    # What may have to be said anew is told once it is whole.
+                    if self._fits is None:
+                        self._turn.say(delta.text)
                 elif isinstance(delta, ReasoningChunk):
                     self._turn.think(delta.text)
         raise TurnFailed("the model call ended without an answer")
+
+    def _unfit(self, text: str) -> bool:
+        """Tell whether an answer is to be given anew; UnfitAnswer at the second one."""
+        assert self._fits is not None, "asked only of answers in a form"
+        try:
+            wrong = self._fits(json.loads(text))
+        except ValueError:
+            wrong = "it is not JSON"
+        if not wrong:
+            self._turn.say(text)
+            return False
+        if self._refused:
+            raise UnfitAnswer(f"the answer does not fit response_format: {wrong}")
+        again = Text(f"Your answer was not taken: {wrong}. Answer again, in JSON alone")
+        said = Message(Role.ASSISTANT, (Text(text),))
+        self._refused = (said, Message(Role.USER, (again,)))
+        return True
 
     def _count(self, spent: Spent | None) -> None:
         if spent is not None:

@@ -105,7 +105,12 @@ class PlainTurns:
         if question is None:
             raise Conflict("the turn's question is no longer in the session")
         session = record.session_id
-        options = TurnOptions(turn_id, digest=record.digest, session_id=session)
+        options = TurnOptions(
+            turn_id,
+            digest=record.digest,
+            session_id=session,
+            settings=record.settings,
+        )
         return self.watch(context, agent, question, options)
 
     async def attach(self, agent: Agent, turn_id: str, offset: int = 0) -> Watcher:
