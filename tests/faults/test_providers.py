@@ -227,7 +227,7 @@ HEARTBEATS = {
 async def test_a_drip_that_never_ends_is_a_time_out(
     daemons: Daemons, monkeypatch: pytest.MonkeyPatch, dialect: str
 ) -> None:
-    monkeypatch.setattr("agenthost_models.models.LONGEST_CALL", 0.1)
+    monkeypatch.setattr("agenthost_models.means.LONGEST_CALL", 0.1)
     beat = HEARTBEATS.get(dialect, b": ping\n\n")
     async with staged(daemons, DIALECTS[dialect]) as stage:
         drips = [streamed(stage.wire, itertools.repeat(beat)) for _ in range(ROUNDS)]
