@@ -47,9 +47,14 @@ def check_coding(exchange: Exchange) -> None:
         raise Encoded(f"content-encoding: {coding[:64]!r} is not read here; send none")
 
 
-def patience(settings: FrontSettings, limit: int) -> float:
-    """Seconds for a body of a route to arrive: more where it may be longer."""
-    return settings.body_timeout * max(limit / settings.body_limit, 1.0)
+def patience(settings: FrontSettings, exchange: Exchange, limit: int) -> float:
+    """Seconds for a body to arrive: more where it is announced to be longer.
+
+    Who announces little gets no more of them, however much the route would take.
+    """
+    length = exchange.headers.get("content-length", "")
+    size = min(int(length), limit) if length.isdigit() else limit
+    return settings.body_timeout * max(size / settings.body_limit, 1.0)
 
 
 async def read(receive: Receive, limit: int, seconds: float) -> bytes | None:

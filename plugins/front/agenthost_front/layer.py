@@ -98,7 +98,7 @@ class Layer:
                 outcome = self._misfit(exchange, match)
             if outcome is None and has_body(exchange):
                 limit = self._limit(match)
-                seconds = patience(self._gate.settings, limit)
+                seconds = patience(self._gate.settings, exchange, limit)
                 body = await read(receive, limit, seconds)
                 if body is None:
                     return

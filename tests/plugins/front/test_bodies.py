@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from agenthost_front.bodies import patience
+from agenthost_front.dispatch import Exchange
 from agenthost_front.settings import FrontSettings
 
 from .conftest import Running, Start, until
@@ -68,9 +69,23 @@ async def test_a_slow_body_is_given_up(start: Start, at: str) -> None:
     assert b" 408 " in head
 
 
-def test_a_route_that_takes_more_waits_longer() -> None:
+@pytest.mark.parametrize(
+    ("headers", "limit", "seconds"),
+    [
+        ({}, 5, 2.0),
+        ({}, 100, 20.0),
+        ({"content-length": "9"}, 100, 2.0),
+        ({"content-length": "50"}, 100, 10.0),
+        ({"content-length": "999999"}, 100, 20.0),
+        ({"content-length": "none"}, 10, 2.0),
+    ],
+)
+def test_who_announces_more_may_take_longer_where_the_route_takes_more(
+    headers: dict[str, str], limit: int, seconds: float
+) -> None:
     settings = FrontSettings(body_limit=10, body_timeout=2.0)
-    assert [patience(settings, limit) for limit in (5, 10, 100)] == [2.0, 2.0, 20.0]
+    exchange = Exchange("r", "POST", "/", "127.0.0.1", headers, b"")
+    assert patience(settings, exchange, limit) == seconds
 
 
 async def test_a_refused_client_can_go_on_on_its_connection(
