@@ -117,8 +117,7 @@ class UploadTable:
         content: bytes = row["content"]
         if await asyncio.to_thread(_digest, content) != row["digest"]:
             raise Unavailable(
-                f"the stored file {upload_id} is damaged; upload it again or restore "
-                "a backup"
+                f"the stored file {upload_id} is damaged; delete it or restore a backup"
             )
         return content
 
