@@ -90,6 +90,7 @@ from .events import AgentTerminated as AgentTerminated
 from .events import AgentUpdated as AgentUpdated
 from .events import BudgetAlert as BudgetAlert
 from .events import BudgetExceeded as BudgetExceeded
+from .events import Caused as Caused
 from .events import Custom as Custom
 from .events import DaemonStarted as DaemonStarted
 from .events import DaemonStopping as DaemonStopping
@@ -192,6 +193,7 @@ from .ports.egress import FINAL_URL as FINAL_URL
 from .ports.egress import Egress as Egress
 from .ports.egress import EgressPolicy as EgressPolicy
 from .ports.events import Events as Events
+from .ports.events import Keep as Keep
 from .ports.events import ListenerState as ListenerState
 from .ports.files import Files as Files
 from .ports.files import Workspace as Workspace

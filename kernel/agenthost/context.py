@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agenthost_values.value_class import value_class
 
 if TYPE_CHECKING:
+    from .events import Caused
     from .manifest_model import Manifest
 
 
@@ -95,6 +96,7 @@ class Context:
     these three decides anything. ``labels`` tell where what it knows came from, such as
     ``untrusted``; they only grow. ``found`` is the ``TurnState`` in which a turn was
     found that brings its open calls again: people may have been asked about them.
+    ``depth`` says how many events led here, each by what the one before set off.
     """
 
     principal: Principal
@@ -107,6 +109,13 @@ class Context:
     log_fields: Mapping[str, Any] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
     found: str = ""
+    depth: int = 0
+
+    @property
+    def caused(self) -> Caused:
+        """What an event says of who caused it, when it was caused from here."""
+        source = "" if self.agent is None else self.agent.id
+        return {"by": self.owner, "source": source, "depth": self.depth}
 
     @property
     def owner(self) -> str:

@@ -9,18 +9,40 @@ base with several kinds stands for all of them where a listener names what it he
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, dataclass_transform
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, TypedDict, dataclass_transform
+from uuid import uuid4
+
+
+class Caused(TypedDict):
+    """What an event says of who caused it."""
+
+    by: str
+    source: str
+    depth: int
+
+
+def _new_id() -> str:
+    return str(uuid4())
 
 
 @dataclass_transform(frozen_default=True)
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to the subject, at a time in epoch seconds."""
+    """Something that happened to the subject, at a time in epoch seconds.
+
+    ``by`` (``kind:name``) caused it, "" when nobody did; ``source`` is the id of the
+    agent in whose turn it was caused, if any; ``depth`` says how many events, each the
+    cause of the next by what they set off, led there.
+    """
 
     kind: ClassVar[str]
     subject: str
     at: float
+    id: str = field(default_factory=_new_id, kw_only=True)
+    by: str = field(default="", kw_only=True)
+    source: str = field(default="", kw_only=True)
+    depth: int = field(default=0, kw_only=True)
 
     def __init_subclass__(cls) -> None:
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
@@ -159,7 +181,8 @@ class Custom(Event):
 
 
 def as_json(event: Event) -> dict[str, Any]:
-    """Write an event as every surface shows it: kind, subject, at and data."""
+    """Write an event as every surface shows it: what all have, and the rest as data."""
     data = asdict(event)
-    told = {"kind": event.kind, "subject": data.pop("subject"), "at": data.pop("at")}
-    return {**told, "data": data}
+    told = {name: data.pop(name) for name in ("id", "subject", "at")}
+    caused = {name: data.pop(name) for name in ("by", "source", "depth")}
+    return {"kind": event.kind, **told, **caused, "data": data}

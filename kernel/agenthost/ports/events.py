@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..events import Event
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
 E = TypeVar("E", bound=Event)
+Keep = Callable[["Connection"], None]
+"""What is written in the transaction of an event's cause; it may run twice."""
 
 
 @dataclass(slots=True)
@@ -43,6 +48,39 @@ class Events(Protocol):
 
         Returns:
             A function that ends it; calling it twice is fine.
+        """
+
+    def record(
+        self, recorder: Callable[[E], Keep | None], *kinds: type[E]
+    ) -> Callable[[], None]:
+        """Keep something of each event in the very commit of its cause.
+
+        What the recorder gives is there exactly when the event has happened: neither
+        is lost without the other, whenever the process dies.
+
+        Args:
+            recorder: Called on the event loop before the cause is written; what it
+                gives is run then. It only looks and returns; one that raises refuses
+                what was to happen.
+            kinds: What it is asked about; all events when none is named.
+
+        Returns:
+            A function that ends it; calling it twice is fine.
+        """
+
+    def keeping(self, event: E) -> Keep | None:
+        """Ask what is to be written in the commit of the event's cause, if anything.
+
+        Who causes something asks before it writes, and publishes the same event once
+        that is on disk::
+
+            event = Deployed(name, now, **context.caused)
+            keep = events.keeping(event)
+            await store.write(partial(deploy, name=name, keep=keep))
+            events.publish(event)
+
+        Raises:
+            AgentHostError: Somebody refuses that it happens.
         """
 
     def states(self) -> Sequence[ListenerState]:

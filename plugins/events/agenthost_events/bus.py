@@ -10,13 +10,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agenthost import (
     Clock,
     Event,
     Host,
     Installed,
+    Keep,
     ListenerState,
     Memory,
     Observer,
@@ -29,9 +31,13 @@ from .hearing import ALL, Kinds, kinds_of
 from .observers import ToldObservers
 from .telling import Teller, ToldMemory
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
 _log = logging.getLogger(__name__)
 
 E = TypeVar("E", bound=Event)
+T = TypeVar("T")
 
 BUDGET = 5.0
 QUEUE = 1_000
@@ -61,6 +67,7 @@ class EventBus:
         self._host = host
         self._loop = asyncio.get_running_loop()
         self._subscribers: dict[object, tuple[Callable[[Any], None], Kinds]] = {}
+        self._recorders: dict[object, tuple[Callable[[Any], Keep | None], Kinds]] = {}
         self._listeners = list(_listening(host, _Limits(host.clock, budget, queue)))
         host.plugins.on_failure.append(self._plugin_failed)
 
@@ -70,9 +77,10 @@ class EventBus:
 
     def wants(self, kind: type[Event]) -> bool:
         """Tell whether anybody listens for a kind; ask before an event is made."""
-        for _, kinds in self._subscribers.values():
-            if issubclass(kind, kinds):
-                return True
+        for asked in (self._subscribers, self._recorders):
+            for _, kinds in asked.values():
+                if issubclass(kind, kinds):
+                    return True
         return any(listener.hears(kind) for listener in self._listeners)
 
     def publish(self, event: Event) -> None:
@@ -100,13 +108,33 @@ class EventBus:
         Returns:
             A function that ends it; calling it twice is fine.
         """
-        token = object()
-        self._subscribers[token] = subscriber, kinds or ALL
+        return _added(self._subscribers, (subscriber, kinds or ALL))
 
-        def unsubscribe() -> None:
-            self._subscribers.pop(token, None)
+    def record(
+        self, recorder: Callable[[E], Keep | None], *kinds: type[E]
+    ) -> Callable[[], None]:
+        """Ask the function what to keep of each event in the commit of its cause.
 
-        return unsubscribe
+        Args:
+            recorder: What is asked, on the event loop; one that raises refuses what
+                was to happen.
+            kinds: What it is asked about; all events when none is named.
+
+        Returns:
+            A function that ends it; calling it twice is fine.
+        """
+        return _added(self._recorders, (recorder, kinds or ALL))
+
+    def keeping(self, event: Event) -> Keep | None:
+        """Ask what is to be written in the commit of the event's cause, if anything."""
+        kept = [
+            keep
+            for recorder, kinds in tuple(self._recorders.values())
+            if isinstance(event, kinds) and (keep := recorder(event)) is not None
+        ]
+        if len(kept) < 2:
+            return kept[0] if kept else None
+        return partial(_all_kept, kept=kept)
 
     def states(self) -> list[ListenerState]:
         """The counts of each listening plugin."""
@@ -129,6 +157,21 @@ class EventBus:
             listener.close()
         waits = (asyncio.to_thread(each.join, timeout) for each in self._listeners)
         await asyncio.gather(*waits)
+
+
+def _added(asked: dict[object, T], one: T) -> Callable[[], None]:
+    token = object()
+    asked[token] = one
+
+    def ended() -> None:
+        asked.pop(token, None)
+
+    return ended
+
+
+def _all_kept(connection: Connection, kept: Sequence[Keep]) -> None:
+    for keep in kept:
+        keep(connection)
 
 
 def _listening(host: Host, limits: _Limits) -> Iterator[_Listener]:

@@ -159,8 +159,12 @@ async def test_on_event_hears_of_a_new_agent(daemons: Daemons) -> None:
         event = await heard.get()
     assert as_json(event) == {
         "kind": "agent_spawned",
+        "id": event.id,
         "subject": agent.id,
         "at": event.at,
+        "by": "",
+        "source": "",
+        "depth": 0,
         "data": {"name": "ada"},
     }
 

@@ -7,20 +7,24 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 import pytest_asyncio
 
 from ...clock import SystemClock
 from ...config_model import Config, PluginSelection
+from ...errors import Unavailable
 from ...events import AgentSpawned, AgentTerminated, Custom, Event, LifecycleEvent
 from ...host import Host
 from ...plugins.guards import Guards
 from ...plugins.hooks import hookimpl
 from ...plugins.loader import Plugins
-from ...ports.events import Events
+from ...ports.events import Events, Keep
 from ..daemons import provided
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 MANY = 100
 KEY = "plugin:listener"
@@ -206,6 +210,58 @@ class EventsContract:
         assert not opened.wants(Custom)
         opened.subscribe(lambda _: None)
         assert opened.wants(Custom)
+
+    async def test_a_recorder_says_what_is_kept_with_the_cause_of_an_event(
+        self, opened: Events
+    ) -> None:
+        """All are asked of the kinds they name, and what they give is done in order."""
+        kept: list[str] = []
+
+        def keeping(name: str) -> Callable[[Event], Keep | None]:
+            return lambda event: lambda _: kept.append(f"{name} {event.subject}")
+
+        one = opened.record(keeping("one"), AgentSpawned)
+        opened.record(keeping("every"))
+        opened.record(lambda _: None)
+        self._kept(opened, spawned("a"))
+        self._kept(opened, told("b"))
+        one()
+        one()
+        self._kept(opened, spawned("c"))
+        assert kept == ["one a", "every a", "every b", "every c"]
+
+    def _kept(self, opened: Events, event: Event) -> None:
+        keep = opened.keeping(event)
+        assert keep is not None
+        keep(cast("Connection", None))
+
+    async def test_nothing_is_kept_where_nobody_records(self, opened: Events) -> None:
+        """A listener is no recorder, and one that gives nothing keeps nothing."""
+        opened.subscribe(lambda _: None)
+        opened.record(lambda _: None, Custom)
+        opened.record(lambda _: lambda _: None, AgentTerminated)
+        assert opened.keeping(spawned("a")) is None
+        assert opened.keeping(told("b")) is None
+
+    async def test_a_recorder_that_raises_refuses_what_was_to_happen(
+        self, opened: Events
+    ) -> None:
+        """Whoever is about to cause it hears why."""
+
+        def refuses(event: Event) -> Keep | None:
+            raise Unavailable(f"no room for {event.subject}")
+
+        opened.record(refuses)
+        with pytest.raises(Unavailable, match="no room for a"):
+            opened.keeping(spawned("a"))
+
+    async def test_a_recorder_wants_its_kinds(self, opened: Events) -> None:
+        """An event is made for it although nobody else listens."""
+        assert not opened.wants(Custom)
+        leave = opened.record(lambda _: None, Custom)
+        assert opened.wants(Custom)
+        leave()
+        assert not opened.wants(Custom)
 
     async def test_a_plugin_hears_every_event_of_its_kinds_in_order(
         self, opened: Events, listener: Listener

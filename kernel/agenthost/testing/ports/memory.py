@@ -6,14 +6,17 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from ...errors import InvalidInput
 from ...events import Event
 from ...host import Host
 from ...plugins.calls import Implementation
-from ...ports.events import ListenerState
+from ...ports.events import Keep, ListenerState
 from ...secrets import Secret
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 E = TypeVar("E", bound=Event)
 Kinds = tuple[type[Event], ...]
@@ -67,6 +70,7 @@ class MemoryEvents:
 
     def __init__(self, host: Host) -> None:
         self._subscribers: dict[object, tuple[Callable[[Any], object], Kinds]] = {}
+        self._recorders: dict[object, tuple[Callable[[Any], Keep | None], Kinds]] = {}
         self._plugins = [
             (call, _kinds_of(call), ListenerState(key))
             for key, call in host.plugins.implementations("on_event")
@@ -76,6 +80,7 @@ class MemoryEvents:
     def wants(self, kind: type[Event]) -> bool:
         """Tell whether anybody listens for a kind."""
         heard = [kinds for _, kinds in self._subscribers.values()]
+        heard += [kinds for _, kinds in self._recorders.values()]
         heard += [kinds for _, kinds, _ in self._plugins]
         return any(issubclass(kind, kinds) for kinds in heard)
 
@@ -102,6 +107,31 @@ class MemoryEvents:
             self._subscribers.pop(token, None)
 
         return leave
+
+    def record(
+        self, recorder: Callable[[E], Keep | None], *kinds: type[E]
+    ) -> Callable[[], None]:
+        """Ask the function of each event from now on, until what it gives is called."""
+        token = object()
+        self._recorders[token] = recorder, kinds or (Event,)
+
+        def leave() -> None:
+            self._recorders.pop(token, None)
+
+        return leave
+
+    def keeping(self, event: Event) -> Keep | None:
+        """Ask all recorders of its kind."""
+        asked = [
+            ask for ask, kinds in self._recorders.values() if isinstance(event, kinds)
+        ]
+        kept = [keep for ask in asked if (keep := ask(event)) is not None]
+
+        def keep_all(connection: Connection) -> None:
+            for keep in kept:
+                keep(connection)
+
+        return keep_all if kept else None
 
     def states(self) -> Sequence[ListenerState]:
         """Tell how each plugin that listens is doing."""

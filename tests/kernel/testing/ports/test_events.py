@@ -6,10 +6,11 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from agenthost import Event, Events, Host
+from agenthost import AgentHostError, Event, Events, Host, Keep
 from agenthost.testing import EventsContract, MemoryEvents
 from agenthost.testing.ports.events import Listener, listening_host
 
@@ -176,6 +177,31 @@ class RaisesOnceStopped(MemoryEvents):
         super().publish(event)
 
 
+class RecordsTheFirstAlone(MemoryEvents):
+    def record(self, recorder: Any, *kinds: type[Event]) -> Callable[[], None]:
+        return (lambda: None) if self._recorders else super().record(recorder, *kinds)
+
+
+class KeepsForListeners(MemoryEvents):
+    def keeping(self, event: Event) -> Keep | None:
+        return super().keeping(event) or (lambda _: None)
+
+
+class RecordsInSpite(MemoryEvents):
+    def keeping(self, event: Event) -> Keep | None:
+        with suppress(AgentHostError):
+            return super().keeping(event)
+        return None
+
+
+class WantsNothingToRecord(MemoryEvents):
+    def wants(self, kind: type[Event]) -> bool:
+        recorders, self._recorders = self._recorders, {}
+        wanted = super().wants(kind)
+        self._recorders = recorders
+        return wanted
+
+
 HERE = TestEventsInMemory()
 BREACHES: tuple[tuple[type[MemoryEvents], Any], ...] = (
     (TellsLater, HERE.test_a_subscriber_hears_at_once_and_in_order),
@@ -193,6 +219,13 @@ BREACHES: tuple[tuple[type[MemoryEvents], Any], ...] = (
     ),
     (WantsAll, HERE.test_wants_tells_who_listens),
     (ForgetsPlugins, HERE.test_wants_tells_who_listens),
+    (
+        RecordsTheFirstAlone,
+        HERE.test_a_recorder_says_what_is_kept_with_the_cause_of_an_event,
+    ),
+    (KeepsForListeners, HERE.test_nothing_is_kept_where_nobody_records),
+    (RecordsInSpite, HERE.test_a_recorder_that_raises_refuses_what_was_to_happen),
+    (WantsNothingToRecord, HERE.test_a_recorder_wants_its_kinds),
     (TellsPluginsAll, HERE.test_a_plugin_hears_every_event_of_its_kinds_in_order),
     (
         TellsPluginsBackwards,

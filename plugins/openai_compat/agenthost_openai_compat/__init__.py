@@ -1,0 +1,1 @@
+"""``/v1``: agents behind the dialects of OpenAI and of Anthropic."""

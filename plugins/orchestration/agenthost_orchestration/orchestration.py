@@ -1,0 +1,46 @@
+"""What one daemon has of this area, and the order in which it comes up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from agenthost import Host, ServiceSpec, Unavailable
+
+
+class Orchestration:
+    """The background work, workflows, triggers and schedules of one daemon."""
+
+    @classmethod
+    def served(cls) -> OrchestrationService:
+        """Make one, with the service that starts and stops it."""
+        made = cls()
+        return OrchestrationService(
+            "orchestration", made.start, made.stop, orchestration=made
+        )
+
+    async def start(self, host: Host) -> None:
+        """Take up what was left, and begin to listen and to keep time."""
+        del host
+
+    async def stop(self, host: Host) -> None:
+        """Listen no more; what is due is done after the next start."""
+        del host
+
+
+@dataclass(frozen=True, slots=True)
+class OrchestrationService(ServiceSpec):
+    """The service of this area, by which its routes and tools find what it runs."""
+
+    orchestration: Orchestration = field(kw_only=True)
+
+
+def orchestration_of(host: Host) -> Orchestration:
+    """Find the orchestration of a daemon.
+
+    Raises:
+        Unavailable: Its plugin has failed.
+    """
+    for _, service in host.registry.offered(ServiceSpec):
+        if isinstance(service, OrchestrationService):
+            return service.orchestration
+    raise Unavailable("orchestration is not served: its plugin has failed")

@@ -1,0 +1,1 @@
+"""Schedules: turns, workflows and events at times."""

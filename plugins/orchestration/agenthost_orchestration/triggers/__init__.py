@@ -1,0 +1,1 @@
+"""Triggers: an agent is told when something happens."""

@@ -1,0 +1,1 @@
+"""Workflows: agents chained in steps, run as durable jobs."""
