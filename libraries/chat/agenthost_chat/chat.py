@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from enum import StrEnum
+from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 
 from agenthost_values.value_class import value_class
@@ -183,16 +185,20 @@ class ModelSettings:
     user: str = ""
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> Mapping[str, Any]:
         """What of these is set, by name."""
-        told = {}
-        for name, unset in _UNSET.items():
-            if (value := getattr(self, name)) != unset:
-                told[name] = value
-        return told
+        # Every request is looked at, and few ask anything: both in one go.
+        values = _VALUES(self)
+        if values == _UNSET:
+            return _NOTHING
+        told = zip(_NAMES, values, _UNSET, strict=True)
+        return {name: value for name, value, unset in told if value != unset}
 
 
-_UNSET = {each.name: each.default for each in fields(ModelSettings)}
+_NAMES = tuple(each.name for each in fields(ModelSettings))
+_VALUES = attrgetter(*_NAMES)
+_UNSET = tuple(each.default for each in fields(ModelSettings))
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,11 +271,13 @@ def test_the_page_shows_every_kind_as_it_is_told() -> None:
     assert known.keys() == {kind.kind for kind in KINDS}
     for kind in KINDS:
         name, example = known[kind.kind]
-        data = {each.name for each in fields(kind)} - {"subject", "at"}
+        common = {each.name for each in fields(Event)}
+        data = {each.name for each in fields(kind)} - common
         assert name == kind.__name__
         assert example["kind"] == kind.kind
         assert example["data"].keys() == data
-        made = kind(example["subject"], example["at"], **example["data"])
+        told = {name: example[name] for name in common - {"kind"}}
+        made = kind(**told, **example["data"])
         assert as_json(made) == example
 
 
@@ -291,10 +293,14 @@ def test_a_plugin_has_kinds_of_its_own() -> None:
 
         shelf: int
 
-    told = as_json(ShelfEmpty("stock", 1.0, 4))
+    told = as_json(ShelfEmpty("stock", 1.0, 4, id="1", by="agent:ada", depth=1))
     assert told == {
         "kind": "shelf_empty",
+        "id": "1",
         "subject": "stock",
         "at": 1.0,
+        "by": "agent:ada",
+        "source": "",
+        "depth": 1,
         "data": {"shelf": 4},
     }
