@@ -1,1 +1,0 @@
-"""``/v1``: agents behind the dialects of OpenAI and of Anthropic."""
