@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, replace
+from hashlib import sha256
+from uuid import NAMESPACE_URL, uuid5
 
-from agenthost_chat.chat import Message, ModelSettings, Role, Text
+from agenthost_chat.chat import Json, Message, ModelSettings, Role, Text
 
 from ..context import Context
 from ..errors import AgentHostError, InvalidInput, TooLarge
@@ -26,6 +29,7 @@ from .work import Work
 
 WATCHER_EVENTS = 1_000
 MESSAGE_BYTES = 64 * 1024
+KEY_LENGTH = 255
 
 
 def user_message(text: str) -> Message:
@@ -114,6 +118,7 @@ class TurnOptions:
             which ends with it; with a ``turn_id`` it can be asked for again for a day.
         max_cost_micro_usd: What it, and the turns it starts, may spend together.
         settings: What else is asked of its answers, before what the manifest says.
+        instructions: What the model is told behind the agent's own system prompt.
     """
 
     turn_id: str | None = None
@@ -124,10 +129,32 @@ class TurnOptions:
     history: tuple[Message, ...] | None = None
     max_cost_micro_usd: int | None = None
     settings: ModelSettings | None = None
+    instructions: str = ""
 
     def elsewhere(self, turn_id: str) -> str | None:
         """The session it speaks in when that is not simply the agent's own."""
         return turn_id if self.history is not None else self.session_id
+
+    def repeatable(self, key: str | None, place: str, asked: Json) -> TurnOptions:
+        """Make a start the same turn whenever it comes with the same key.
+
+        Args:
+            key: The ``Idempotency-Key``; without one nothing changes.
+            place: Where keys are apart from those of others.
+            asked: What the key is bound to; white space and the order of keys in what
+                it was read from do not matter.
+
+        Raises:
+            InvalidInput: It is empty or too long.
+        """
+        if key is None:
+            return self
+        if not 0 < len(key) <= KEY_LENGTH:
+            limits = f"must have 1 to {KEY_LENGTH} characters"
+            raise InvalidInput("Idempotency-Key", limits)
+        turn_id = str(uuid5(NAMESPACE_URL, f"agenthost:{place}:{key}"))
+        digest = sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        return replace(self, turn_id=turn_id, digest=digest)
 
 
 NO_OPTIONS = TurnOptions()

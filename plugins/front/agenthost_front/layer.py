@@ -104,7 +104,8 @@ class Layer:
                     return
                 exchange.body, receive = body, BufferedReceive(body, receive)
         except Exception as error:  # noqa: BLE001 - every refusal becomes an answer
-            outcome = self._errors.answer(error, exchange.request_id)
+            route = match[0].route if match is not None else None
+            outcome = self._errors.answer(error, exchange.request_id, route)
         if outcome is not None:
             await self._refuse(exchange, outcome, receive, sender)
         elif match is not None and match[0].route.direct:

@@ -172,7 +172,7 @@ class Run:
         written = partial(
             ChatRequest,
             model=self.target.model.upstream_id,
-            system=system_prompt(agent, tools),
+            system=system_prompt(agent, tools, options.instructions),
             tools=tools,
             temperature=temperature,
             thinking_budget=self._thinking(agent),

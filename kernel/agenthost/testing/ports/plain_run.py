@@ -170,9 +170,10 @@ class PlainRun:
         if self._said.session.thinking:
             thinks = thinks or THINKING_BUDGET
         temperature, told = turn.options.temperature, manifest.model
+        system = told.system_prompt or f"Your name is {turn.agent.name}."
         request = ChatRequest(
             target.model.upstream_id,
-            told.system_prompt or f"Your name is {turn.agent.name}.",
+            f"{system}\n\n{turn.options.instructions}".rstrip(),
             (*self._said.messages, *self._refused),
             tools if target.model.supports_tools else (),
             turn.options.max_tokens or told.max_tokens,

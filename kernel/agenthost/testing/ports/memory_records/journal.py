@@ -185,7 +185,7 @@ class MemoryJournal:
             self._check_held(step.turn_id, step.writer)
 
     def _open(self, step: Step, agent_id: str) -> None:
-        facts = agent_id, step.session_id, step.digest, step.settings
+        facts = agent_id, step.session_id, step.digest, step.settings, step.owner
         begun = replace(NOTHING, labels=step.labels)
         self._rows.turns[step.turn_id] = TurnRecord(
             TurnState.RUNNING, begun, None, *facts

@@ -1,0 +1,176 @@
+"""The messages of a request, as a turn takes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from agenthost import (
+    InvalidInput,
+    JsonObject,
+    Message,
+    Part,
+    Role,
+    Text,
+    ToolOutput,
+    ToolUse,
+)
+from agenthost_values.value_class import value_class
+
+from .checks import filled, taken
+from .media import Remote, file_of, image_of
+
+APPLICATION = "[The application that you speak through says:]\n"
+"""Stands before instructions that come in the middle of a conversation."""
+
+
+@value_class
+class Asked:
+    """What a turn is started with; the message is the user's, or answers calls."""
+
+    message: Message
+    history: tuple[Message, ...]
+    instructions: str
+
+
+class Reader:
+    """Reads a conversation, message by message.
+
+    Args:
+        remote: The pictures that were fetched, by their URLs.
+    """
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
+        self._said: list[Message] = []
+        self._instructions: list[str] = []
+        self._open: Mapping[str, ToolUse] = {}
+        self._outputs: list[ToolOutput] = []
+
+    def read(self, messages: Sequence[JsonObject]) -> Asked:
+        """Read all.
+
+        Raises:
+            InvalidInput: One is not as it should be, or the last is not one to answer.
+        """
+        for number, message in enumerate(messages):
+            place = f"messages.{number}"
+            role = message.get("role")
+            read = self._READS.get(role) if isinstance(role, str) else None
+            if read is None:
+                roles = ", ".join(self._READS)
+                raise InvalidInput(f"{place}.role", f"must be one of {roles}")
+            if self._outputs and role != "tool":
+                self._close_calls()
+            read(self, message, place)
+        if self._outputs:
+            self._close_calls()
+        if not self._said or self._said[-1].role is Role.ASSISTANT:
+            problem = "the last must be the user's, or answer a call of a tool"
+            raise InvalidInput("messages", problem)
+        last = self._said.pop()
+        return Asked(last, tuple(self._said), "\n\n".join(self._instructions))
+
+    def _instruct(self, message: JsonObject, place: str) -> None:
+        """Take what the application says.
+
+        What begins a conversation stands behind the agent's own system prompt; what
+        comes later stays in its place, so that what was said before it is unchanged.
+        """
+        text = _text_of(message.get("content"), f"{place}.content")
+        if self._said:
+            self._said.append(Message(Role.USER, (Text(APPLICATION + text),)))
+        elif text:
+            self._instructions.append(text)
+
+    def _ask(self, message: JsonObject, place: str) -> None:
+        content, place = message.get("content"), f"{place}.content"
+        parts: tuple[Part, ...]
+        if isinstance(content, str):
+            parts = (Text(content),)
+        else:
+            listed = enumerate(taken(content, list, place))
+            each = (self._part(part, f"{place}.{at}") for at, part in listed)
+            parts = tuple(part for part in each if part != Text(""))
+        if not any(not isinstance(p, Text) or p.text.strip() for p in parts):
+            raise InvalidInput(place, "must not be empty")
+        self._said.append(Message(Role.USER, parts))
+
+    def _part(self, part: object, place: str) -> Part:
+        match part:
+            case {"type": "text", "text": str(text)}:
+                return Text(text)
+            case {"type": "image_url", "image_url": {"url": str(url)}}:
+                return image_of(url, f"{place}.image_url.url", self._remote)
+            case {"type": "file", "file": dict(given)}:
+                return file_of(given, f"{place}.file")
+        problem = "must be of type text, image_url or file, with what belongs to it"
+        raise InvalidInput(place, problem)
+
+    def _answer(self, message: JsonObject, place: str) -> None:
+        content = message.get("content")
+        text = "" if content is None else _text_of(content, f"{place}.content")
+        given = message.get("tool_calls")
+        listed = [] if given is None else taken(given, list, f"{place}.tool_calls")
+        uses = [_use(use, f"{place}.tool_calls.{at}") for at, use in enumerate(listed)]
+        self._open = {use.id: use for use in uses}
+        if len(self._open) < len(uses):
+            raise InvalidInput(f"{place}.tool_calls", "two have the same id")
+        parts: tuple[Part, ...] = (*((Text(text),) if text else ()), *uses)
+        if parts:
+            self._said.append(Message(Role.ASSISTANT, parts))
+
+    def _output(self, message: JsonObject, place: str) -> None:
+        id_ = filled(message.get("tool_call_id"), f"{place}.tool_call_id")
+        use = self._open.get(id_)
+        if use is None or any(output.id == use.id for output in self._outputs):
+            problem = "answers no open call of the assistant's message before it"
+            raise InvalidInput(f"{place}.tool_call_id", problem)
+        text = _text_of(message.get("content"), f"{place}.content")
+        self._outputs.append(ToolOutput(use.id, use.name, text))
+
+    def _close_calls(self) -> None:
+        self._said.append(Message(Role.TOOL, tuple(self._outputs)))
+        self._outputs, self._open = [], {}
+
+    _READS: ClassVar[Mapping[str, Callable[[Reader, JsonObject, str], None]]] = {
+        "system": _instruct,
+        "developer": _instruct,
+        "user": _ask,
+        "assistant": _answer,
+        "tool": _output,
+    }
+
+
+def _use(given: object, place: str) -> ToolUse:
+    """Read a call that an assistant's message asks for."""
+    match given:
+        case {"id": str(id_), "function": {"name": str(name), "arguments": str(text)}}:
+            pass
+        case _:
+            raise InvalidInput(place, "must have an id and a function with arguments")
+    try:
+        arguments: Any = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        arguments = None
+    where = f"{place}.function.arguments"
+    if not isinstance(arguments, dict):
+        raise InvalidInput(where, "must be an object of JSON, as a text")
+    return ToolUse(filled(id_, f"{place}.id"), filled(name, f"{place}.name"), arguments)
+
+
+def _text_of(content: object, place: str) -> str:
+    """Read a content that has words alone."""
+    if isinstance(content, str):
+        return content
+    words: list[str] = []
+    for at, part in enumerate(taken(content, list, place)):
+        match part:
+            case {"type": "text", "text": str(text)}:
+                words.append(text)
+            case {"type": "refusal", "refusal": str(text)}:
+                words.append(text)
+            case _:
+                raise InvalidInput(f"{place}.{at}", "must be of type text")
+    return "".join(words)

@@ -1,0 +1,91 @@
+"""Clients that leave, and those that come again with a key."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from agenthost.testing import Pause
+from agenthost.testing.daemons import RunningDaemon
+from agenthost_turns.engine import TurnEngine
+
+from .test_chat import HELLO, PATH, ask
+
+BODY = {"model": "ada", "messages": HELLO}
+
+
+async def idle(daemon: RunningDaemon) -> None:
+    engine = daemon.daemon.turns
+    assert isinstance(engine, TurnEngine)
+    running = engine._live.values()
+    await asyncio.wait([turn.task for turn in running if turn.task], timeout=5)
+    assert engine.running == 0
+
+
+async def leave(daemon: RunningDaemon, *, stream: bool, **headers: str) -> Pause:
+    """Ask, and leave once the model is at its second word."""
+    pause = Pause()
+    daemon.model.says("one ", pause, "two")
+
+    async def read() -> None:
+        body = {**BODY, "stream": stream}
+        async with daemon.http.stream("POST", PATH, json=body, headers=headers) as got:
+            await got.aread()
+
+    asking = asyncio.create_task(read())
+    await pause.reached.wait()
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    return pause
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_who_leaves_stops_the_turn(
+    daemon: RunningDaemon, *, stream: bool
+) -> None:
+    await daemon.agent("ada")
+    await leave(daemon, stream=stream)
+    await idle(daemon)
+    assert (await ask(daemon)).status_code == 200
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_with_a_key_the_turn_goes_on_and_is_told_again(
+    daemon: RunningDaemon, *, stream: bool
+) -> None:
+    await daemon.agent("ada")
+    pause = await leave(daemon, stream=stream, **{"Idempotency-Key": "k"})
+    assert daemon.daemon.turns.running == 1
+    pause.go_on()
+    body = {**BODY, "stream": stream}
+    answers = [
+        await daemon.http.post(PATH, json=body, headers={"Idempotency-Key": "k"})
+        for _ in range(2)
+    ]
+    for answer in answers:
+        assert answer.status_code == 200
+        assert "two" in answer.text
+    assert len(daemon.model.requests) == 1
+
+
+async def test_a_key_is_bound_to_its_request(daemon: RunningDaemon) -> None:
+    await daemon.agent("ada")
+    key = {"Idempotency-Key": "k"}
+    first = await daemon.http.post(PATH, json=BODY, headers=key)
+    other = await daemon.http.post(PATH, json={**BODY, "seed": 1}, headers=key)
+    empty = await daemon.http.post(PATH, json=BODY, headers={"Idempotency-Key": ""})
+    assert (first.status_code, other.status_code, empty.status_code) == (200, 422, 400)
+    assert other.json()["code"] == "idempotency_mismatch"
+
+
+async def test_two_clients_of_an_agent_never_mix(daemon: RunningDaemon) -> None:
+    await daemon.agent("ada")
+    words = [f"number {n}" for n in range(20)]
+    answers = await asyncio.gather(
+        *(
+            ask(daemon, messages=[{"role": "user", "content": each}], stream=n % 2 == 0)
+            for n, each in enumerate(words)
+        )
+    )
+    for each, answer in zip(words, answers, strict=True):
+        assert f'You said: {each}"' in answer.text
