@@ -27,7 +27,6 @@ from ..daemons import RunningAgent, RunningDaemon
 from ..scripted import Pause
 from .stage import (
     Stage,
-    StagedContract,
     a_while,
     begin,
     ending,
@@ -39,6 +38,7 @@ from .stage import (
     soon,
     texts_of,
 )
+from .turns_tools import CallersTools
 
 AT_ONCE = 5
 HALF, REST = "one half, ", "and the rest"
@@ -60,7 +60,7 @@ def asked(daemon: RunningDaemon) -> Sequence[str]:
     return [request.messages[-1].text for request in daemon.model.requests]
 
 
-class TurnsContract(StagedContract):
+class TurnsContract(CallersTools):
     """An engine keeps every promise of the port.
 
     A subclass overrides the fixture ``backend``. The tests run in daemons that it
