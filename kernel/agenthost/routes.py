@@ -110,7 +110,8 @@ class Route:
     bytes may be (OpenAPI's media types), ``others`` the bodies of further statuses,
     ``events`` those of a stream by name, ``headers`` what a client may send besides,
     each with its meaning. ``errors`` writes the body of an error in other words than
-    the daemon's own.
+    the daemon's own. ``key_header`` is a header that a key may stand in where there is
+    no ``Authorization``.
     """
 
     method: str
@@ -131,6 +132,7 @@ class Route:
     events: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     errors: ErrorBody | None = None
+    key_header: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from agenthost import ConfigSection, RouteGroup, hookimpl
 
 @hookimpl
 def register_routes() -> Iterable[RouteGroup]:
-    """Offer chat completions."""
-    from . import chat
+    """Offer chat completions, models and embeddings."""
+    from . import chat, embeddings, models
 
-    yield chat.routes
+    yield from (chat.routes, models.routes, embeddings.routes)
 
 
 @hookimpl

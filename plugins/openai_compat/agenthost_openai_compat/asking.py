@@ -27,7 +27,7 @@ def refuse_unserved(body: ChatBody) -> None:
             raise InvalidInput(old, f"is not served; use {new}")
 
 
-def settings_of(body: ChatBody, tool_choice: str = "") -> ModelSettings | None:
+def settings_of(body: ChatBody, tool_choice: str) -> ModelSettings | None:
     """Read what else is asked of the answer; None where that is nothing."""
     told: dict[str, Any] = {}
     if tool_choice:

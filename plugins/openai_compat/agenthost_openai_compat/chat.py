@@ -30,6 +30,7 @@ from .naming import model_id, named
 from .reading import Asked, Reader
 from .shapes import ChatBody, ChatCompletion, ChatEvents, StreamOptions
 from .stream import Chunks, begun, frames_of, tokens_of
+from .tools import call_of, kept, offered, told_calls
 
 routes = RouteGroup("openai_chat", errors=written)
 
@@ -58,8 +59,10 @@ async def create_chat_completion(call: Call, body: ChatBody) -> Answer:
     refuse_unserved(body)
     agent = named(call.host, body.model)
     remote = await fetched(call, body.messages)
-    context = call.context.labelled(UNTRUSTED) if remote else call.context
-    asked = Reader(remote).read(body.messages)
+    inner = await kept(call, agent, body.messages)
+    asked = Reader(remote, inner).read(body.messages)
+    labels = [each.labels for each in inner.values()]
+    context = call.context.labelled(*labels, *((UNTRUSTED,) if remote else ()))
     start = (context, agent, asked.message, _options(call, agent, body, asked))
     if body.stream:
         told = body.stream_options
@@ -69,12 +72,14 @@ async def create_chat_completion(call: Call, body: ChatBody) -> Answer:
 
 
 def _options(call: Call, agent: Agent, body: ChatBody, asked: Asked) -> TurnOptions:
+    tools, choice = offered(body)
     options = TurnOptions(
         max_tokens=body.max_completion_tokens or body.max_tokens,
         temperature=body.temperature,
         history=asked.history,
-        settings=settings_of(body),
+        settings=settings_of(body, choice),
         instructions=asked.instructions,
+        tools=tools,
     )
     key = call.headers.get("idempotency-key")
     if key is None:
@@ -101,6 +106,9 @@ async def _ended(turn: Turn) -> TurnResult:
 
 def _completion(call: Call, turn: Turn, result: TurnResult) -> Answer:
     message: dict[str, Any] = {"role": "assistant", "content": result.text}
+    if result.calls:
+        message["content"] = result.text or None
+        message["tool_calls"] = [call_of(c) for c in told_calls(turn, result.calls)]
     finish = result.finish or Finish.STOP
     return {
         **_head(call, turn),
@@ -128,7 +136,7 @@ async def _streamed(
         _leave(watcher)
         raise
     usage = None if options is None else options.include_usage
-    chunks = Chunks(_head(call, watcher.turn), usage=usage)
+    chunks = Chunks(watcher.turn, _head(call, watcher.turn), usage=usage)
     return EventStream(_frames(call, watcher, told, chunks))
 
 

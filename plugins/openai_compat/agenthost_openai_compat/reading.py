@@ -20,6 +20,7 @@ from agenthost_values.value_class import value_class
 
 from .checks import filled, taken
 from .media import Remote, file_of, image_of
+from .tools import Inner, turn_of
 
 APPLICATION = "[The application that you speak through says:]\n"
 """Stands before instructions that come in the middle of a conversation."""
@@ -39,10 +40,13 @@ class Reader:
 
     Args:
         remote: The pictures that were fetched, by their URLs.
+        inner: What earlier turns have kept of their inner parts.
     """
 
-    def __init__(self, remote: Remote) -> None:
+    def __init__(self, remote: Remote, inner: Inner) -> None:
         self._remote = remote
+        self._inner = inner
+        self._own: Sequence[ToolOutput] = ()
         self._said: list[Message] = []
         self._instructions: list[str] = []
         self._open: Mapping[str, ToolUse] = {}
@@ -54,6 +58,7 @@ class Reader:
         Raises:
             InvalidInput: One is not as it should be, or the last is not one to answer.
         """
+        role: object = None
         for number, message in enumerate(messages):
             place = f"messages.{number}"
             role = message.get("role")
@@ -61,12 +66,11 @@ class Reader:
             if read is None:
                 roles = ", ".join(self._READS)
                 raise InvalidInput(f"{place}.role", f"must be one of {roles}")
-            if self._outputs and role != "tool":
+            if role != "tool":
                 self._close_calls()
             read(self, message, place)
-        if self._outputs:
-            self._close_calls()
-        if not self._said or self._said[-1].role is Role.ASSISTANT:
+        self._close_calls()
+        if not self._said or role == "assistant":
             problem = "the last must be the user's, or answer a call of a tool"
             raise InvalidInput("messages", problem)
         last = self._said.pop()
@@ -117,6 +121,11 @@ class Reader:
         self._open = {use.id: use for use in uses}
         if len(self._open) < len(uses):
             raise InvalidInput(f"{place}.tool_calls", "two have the same id")
+        kept = self._inner.get(turn_of(uses[0].id)) if uses else None
+        if kept is not None:
+            self._said += kept.said
+            self._open, self._own = kept.calls, kept.outputs
+            return
         parts: tuple[Part, ...] = (*((Text(text),) if text else ()), *uses)
         if parts:
             self._said.append(Message(Role.ASSISTANT, parts))
@@ -131,8 +140,11 @@ class Reader:
         self._outputs.append(ToolOutput(use.id, use.name, text))
 
     def _close_calls(self) -> None:
-        self._said.append(Message(Role.TOOL, tuple(self._outputs)))
-        self._outputs, self._open = [], {}
+        """Put the results together, those of the agent's own tools first."""
+        if outputs := (*self._own, *self._outputs):
+            self._said.append(Message(Role.TOOL, outputs))
+            self._own, self._outputs = (), []
+        self._open = {}
 
     _READS: ClassVar[Mapping[str, Callable[[Reader, JsonObject, str], None]]] = {
         "system": _instruct,

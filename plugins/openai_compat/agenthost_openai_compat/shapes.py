@@ -143,3 +143,79 @@ class ChatEvents(TypedDict):
     """The events of a stream; they have no names."""
 
     message: ChatChunk
+
+
+class Model(TypedDict):
+    """An agent as OpenAI lists a model."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class Models(TypedDict):
+    """``GET /v1/models``."""
+
+    object: Literal["list"]
+    data: list[Model]
+
+
+class AnthropicModel(TypedDict):
+    """An agent as Anthropic lists a model."""
+
+    type: Literal["model"]
+    id: str
+    display_name: str
+    created_at: str
+
+
+class AnthropicModels(TypedDict):
+    """``GET /v1/models`` with a header ``anthropic-version``; always all of them."""
+
+    data: list[AnthropicModel]
+    has_more: bool
+    first_id: str | None
+    last_id: str | None
+
+
+class EmbeddingsBody(Body):
+    """``POST /v1/embeddings``."""
+
+    model: str = Field(
+        description="As its provider lists it, or `<provider>/<model>`; `default` is "
+        "what `[embeddings] model` names",
+        max_length=1_024,
+    )
+    input: str | Annotated[list[str], Field(min_length=1, max_length=2_048)] = Field(
+        description="A text, or several; tokens are not taken"
+    )
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
+        None, description="Fewer numbers: the first ones, as long as one together"
+    )
+    user: str | None = None
+
+
+class EmbeddingRow(TypedDict):
+    """A vector, as numbers or as base64 of 32-bit floats, little end first."""
+
+    object: Literal["embedding"]
+    index: int
+    embedding: list[float] | str
+
+
+class EmbeddingTokens(TypedDict):
+    """What the texts took."""
+
+    prompt_tokens: int
+    total_tokens: int
+
+
+class Embeddings(TypedDict):
+    """``POST /v1/embeddings``."""
+
+    object: Literal["list"]
+    data: list[EmbeddingRow]
+    model: str
+    usage: EmbeddingTokens

@@ -19,6 +19,7 @@ from agenthost import (
     TextDelta,
     ToolEnd,
     ToolUse,
+    Turn,
     TurnEvent,
     TurnFailed,
     TurnResult,
@@ -27,6 +28,7 @@ from agenthost import (
 )
 
 from .errors import written
+from .tools import call_of, told_calls
 
 PATIENCE = 5.0
 """Seconds in which what fails is still answered with the status of its error."""
@@ -51,23 +53,20 @@ def tokens_of(usage: Usage) -> dict[str, Any]:
     return told
 
 
-def call_of(use: ToolUse) -> dict[str, Any]:
-    """Write a call that the client is to make."""
-    arguments = json.dumps(dict(use.arguments), ensure_ascii=False)
-    function = {"name": use.name, "arguments": arguments}
-    return {"id": use.id, "type": "function", "function": function}
-
-
 class Chunks:
     """Writes the chunks of one answer; what is alike in all is written once.
 
     Args:
+        turn: Whose answer it is.
         head: What each says of the answer: its id, when it began, its model.
         usage: Whether the client asks for a chunk of its own that says what it took;
             None when it says nothing of it.
     """
 
-    def __init__(self, head: Mapping[str, Any], *, usage: bool | None) -> None:
+    def __init__(
+        self, turn: Turn, head: Mapping[str, Any], *, usage: bool | None
+    ) -> None:
+        self._turn = turn
         known = {**head, "object": "chat.completion.chunk"}
         self._alone = usage
         self._begin = f"data: {json.dumps(known)[:-1]}"
@@ -95,8 +94,9 @@ class Chunks:
     def end(self, result: TurnResult) -> bytes:
         """Write the calls that are the client's, how it ended, and what it took."""
         finish = result.finish or Finish.STOP
-        frames = [] if self._begun else [self._first(result.calls)]
-        for index, use in enumerate(result.calls):
+        calls = told_calls(self._turn, result.calls)
+        frames = [] if self._begun else [self._first(calls)]
+        for index, use in enumerate(calls):
             frames.append(
                 self._delta({"tool_calls": [{"index": index, **call_of(use)}]})
             )
