@@ -102,7 +102,9 @@ async def test_vectors_may_come_as_base64_and_be_shorter(daemon: RunningDaemon) 
     coded = (await embed(daemon, encoding_format="base64")).json()
     numbers = array("f", base64.b64decode(coded["data"][0]["embedding"]))
     assert list(numbers) == pytest.approx(plain, abs=1e-6)
-    short = (await embed(daemon, dimensions=100)).json()["data"][0]["embedding"]
+    words = " ".join(map(str, range(100)))
+    rows = (await embed(daemon, input=words, dimensions=100)).json()["data"]
+    short = rows[0]["embedding"]
     assert len(short) == 100
     assert math.hypot(*short) == pytest.approx(1)
     whole = (await embed(daemon, dimensions=len(plain))).json()
