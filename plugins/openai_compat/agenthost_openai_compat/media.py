@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import re
+import string
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,9 @@ PICTURES = {
 """The kinds that models see, with how they begin."""
 TEXTS = ("application/json", "application/xml")
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)?((?:;[\w.+-]+=[^;,]*)*);base64,", re.A)
+
+BASE64 = (string.ascii_letters + string.digits + "+/").encode()
+PADDINGS = (b"", b"=", b"==")
 
 Remote = Mapping[str, Image]
 
@@ -89,13 +92,12 @@ def _inline(url: str, place: str) -> tuple[str, str]:
     if begin is None:
         raise InvalidInput(place, "must be data:<type>;base64,<data>")
     data = url[begin.end() :]
-    try:
-        # Looked through here: a vendor would answer for it in words of its own.
-        empty = not binascii.a2b_base64(data, strict_mode=True)
-    except (binascii.Error, ValueError):
-        raise InvalidInput(place, "its base64 cannot be read") from None
-    if empty:
-        raise InvalidInput(place, "must not be empty")
+    # Looked through here: a vendor would answer for it in words of its own. To leave
+    # out what is fine takes a fifth of what decoding megabytes does.
+    padding = data.encode("ascii", "replace").translate(None, BASE64)
+    whole = len(data) % 4 == 0 and padding in PADDINGS
+    if not data or not whole or not data.endswith(padding.decode()):
+        raise InvalidInput(place, "its base64 is empty or cannot be read")
     return (begin[1] or "text/plain").lower(), data
 
 

@@ -60,15 +60,14 @@ class Reader:
         """
         role: object = None
         for number, message in enumerate(messages):
-            place = f"messages.{number}"
             role = message.get("role")
             read = self._READS.get(role) if isinstance(role, str) else None
             if read is None:
                 roles = ", ".join(self._READS)
-                raise InvalidInput(f"{place}.role", f"must be one of {roles}")
+                raise InvalidInput(f"messages.{number}.role", f"must be one of {roles}")
             if role != "tool":
                 self._close_calls()
-            read(self, message, place)
+            read(self, message, number)
         self._close_calls()
         if not self._said or role == "assistant":
             problem = "the last must be the user's, or answer a call of a tool"
@@ -76,27 +75,29 @@ class Reader:
         last = self._said.pop()
         return Asked(last, tuple(self._said), "\n\n".join(self._instructions))
 
-    def _instruct(self, message: JsonObject, place: str) -> None:
+    def _instruct(self, message: JsonObject, number: int) -> None:
         """Take what the application says.
 
         What begins a conversation stands behind the agent's own system prompt; what
         comes later stays in its place, so that what was said before it is unchanged.
         """
-        text = _text_of(message.get("content"), f"{place}.content")
+        text = _text_of(message.get("content"), number)
         if self._said:
             self._said.append(Message(Role.USER, (Text(APPLICATION + text),)))
         elif text:
             self._instructions.append(text)
 
-    def _ask(self, message: JsonObject, place: str) -> None:
-        content, place = message.get("content"), f"{place}.content"
-        parts: tuple[Part, ...]
-        if isinstance(content, str):
-            parts = (Text(content),)
-        else:
-            listed = enumerate(taken(content, list, place))
-            each = (self._part(part, f"{place}.{at}") for at, part in listed)
-            parts = tuple(part for part in each if part != Text(""))
+    def _ask(self, message: JsonObject, number: int) -> None:
+        # Most messages are texts: names of fields are made where one is wrong.
+        content = message.get("content")
+        if isinstance(content, str) and content.strip():
+            self._said.append(Message(Role.USER, (Text(content),)))
+            return
+        place = f"messages.{number}.content"
+        blank = isinstance(content, str)
+        listed = enumerate(() if blank else taken(content, list, place))
+        each = (self._part(part, f"{place}.{at}") for at, part in listed)
+        parts = tuple(part for part in each if part != Text(""))
         if not any(not isinstance(p, Text) or p.text.strip() for p in parts):
             raise InvalidInput(place, "must not be empty")
         self._said.append(Message(Role.USER, parts))
@@ -112,10 +113,13 @@ class Reader:
         problem = "must be of type text, image_url or file, with what belongs to it"
         raise InvalidInput(place, problem)
 
-    def _answer(self, message: JsonObject, place: str) -> None:
-        content = message.get("content")
-        text = "" if content is None else _text_of(content, f"{place}.content")
-        given = message.get("tool_calls")
+    def _answer(self, message: JsonObject, number: int) -> None:
+        content, given = message.get("content"), message.get("tool_calls")
+        text = "" if content is None else _text_of(content, number)
+        if not given and text:
+            self._said.append(Message(Role.ASSISTANT, (Text(text),)))
+            return
+        place = f"messages.{number}"
         listed = [] if given is None else taken(given, list, f"{place}.tool_calls")
         uses = [_use(use, f"{place}.tool_calls.{at}") for at, use in enumerate(listed)]
         self._open = {use.id: use for use in uses}
@@ -130,13 +134,14 @@ class Reader:
         if parts:
             self._said.append(Message(Role.ASSISTANT, parts))
 
-    def _output(self, message: JsonObject, place: str) -> None:
+    def _output(self, message: JsonObject, number: int) -> None:
+        place = f"messages.{number}"
         id_ = filled(message.get("tool_call_id"), f"{place}.tool_call_id")
         use = self._open.get(id_)
         if use is None or any(output.id == use.id for output in self._outputs):
             problem = "answers no open call of the assistant's message before it"
             raise InvalidInput(f"{place}.tool_call_id", problem)
-        text = _text_of(message.get("content"), f"{place}.content")
+        text = _text_of(message.get("content"), number)
         self._outputs.append(ToolOutput(use.id, use.name, text))
 
     def _close_calls(self) -> None:
@@ -146,7 +151,7 @@ class Reader:
             self._own, self._outputs = (), []
         self._open = {}
 
-    _READS: ClassVar[Mapping[str, Callable[[Reader, JsonObject, str], None]]] = {
+    _READS: ClassVar[Mapping[str, Callable[[Reader, JsonObject, int], None]]] = {
         "system": _instruct,
         "developer": _instruct,
         "user": _ask,
@@ -172,10 +177,11 @@ def _use(given: object, place: str) -> ToolUse:
     return ToolUse(filled(id_, f"{place}.id"), filled(name, f"{place}.name"), arguments)
 
 
-def _text_of(content: object, place: str) -> str:
-    """Read a content that has words alone."""
+def _text_of(content: object, number: int) -> str:
+    """Read a message's content that has words alone."""
     if isinstance(content, str):
         return content
+    place = f"messages.{number}.content"
     words: list[str] = []
     for at, part in enumerate(taken(content, list, place)):
         match part:
