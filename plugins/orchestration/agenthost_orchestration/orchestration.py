@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agenthost import Host, ServiceSpec, Unavailable
+from agenthost import OPERATOR, Context, Host, ServiceSpec, Unavailable
+
+from .workflows.files import WorkflowFiles
+from .workflows.workflows import Workflows
 
 
 class Orchestration:
-    """The background work, workflows, triggers and schedules of one daemon."""
+    """The background work, workflows, triggers and schedules of one daemon.
+
+    What it has is there from its start on.
+    """
+
+    workflows: Workflows
+    workflow_files: WorkflowFiles
 
     @classmethod
     def served(cls) -> OrchestrationService:
@@ -20,7 +29,9 @@ class Orchestration:
 
     async def start(self, host: Host) -> None:
         """Take up what was left, and begin to listen and to keep time."""
-        del host
+        self.workflows = Workflows(host)
+        self.workflow_files = WorkflowFiles(host, self.workflows)
+        await self.workflow_files.load(Context(OPERATOR))
 
     async def stop(self, host: Host) -> None:
         """Listen no more; what is due is done after the next start."""
