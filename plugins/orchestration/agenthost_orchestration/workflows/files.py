@@ -8,7 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agenthost import AgentHostError, Conflict, Context, Host, NotFound, Row
+from agenthost import (
+    AgentHostError,
+    Conflict,
+    Context,
+    Host,
+    NotFound,
+    Row,
+    Unavailable,
+)
 from agenthost_values.value_class import value_class
 
 from .folder import Found, found_in
@@ -85,8 +93,11 @@ class WorkflowFiles:
             )
 
     async def _exists(self, name: str) -> bool:
-        async with asyncio.timeout(SECONDS):
-            return await asyncio.to_thread((self._folder / name).is_file)
+        try:
+            async with asyncio.timeout(SECONDS):
+                return await asyncio.to_thread((self._folder / name).is_file)
+        except TimeoutError:
+            raise Unavailable(f"the folder {FOLDER} of the home is silent") from None
 
     async def _loaded(self, context: Context) -> Loaded:
         rows = await self._host.store.read(OF_FILES)
@@ -97,7 +108,7 @@ class WorkflowFiles:
                 found = await asyncio.to_thread(lambda: list(found_in(self._folder)))
         except OSError as error:
             # A time-out is one too.
-            reason = error.strerror or "it does not answer"
+            reason = error.strerror or "it is silent"
             load.problems.append(f"{FOLDER}: the folder cannot be read: {reason}")
             return load.done({*known})
         for each in found:

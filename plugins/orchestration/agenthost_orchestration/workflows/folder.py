@@ -57,19 +57,22 @@ def _is_meant(name: str) -> bool:
 
 
 def _read(folder: Path, name: str) -> Found:
-    root = folder.resolve()
     # A link within the folder is how some deploy it; where it leads is what is opened,
     # and that is no link any more.
-    place = (root / name).resolve()
+    root = Path(os.path.realpath(folder))
+    place = Path(os.path.realpath(root / name))
     if not place.is_relative_to(root):
         return Found(name, problem="leads out of the folder; put the file itself there")
     # Without O_NONBLOCK opening a pipe would wait for its other end.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     held = os.open(place, flags)
-    with os.fdopen(held, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(held).st_mode):
             return Found(name, problem="is no file")
-        data = file.read(LARGEST + 1)
+        with os.fdopen(held, "rb", closefd=False) as file:
+            data = file.read(LARGEST + 1)
+    finally:
+        os.close(held)
     if len(data) > LARGEST:
         return Found(name, problem="is larger than 1 MiB; make it smaller")
     return Found(name, data)

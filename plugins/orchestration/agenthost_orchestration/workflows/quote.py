@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 MILLION = 1_000_000
 LETTERS = 4
 """Letters that stand for a token of an answer that nobody knows yet."""
-LONGEST = 256 * 1024
-"""Letters of a prompt that are priced; no model takes in more at a time by far."""
+LONGEST = 64 * 1024
+"""Bytes of a prompt that are priced: no turn takes a longer message."""
 BETWEEN = "\n\n---\n\n"
 
 
@@ -132,7 +132,8 @@ def _filled(prompt: str, known: dict[str, str]) -> str:
         size, end = size + len(put), match.end()
         if size > LONGEST:
             break
-    return ("".join(pieces) + prompt[end:])[:LONGEST]
+    filled = "".join(pieces) + prompt[end:]
+    return filled.encode()[:LONGEST].decode(errors="ignore")
 
 
 def _letters(tokens: int) -> str:

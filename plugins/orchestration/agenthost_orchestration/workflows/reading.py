@@ -23,6 +23,7 @@ MOST_ITERATIONS = 100
 LONGEST_NAME = 100
 LONGEST_DESCRIPTION = 4_096
 LONGEST_PROMPT = 65_536
+"""Bytes, as of any message."""
 LONGEST_CONDITION = 4_096
 DEAREST = 1_000_000
 MOST_DOUBTS = 20
@@ -65,6 +66,12 @@ def _at_most(longest: int) -> AfterValidator:
         return text
 
     return AfterValidator(check)
+
+
+def _prompt(text: str) -> str:
+    if len(text.encode()) > LONGEST_PROMPT:
+        raise ValueError(f"must have at most {LONGEST_PROMPT} bytes; shorten it")
+    return text
 
 
 def _uuid(text: str) -> str:
@@ -114,7 +121,7 @@ class StepTable(Table):
     """Who is asked, by id; use either this or agent_name."""
     agent_name: Annotated[Line | None, _Unset] = None
     """Who is asked, by name; use either this or agent_id."""
-    prompt: Annotated[str, _at_most(LONGEST_PROMPT), _short(LONGEST_PROMPT)] = (
+    prompt: Annotated[str, AfterValidator(_prompt), _short(LONGEST_PROMPT)] = (
         "{{input}}"
     )
     """A template with ``{{input}}`` and ``{{<output_var>}}``."""
