@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import import_module
 
 from agenthost import OPERATOR, Context, Host, ServiceSpec, Unavailable
 
@@ -24,7 +25,7 @@ class Orchestration:
         """Make one, with the service that starts and stops it."""
         made = cls()
         return OrchestrationService(
-            "orchestration", made.start, made.stop, orchestration=made
+            "orchestration", made.start, made.stop, _warm_up, orchestration=made
         )
 
     async def start(self, host: Host) -> None:
@@ -36,6 +37,12 @@ class Orchestration:
     async def stop(self, host: Host) -> None:
         """Listen no more; what is due is done after the next start."""
         del host
+
+
+def _warm_up() -> None:
+    """Import what the first requests need."""
+    for module in ("reading", "rows", "tables"):
+        import_module(f".workflows.{module}", __package__)
 
 
 @dataclass(frozen=True, slots=True)

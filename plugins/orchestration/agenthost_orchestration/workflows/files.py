@@ -17,12 +17,11 @@ from agenthost import (
     Row,
     Unavailable,
 )
-from agenthost_values.value_class import value_class
-
-from .folder import Found, found_in
 
 if TYPE_CHECKING:
     from .definition import Draft, Origin, Workflow
+    from .folder import Found
+    from .shapes import FilesLoaded
     from .workflows import Workflows
 
 FOLDER = "workflows"
@@ -31,22 +30,6 @@ SECONDS = 30.0
 OF_FILES = "SELECT id, name, file, digest FROM workflows WHERE file <> ''"
 
 _log = logging.getLogger(__name__)
-
-
-@value_class
-class Loaded:
-    """What came of the files, each by its name.
-
-    ``gone`` are those that a workflow is from and that are there no more, ``problems``
-    what could not be used, ``warnings`` what was, and is probably not as meant.
-    """
-
-    added: tuple[str, ...]
-    changed: tuple[str, ...]
-    unchanged: tuple[str, ...]
-    gone: tuple[str, ...]
-    problems: tuple[str, ...]
-    warnings: tuple[str, ...]
 
 
 class WorkflowFiles:
@@ -65,7 +48,7 @@ class WorkflowFiles:
         self._one = asyncio.Lock()
         self._told: list[str] = []
 
-    async def load(self, context: Context) -> Loaded:
+    async def load(self, context: Context) -> FilesLoaded:
         """Make and change what files say that are new or another than before.
 
         No file stops it: what is wrong with one is told in the health's detail.
@@ -74,9 +57,9 @@ class WorkflowFiles:
             loaded = await self._loaded(context)
         warnings = self._host.warnings
         warnings[:] = [each for each in warnings if each not in self._told]
-        self._told = [*loaded.problems]
+        self._told = loaded["problems"]
         warnings += self._told
-        for each in (*loaded.problems, *loaded.warnings):
+        for each in (*loaded["problems"], *loaded["warnings"]):
             _log.warning("%s", each)
         return loaded
 
@@ -99,66 +82,74 @@ class WorkflowFiles:
         except TimeoutError:
             raise Unavailable(f"the folder {FOLDER} of the home is silent") from None
 
-    async def _loaded(self, context: Context) -> Loaded:
-        rows = await self._host.store.read(OF_FILES)
-        known = {row["file"]: row for row in rows}
+    async def _loaded(self, context: Context) -> FilesLoaded:
+        known = {row["file"]: row for row in await self._host.store.read(OF_FILES)}
         load = _Load(self._workflows, context, known)
         try:
             async with asyncio.timeout(SECONDS):
-                found = await asyncio.to_thread(lambda: list(found_in(self._folder)))
+                found = await asyncio.to_thread(self._found)
         except OSError as error:
             # A time-out is one too.
             reason = error.strerror or "it is silent"
-            load.problems.append(f"{FOLDER}: the folder cannot be read: {reason}")
-            return load.done({*known})
+            problem = f"{FOLDER}: the folder cannot be read: {reason}"
+            load.loaded["problems"].append(problem)
+            return load.loaded
         for each in found:
             await load.take(each)
-        return load.done({each.name for each in found})
+        load.miss({each.name for each in found})
+        return load.loaded
+
+    def _found(self) -> list[Found]:
+        if not self._folder.is_dir():
+            return []
+        from .folder import found_in
+
+        return list(found_in(self._folder))
 
 
 class _Load:
-    """One look at the files: what came of each."""
+    """One look at the files: what came of each, by its name.
+
+    ``problems`` say what could not be used, ``warnings`` what was, and is probably not
+    as meant.
+    """
 
     def __init__(
         self, workflows: Workflows, context: Context, known: Mapping[str, Row]
     ) -> None:
+        self.loaded: FilesLoaded = {
+            "added": [],
+            "changed": [],
+            "unchanged": [],
+            "gone": [],
+            "problems": [],
+            "warnings": [],
+        }
         self._workflows = workflows
         self._context = context
         self._known = known
-        self._added: list[str] = []
-        self._changed: list[str] = []
-        self._unchanged: list[str] = []
-        self.problems: list[str] = []
-        self._warnings: list[str] = []
 
     async def take(self, found: Found) -> None:
         """Do what a file says."""
+        known = self._known.get(found.name)
         if found.problem:
-            self.problems.append(f"{FOLDER}/{found.name} {found.problem}")
-        elif found.name not in self._known:
+            self.loaded["problems"].append(f"{FOLDER}/{found.name} {found.problem}")
+        elif known is None:
             await self._use(found, None)
-        elif self._known[found.name]["digest"] != found.digest:
-            await self._use(found, self._known[found.name]["id"])
+        elif known["digest"] != found.digest:
+            await self._use(found, known["id"])
         else:
-            self._unchanged.append(found.name)
+            self.loaded["unchanged"].append(found.name)
 
-    def done(self, there: set[str]) -> Loaded:
-        """Tell what came of all, when these files are there."""
-        gone = tuple(name for name in sorted(self._known) if name not in there)
-        for name in gone:
+    def miss(self, there: set[str]) -> None:
+        """Tell of files that a workflow is from and that are there no more."""
+        for name in sorted(self._known.keys() - there):
             row = self._known[name]
-            self.problems.append(
+            self.loaded["gone"].append(name)
+            self.loaded["problems"].append(
                 f"{FOLDER}/{name} has gone; its workflow {row['name']} ({row['id']}) "
                 "stays until it is deleted"
             )
-        return Loaded(
-            tuple(self._added),
-            tuple(self._changed),
-            tuple(self._unchanged),
-            gone,
-            tuple(self.problems),
-            tuple(self._warnings),
-        )
 
     async def _use(self, found: Found, workflow_id: str | None) -> None:
         from .definition import Origin
@@ -167,18 +158,20 @@ class _Load:
         try:
             read = await asyncio.to_thread(read_document, found.name, found.data)
         except Unfit as error:
-            self.problems += [f"{FOLDER}/{each}" for each in error.lines]
+            told = self.loaded["problems"]
+            told += [f"{FOLDER}/{each}" for each in error.lines]
             return
-        self._warnings += [f"{FOLDER}/{each}" for each in read.warnings]
+        self.loaded["warnings"] += [f"{FOLDER}/{each}" for each in read.warnings]
         origin = Origin(found.name, found.digest)
         try:
             if await self._replaced(workflow_id, read.draft, origin):
-                self._changed.append(found.name)
+                self.loaded["changed"].append(found.name)
             else:
                 await self._workflows.add(self._context, read.draft, origin)
-                self._added.append(found.name)
+                self.loaded["added"].append(found.name)
         except AgentHostError as error:
-            self.problems.append(f"{FOLDER}/{found.name}: {error.message}")
+            problem = f"{FOLDER}/{found.name}: {error.message}"
+            self.loaded["problems"].append(problem)
 
     async def _replaced(
         self, workflow_id: str | None, draft: Draft, origin: Origin

@@ -33,13 +33,11 @@ class Found:
 
 
 def found_in(folder: Path) -> Iterator[Found]:
-    """Read every TOML file of a folder; there need not be one.
+    """Read every TOML file of a folder.
 
     Raises:
         OSError: The folder cannot be read.
     """
-    if not folder.is_dir():
-        return
     names = sorted(name for name in os.listdir(folder) if _is_meant(name))
     for name in names[:MOST_FILES]:
         try:

@@ -181,7 +181,9 @@ class WorkflowTable(Table):
     ) = None
     """What one run may spend at most."""
     steps: Annotated[
-        tuple[StepTable, ...], Field(strict=False), BeforeValidator(_not_too_many)
+        tuple[StepTable, ...],
+        Field(strict=False, json_schema_extra={"maxItems": MOST_STEPS}),
+        BeforeValidator(_not_too_many),
     ]
     """In order."""
 

@@ -67,8 +67,7 @@ async def create_workflow(call: Call, body: PutWorkflow) -> Answer:
 )
 async def reload_workflows(call: Call) -> Answer:
     """Make and change what the files of the home say."""
-    loaded = await orchestration_of(call.host).workflow_files.load(call.context)
-    return asdict(loaded)
+    return await orchestration_of(call.host).workflow_files.load(call.context)
 
 
 @routes.get(
@@ -135,7 +134,7 @@ def _read(host: Host, body: PutWorkflow) -> tuple[Draft, list[str]]:
     from .reading import Faulty, read_workflow
 
     try:
-        reading = read_workflow(body.root)
+        reading = read_workflow(body.written)
     except Faulty as error:
         first, *others = error.problems
         more = f" (and {len(others)} more)" if others else ""

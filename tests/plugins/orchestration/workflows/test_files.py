@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from agenthost.testing import Daemons, RunningDaemon
-from agenthost_orchestration.workflows import files as files_module
 from agenthost_orchestration.workflows import folder as folder_module
 
 from .test_definitions import shown
@@ -231,7 +230,7 @@ async def test_a_folder_that_cannot_be_read_is_told(
     def refuse(_: object) -> list[str]:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(files_module, "found_in", refuse)
+    monkeypatch.setattr(folder_module, "found_in", refuse)
     told = await reloaded(daemon)
     assert told == {
         "problems": ["workflows: the folder cannot be read: Permission denied"]
