@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
-from agenthost import Conflict, Context, Host, NotFound
+from agenthost import Conflict, Context, Host, NotFound, telling
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -161,21 +161,10 @@ class Workflows:
         write: Callable[[Connection], None],
     ) -> None:
         """Write, with what is kept of the event in the same commit, and tell of it."""
-        events = self._host.events
-        if not events.wants(kind):
-            await self._host.store.write(write)
-            return
-        event = kind(
-            workflow.id,
-            self._host.clock.time(),
-            workflow.name,
-            len(workflow.steps),
-            workflow.file,
-            **context.caused,
-        )
-        keep = events.keeping(event)
-        await self._host.store.write(write, *([keep] if keep else []))
-        events.publish(event)
+        facts = workflow.name, len(workflow.steps), workflow.file
+        about = workflow.id, self._host.clock.time(), *facts
+        with telling(self._host.events, kind, *about, **context.caused) as keep:
+            await self._host.store.write(write, *([keep] if keep else []))
 
 
 def _named(origin: Origin | None) -> tuple[str, str]:

@@ -8,8 +8,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from agenthost import OPERATOR, Conflict, Context, NotFound
-from agenthost.testing import Daemons, ManualClock, RunningDaemon
+from agenthost import OPERATOR, Conflict, Context, NotFound, as_json
+from agenthost.testing import Daemons, ManualClock, Recorded, RunningDaemon
 from agenthost_orchestration.orchestration import orchestration_of
 from agenthost_orchestration.workflows.events import (
     WorkflowChanged,
@@ -180,51 +180,54 @@ async def test_a_workflow_is_found_by_id_in_any_form_or_by_name(
 async def test_each_change_is_told_and_recorded_in_its_commit(
     daemon: RunningDaemon,
 ) -> None:
-    events, heard, kept = daemon.daemon.events, list[WorkflowEvent](), list[str]()
-
-    def recorder(event: WorkflowEvent) -> Any:
-        return lambda _: kept.append(event.id)
-
-    events.subscribe(heard.append, WorkflowEvent)
-    events.record(recorder, WorkflowEvent)
+    recorded = Recorded(daemon.daemon.events, WorkflowEvent)
     id_ = await made(daemon, name="told")
     await daemon.http.put(f"/api/workflows/{id_}", json={"name": "t", "steps": []})
     await daemon.http.delete(f"/api/workflows/{id_}")
     kinds = [WorkflowCreated, WorkflowChanged, WorkflowDeleted]
-    assert [type(event) for event in heard] == kinds
-    assert [(event.name, event.steps) for event in heard] == [
-        ("told", 1), ("t", 0), ("t", 0),
-    ]  # fmt: skip
-    assert {(event.subject, event.by) for event in heard} == {
+    assert [type(event) for event in recorded.told] == kinds
+    assert recorded.kept == recorded.told
+    told = [as_json(event) for event in recorded.told]
+    assert {(each["subject"], each["by"]) for each in told} == {
         (id_, "loopback:loopback")
     }
-    assert set(kept) == {event.id for event in heard}
+    assert [each["data"] for each in told] == [
+        {"name": "told", "steps": 1, "file": ""},
+        {"name": "t", "steps": 0, "file": ""},
+        {"name": "t", "steps": 0, "file": ""},
+    ]
 
 
 async def test_what_a_recorder_refuses_does_not_happen(daemon: RunningDaemon) -> None:
     id_ = await made(daemon)
-    before, heard = await shown(daemon, id_), list[WorkflowEvent]()
-
-    def refuse(_: WorkflowEvent) -> Any:
-        raise Conflict("not now")
-
-    def fails(_: Any) -> None:
-        raise Conflict("not kept")
-
-    daemon.daemon.events.subscribe(heard.append, WorkflowEvent)
-    for recorder in (refuse, lambda _: fails):
-        end = daemon.daemon.events.record(recorder, WorkflowEvent)
-        path = f"/api/workflows/{id_}"
-        for asked in (
-            daemon.http.post("/api/workflows", json={"steps": []}),
-            daemon.http.put(path, json={"steps": []}),
-            daemon.http.delete(path),
-        ):
-            assert (await asked).status_code == 409
-        end()
+    before, recorded = await shown(daemon, id_), Recorded(daemon.daemon.events)
+    recorded.refuses = (WorkflowEvent,)
+    path = f"/api/workflows/{id_}"
+    for asked in (
+        daemon.http.post("/api/workflows", json={"steps": []}),
+        daemon.http.put(path, json={"steps": []}),
+        daemon.http.delete(path),
+    ):
+        assert (await asked).status_code == 503
     listed = (await daemon.http.get("/api/workflows")).json()
-    assert ([row["id"] for row in listed], heard) == ([id_], [])
+    assert [row["id"] for row in listed] == [id_]
     assert await shown(daemon, id_) == before
+    assert recorded.kept == recorded.told == []
+
+
+async def test_nothing_is_told_of_what_was_not_written(daemon: RunningDaemon) -> None:
+    workflows, id_ = workflows_of(daemon), await made(daemon)
+    known = await workflows.get(id_)
+    await daemon.http.delete(f"/api/workflows/{id_}")
+    recorded = Recorded(daemon.daemon.events, WorkflowEvent)
+    context, draft = Context(OPERATOR), read_workflow({"steps": []}).draft
+    for late in (
+        workflows.replace(context, known, draft),
+        workflows.delete(context, known),
+    ):
+        with pytest.raises(NotFound):
+            await late
+    assert recorded.kept == recorded.told == []
 
 
 async def test_of_many_deletes_at_once_one_succeeds(daemon: RunningDaemon) -> None:
