@@ -67,8 +67,7 @@ def replace(connection: Connection, row: Mapping[str, object]) -> None:
     Raises:
         NotFound: It was deleted meanwhile.
     """
-    kept = {name: row[name] for name in row if name not in {"id", "created_at"}}
-    there = update(workflows).where(workflows.c.id == row["id"]).values(**kept)
+    there = update(workflows).where(workflows.c.id == row["id"]).values(**row)
     if not connection.execute(there).rowcount:
         raise NotFound("workflow", str(row["id"]))
 
