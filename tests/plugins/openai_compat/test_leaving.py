@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from agenthost.testing import Pause
-from agenthost.testing.daemons import RunningDaemon
+from agenthost.testing.daemons import Daemons, RunningDaemon
 from agenthost_turns.engine import TurnEngine
 
 from .test_chat import HELLO, PATH, ask
@@ -89,3 +89,17 @@ async def test_two_clients_of_an_agent_never_mix(daemon: RunningDaemon) -> None:
     )
     for each, answer in zip(words, answers, strict=True):
         assert f'You said: {each}"' in answer.text
+
+
+async def test_keys_are_apart_for_each_principal(daemons: Daemons) -> None:
+    secret = "a-key-of-this-test-0123456"
+    daemon = await daemons.start(config=f'api_key = "{secret}"\n')
+    daemon.http.headers["authorization"] = f"Bearer {secret}"
+    await daemon.agent("ada")
+    made = await daemon.http.post("/api/keys", json={"name": "x", "scopes": ["chat"]})
+    shown = {"authorization": f"Bearer {made.json()['key']}"}
+    key = {"Idempotency-Key": "k"}
+    first = await daemon.http.post(PATH, json=BODY, headers=key)
+    again = await daemon.http.post(PATH, json=BODY, headers={**key, **shown})
+    assert first.json()["id"] != again.json()["id"]
+    assert len(daemon.model.requests) == 2
