@@ -6,9 +6,14 @@ from dataclasses import dataclass, field
 
 from agenthost import Host, ServiceSpec, Unavailable
 
+from .background.background import Background
+
 
 class Orchestration:
     """The background work, workflows, triggers and schedules of one daemon."""
+
+    def __init__(self) -> None:
+        self.background = Background()
 
     @classmethod
     def served(cls) -> OrchestrationService:
@@ -20,11 +25,12 @@ class Orchestration:
 
     async def start(self, host: Host) -> None:
         """Take up what was left, and begin to listen and to keep time."""
-        del host
+        await self.background.start(host)
 
     async def stop(self, host: Host) -> None:
         """Listen no more; what is due is done after the next start."""
         del host
+        await self.background.stop()
 
 
 @dataclass(frozen=True, slots=True)
