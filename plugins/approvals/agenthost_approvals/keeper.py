@@ -210,7 +210,14 @@ async def close_turn(
         return
     closed = replace(record, state=state, error=error)
     now, session_id = host.clock.time(), record.session_id
-    step = Step(session_id, turn_id, now, writer=host.writer, closed=closed)
+    step = Step(
+        session_id,
+        turn_id,
+        now,
+        writer=host.writer,
+        closed=closed,
+        agent_id=record.agent_id,
+    )
     await host.journal.keep(step)
     if host.events.wants(TurnEnded):
         host.events.publish(_ended(host, turn_id, closed))
