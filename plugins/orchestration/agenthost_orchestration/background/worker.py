@@ -21,6 +21,7 @@ from agenthost import (
     Json,
     Keep,
     NotFound,
+    QuotaExceeded,
     RunningJob,
     Unavailable,
     within,
@@ -220,6 +221,10 @@ class Worker:
         spending = attempt.spending
         cost = max(outcome.cost, 0 if spending is None else spending.cost)
         run_id = ""
+        if spending is not None and outcome.code == QuotaExceeded.code and task:
+            had = spending.purse.told
+            detail = f"{outcome.detail}; the {occasion.source} {had}"
+            outcome = replace(outcome, detail=detail)
         if task is not None and task.run_id:
             run_id, cost = task.run_id, task.run_cost
         attempt.outcome = replace(outcome, cost=cost, run_id=run_id)
@@ -341,12 +346,8 @@ class Worker:
         if task.occasion.id not in purse.reserved:
             await purse.wait_for_runs()
         if purse.spent and task.occasion.state is not OccasionState.RUNNING:
-            limit = errand.allowance_micro_usd / 1_000_000
-            text = (
-                f"the {task.occasion.source} has spent its {limit:g} USD of today; it "
-                "has as much again at 00:00 UTC, or raise its allowance"
-            )
-            return Outcome(OccasionState.REFUSED, text, "quota_exceeded")
+            text = f"the {task.occasion.source} {purse.told}"
+            return refused(QuotaExceeded(text))
         if errand.workflow_id and not errand.agent_id:
             purse.reserve(task.occasion.id)
             # The run has a limit of its own, for which all of this is held.

@@ -68,7 +68,9 @@ class Stage:
         self.background.wake()
         return occasion.id
 
-    def occasion(self, source_id: str = "noon", key: str = "", **facts: Any) -> Occasion:
+    def occasion(
+        self, source_id: str = "noon", key: str = "", **facts: Any
+    ) -> Occasion:
         now, id_ = self.daemon.daemon.clock.time(), str(uuid4())
         made = Occasion(
             id_, self.dial.kind, source_id, key or id_, {}, now, created_at=now
@@ -129,5 +131,3 @@ async def wait_until(
     while not await holds():
         assert loop.time() < deadline, f"it never came to this: {what}"
         await asyncio.sleep(0.005)
-
-

@@ -41,6 +41,7 @@ async def test_two_at_once_do_not_overspend_one_allowance(daemons: Daemons) -> N
     assert {each.state for each in ended} >= {OccasionState.DONE}
     others = [each for each in ended if each.state is not OccasionState.DONE]
     assert {each.code for each in others} == {"quota_exceeded"}
+    assert any("of its 0.01 USD of today" in each.detail for each in others)
 
 
 async def test_what_is_spent_is_anew_the_next_day_of_utc(daemons: Daemons) -> None:
@@ -83,7 +84,7 @@ async def test_what_was_spent_before_a_start_counts(daemons: Daemons) -> None:
 
 async def test_what_agents_that_are_called_spend_counts(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
-    ada = await stage.daemon.agent("ada", (), "[model]\nmax_tokens = 1000\n")
+    ada = await stage.daemon.agent("ada", extra="[model]\nmax_tokens = 1000\n")
     await stage.daemon.agent("bob", extra="[model]\nmax_tokens = 1000\n")
     stage.dial.errands["noon"] = Errand(ME, ada.id, "one", session=SessionMode.OWN)
     stage.daemon.model.calls("agent_call", agent_id="bob", message="hello")
