@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 ATTEMPTS = 4
 """Runs of a job; the last only says that those before it died."""
 PATIENCE = 30.0
+LONGEST_NAME = 100
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +102,7 @@ class Worker:
 
         row = await self._host.store.first(ONE, {"id": occasion_id})
         if row is None:
-            raise NotFound("occasion", occasion_id)
+            raise NotFound("occasion", occasion_id[:LONGEST_NAME])
         return kept_of(row)
 
     async def run(self, job: RunningJob) -> Json:

@@ -28,7 +28,6 @@ from agenthost_orchestration.background.errands import (
     Errand,
     Occasion,
     OccasionState,
-
 )
 
 from .post_box import CUT, DRIP, HANG, post_box
@@ -237,7 +236,9 @@ async def test_a_failure_is_delivered_with_its_reason(daemons: Daemons) -> None:
 class Printer:
     """Prints, or fails as a test says."""
 
-    def __init__(self, error: BaseException | None = None, *, again: bool = False):
+    def __init__(
+        self, error: BaseException | None = None, *, again: bool = False
+    ) -> None:
         self.error, self.again = error, again
         self.printed: list[Parcel] = []
 

@@ -176,16 +176,14 @@ async def test_no_more_than_allowed_are_done_at_once_and_no_source_is_kept_waiti
 async def test_32_sources_at_once_are_each_done_once(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     agent = await stage.daemon.agent("ada")
-    ids = []
     for number in range(32):
         stage.dial.errands[f"s{number}"] = Errand(ME, agent.id, f"do {number}")
     made = [stage.occasion(f"s{number}") for number in range(32)]
     await asyncio.gather(*(stage.write(each) for each in made))
     for _ in range(5):
         stage.background.wake()
-    for each in made:
-        ids.append((await stage.ended(each.id)).text)
-    assert sorted(ids) == sorted(f"You said: do {number}" for number in range(32))
+    said = [(await stage.ended(each.id)).text for each in made]
+    assert sorted(said) == sorted(f"You said: do {number}" for number in range(32))
     assert len(stage.daemon.model.requests) == 32
 
 
