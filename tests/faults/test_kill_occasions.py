@@ -16,11 +16,10 @@ from subprocess import TimeoutExpired
 import httpx
 import pytest
 from agenthost.testing.processes import DaemonProcess
-from agenthost.testing.simulators import Heard, Turn
 
 from tests.plugins.orchestration.background.post_box import PostBox, post_box
 
-from .oracle import Oracle, answer_to
+from .oracle import Oracle
 from .waiting import PATIENCE
 from .worlds import CHOICE, client
 
@@ -30,6 +29,13 @@ POINTS = [
 ]
 QUICK = [(3, "past"), (6, "up to"), (8, "past")]
 """Between row and job, between turn and outcome, between outcome and delivery."""
+PRICED = """
+[[providers.oracle.models]]
+id = "oracle-1"
+input_cost_per_1m = 1.0
+output_cost_per_1m = 1.0
+"""
+ANSWER = "a summary"
 MANIFEST = 'name = "ringer"\n'
 PLUGIN = """
 import os
@@ -118,17 +124,6 @@ def register_service():
 """
 
 
-class RingingOracle(Oracle):
-    """Answers, and counts."""
-
-    heard = 0
-
-    def turn(self, heard: Heard) -> Turn:
-        """What is answered."""
-        self.heard += 1
-        return Turn(answer_to(heard.said[-1]))
-
-
 def write_plugin(folder: Path) -> dict[str, str]:
     """Write a distribution with source and death; say how it is found."""
     folder.parent.mkdir()
@@ -145,15 +140,15 @@ def write_plugin(folder: Path) -> dict[str, str]:
 
 
 async def survive(
-    folder: Path, oracle: RingingOracle, box: PostBox, point: tuple[int, str]
+    folder: Path, oracle: Oracle, box: PostBox, point: tuple[int, str]
 ) -> bool:
     """Die at a point and go on; tell whether the daemon died there."""
     home, plugin = folder / "home", folder / "plugin"
     environ = CHOICE | write_plugin(plugin)
     home.mkdir()
-    (home / "config.toml").write_text(oracle.config, encoding="utf-8")
+    (home / "config.toml").write_text(oracle.config + PRICED, encoding="utf-8")
     box.taken.clear()
-    oracle.heard = 0
+    oracle.heard.clear()
     with await asyncio.to_thread(DaemonProcess, home, environ) as first:
         async with client(str(first.http.base_url)) as http:
             made = await http.post("/api/agents", json={"manifest_toml": MANIFEST})
@@ -171,12 +166,12 @@ async def survive(
                 assert point in {(1, "up to")}
                 await http.post("/api/ring", params=query)
             one = await _done(http, plugin)
-    assert (one["state"], one["delivered"]) == ("done", "done"), (point, one)
-    assert one["text"] == answer_to("ring"), (point, one)
+    assert (one["state"], one["delivered"]) == ("done", "done"), (point, one["detail"])
+    assert one["text"] == ANSWER, (point, one)
     ids = {headers["webhook-id"] for headers, _ in box.taken}
     assert ids == {"one"}, (point, ids)
     # Only an answer that nobody had on disk is asked for again.
-    assert oracle.heard <= 2, point
+    assert len(oracle.heard) <= 2, point
     assert len(box.taken) <= 2, point
     return died
 
@@ -205,7 +200,7 @@ def _ended(daemon: DaemonProcess) -> bool:
 async def survive_all(folder: Path, points: list[tuple[int, str]]) -> int:
     """Die at each point in turn; count the deaths."""
     deaths = 0
-    async with RingingOracle() as oracle, post_box() as box:
+    async with Oracle() as oracle, post_box() as box:
         for number, point in enumerate(points):
             deaths += await survive(folder / str(number), oracle, box, point)
     return deaths

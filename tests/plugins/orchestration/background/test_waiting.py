@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from agenthost import OPERATOR, Context, TurnState
+from agenthost import OPERATOR, Context, JobState, TurnState
 from agenthost.testing import Daemons
 from agenthost_orchestration.background.errands import (
     Creator,
@@ -16,7 +16,7 @@ from agenthost_orchestration.background.errands import (
 )
 
 from ...approvals.stage import TOOLS, Shop, answer, ask, ends, listed
-from .stage import ME, Stage, Sundial, stage_of
+from .stage import ME, Stage, Sundial, stage_of, wait_until
 
 
 @pytest.fixture
@@ -45,7 +45,12 @@ async def test_it_goes_on_when_a_person_has_answered(
     assert "waiting for approval" in occasion.detail
     assert stage.dial.ends == []
     # Its place is for others.
-    assert (await stage.daemon.daemon.jobs.list("occasion"))[0].state == "done"
+    jobs = stage.daemon.daemon.jobs
+
+    async def ended() -> bool:
+        return (await jobs.list("occasion"))[0].state is JobState.DONE
+
+    await wait_until(ended, "its job has ended")
     await answer(stage.daemon, approval, verb)
     done = await stage.ended(occasion.id)
     assert (done.state, done.text) == (OccasionState.DONE, "You said: ")
