@@ -14,6 +14,7 @@ from agenthost_orchestration.background.errands import OccasionState
 from .stage import stage_of
 
 
+@pytest.mark.conformance
 async def test_occasions_are_listed_shown_and_cancelled(
     daemons: Daemons,
     monkeypatch: pytest.MonkeyPatch,

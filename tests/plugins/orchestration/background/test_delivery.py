@@ -89,6 +89,7 @@ async def test_a_busy_receiver_is_tried_again_with_the_same_id(
     assert [each for each in clock.slept if each in {1.0, 7.0, 16.0}] == [1, 7, 16]
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize(
     ("answers", "words"),
     [
@@ -110,6 +111,7 @@ async def test_what_is_not_taken_is_told(
     assert len(box.taken) == len(answers)
 
 
+@pytest.mark.conformance
 async def test_a_receiver_that_drips_has_taken_it(daemons: Daemons) -> None:
     async with post_box(DRIP) as box:
         delivery = Delivery("webhook", box.url)
@@ -117,6 +119,7 @@ async def test_a_receiver_that_drips_has_taken_it(daemons: Daemons) -> None:
         assert (await stage.done()).delivered == "done"
 
 
+@pytest.mark.conformance
 async def test_a_receiver_that_hangs_is_given_up(
     daemons: Daemons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +133,7 @@ async def test_a_receiver_that_hangs_is_given_up(
     assert len(box.taken) == 4
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize(
     "target",
     [
@@ -150,6 +154,7 @@ async def test_a_webhook_reaches_no_place_within(daemons: Daemons, target: str) 
     assert not done.delivered.startswith("unknown")
 
 
+@pytest.mark.conformance
 async def test_an_agent_posts_only_where_it_may_reach(daemons: Daemons) -> None:
     async with post_box() as box:
         stage = stage_of(await daemons.start(config=LOCAL))
@@ -165,6 +170,7 @@ async def test_an_agent_posts_only_where_it_may_reach(daemons: Daemons) -> None:
     assert box.taken == []
 
 
+@pytest.mark.conformance
 async def test_a_result_is_said_in_a_session(daemons: Daemons) -> None:
     stage = await stage_with(daemons, Delivery("session"))
     agent = stage.daemon.known_agent("ada")
@@ -205,6 +211,7 @@ async def test_a_result_is_said_in_another_session_once(daemons: Daemons) -> Non
     assert {each.labels for each in entries} == {frozenset({"untrusted"})}
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize("broken", ["gone", "archived"])
 async def test_a_session_that_takes_nothing_is_told(
     daemons: Daemons, broken: str
@@ -224,6 +231,7 @@ async def test_a_session_that_takes_nothing_is_told(
     assert "session" in done.delivered
 
 
+@pytest.mark.conformance
 async def test_a_failure_is_delivered_with_its_reason(daemons: Daemons) -> None:
     stage = await stage_with(daemons, Delivery("session"))
     stage.daemon.model.fails(ProviderFault.BAD_REQUEST)
@@ -289,11 +297,13 @@ async def test_a_delivery_that_raises_is_told_and_nothing_else_fails(
     assert len(printer.printed) == 1
 
 
+@pytest.mark.conformance
 async def test_a_way_that_nobody_offers_is_told(daemons: Daemons) -> None:
     stage = await stage_with(daemons, Delivery("pigeon"))
     assert (await stage.done()).delivered == "no plugin offers the delivery 'pigeon'"
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize("again", [False, True])
 async def test_what_may_have_arrived_is_sent_again_only_where_it_is_known(
     daemons: Daemons, again: bool
@@ -312,6 +322,7 @@ async def test_what_may_have_arrived_is_sent_again_only_where_it_is_known(
     assert len(printer.printed) == 1 + again
 
 
+@pytest.mark.conformance
 async def test_who_was_revoked_meanwhile_sends_nothing(daemons: Daemons) -> None:
     printer = Printer()
     config = 'api_key = "master-key-0123456789"\n'

@@ -40,6 +40,7 @@ async def test_of_one_key_there_is_one_occasion(daemons: Daemons) -> None:
     assert await stage.write(again) == []
 
 
+@pytest.mark.conformance
 async def test_a_new_session_is_gone_with_its_turn(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     agent = await stage.daemon.agent("ada")
@@ -51,6 +52,7 @@ async def test_a_new_session_is_gone_with_its_turn(daemons: Daemons) -> None:
     assert (await agent.session())["messages"] == []
 
 
+@pytest.mark.conformance
 async def test_a_persistent_session_goes_on_and_the_agents_own_is_its_own(
     daemons: Daemons,
 ) -> None:
@@ -82,6 +84,7 @@ async def test_a_rolling_session_keeps_its_last_messages(daemons: Daemons) -> No
     assert "say 1" not in words
 
 
+@pytest.mark.conformance
 async def test_a_custom_event_is_published_once(daemons: Daemons) -> None:
     from agenthost import Custom
 
@@ -97,6 +100,7 @@ async def test_a_custom_event_is_published_once(daemons: Daemons) -> None:
     assert (event.depth, event.by) == (2, "operator:operator")
 
 
+@pytest.mark.conformance
 async def test_what_fails_is_told_with_its_code(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     agent = await stage.daemon.agent("ada")
@@ -132,6 +136,7 @@ async def test_failures_over_a_bill_in_a_row_pause_the_source(
     assert stage.dial.pauses == {}
 
 
+@pytest.mark.conformance
 async def test_a_deleted_source_refuses(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     done = await stage.done("nowhere")
@@ -187,6 +192,7 @@ async def test_32_sources_at_once_are_each_done_once(daemons: Daemons) -> None:
     assert len(stage.daemon.model.requests) == 32
 
 
+@pytest.mark.conformance
 @pytest.mark.setting("background.max_seconds")
 async def test_what_takes_too_long_is_stopped(daemons: Daemons) -> None:
     clock = ManualClock()
@@ -204,6 +210,7 @@ async def test_what_takes_too_long_is_stopped(daemons: Daemons) -> None:
     assert "background.max_seconds" in done.detail
 
 
+@pytest.mark.conformance
 async def test_what_is_due_or_runs_can_be_cancelled(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     agent = await stage.daemon.agent("ada")
@@ -227,6 +234,7 @@ async def test_what_is_due_or_runs_can_be_cancelled(daemons: Daemons) -> None:
     assert len(stage.daemon.model.requests) == 1
 
 
+@pytest.mark.conformance
 async def test_what_was_due_before_the_start_is_found_by_it(daemons: Daemons) -> None:
     first = stage_of(await daemons.start())
     agent = await first.daemon.agent("ada")
@@ -240,6 +248,7 @@ async def test_what_was_due_before_the_start_is_found_by_it(daemons: Daemons) ->
     assert done.text == "You said: one"
 
 
+@pytest.mark.conformance
 async def test_missed_ones_are_kept_as_they_are(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     missed = stage.occasion(state=OccasionState.MISSED, detail="nothing ran")
@@ -249,6 +258,7 @@ async def test_missed_ones_are_kept_as_they_are(daemons: Daemons) -> None:
     assert await stage.open() == 0
 
 
+@pytest.mark.conformance
 async def test_an_unknown_creator_may_nothing(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     agent = await stage.daemon.agent("ada")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from agenthost.testing import Daemons
 from agenthost_orchestration.background.errands import OccasionState
 from agenthost_orchestration.background.purses import DAY, day_of
 from agenthost_orchestration.background.retention import BATCH, Retention
 from agenthost_orchestration.background.tables import occasions
-from sqlalchemy import func, select, update
+from sqlalchemy import Connection, func, select, update
 
 from .stage import stage_of
 
@@ -16,6 +17,7 @@ MOST = 10
 COUNT = select(func.count()).select_from(occasions)
 
 
+@pytest.mark.conformance
 async def test_what_ended_long_ago_is_forgotten(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     host = stage.daemon.daemon
@@ -43,7 +45,11 @@ async def test_a_thousand_of_a_source_are_kept_and_what_was_spent_today(
     newest = [stage.occasion(state=done, created_at=now) for _ in range(MOST)]
     await stage.write(*paid, *free, *newest, stage.occasion("night", state=done))
     today = update(occasions).values(day=day_of(now))
-    await host.store.write(lambda connection: connection.execute(today) and None)
+
+    def count_today(connection: Connection) -> None:
+        connection.execute(today)
+
+    await host.store.write(count_today)
     await Retention(host, MOST).forget(now)
     (row,) = await host.store.read(COUNT)
     assert row[0] == MOST + len(paid) + 1

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from agenthost.testing import Daemons, RoutesContract, RunningDaemon, Sample
 from agenthost_orchestration.background.errands import OccasionState
 
 from .stage import stage_of
 
 
+@pytest.mark.conformance
 class TestTheRoutesOfOccasions(RoutesContract):
     """``/api/occasions``."""
 
@@ -52,6 +54,7 @@ async def test_pages_of_a_list_have_each_occasion_once(daemons: Daemons) -> None
     assert [moments[each] for each in seen] == sorted(moments.values(), reverse=True)
 
 
+@pytest.mark.conformance
 async def test_what_is_not_there_is_404(daemons: Daemons) -> None:
     daemon = await daemons.start()
     for path in ("/api/occasions/nothing", "/api/occasions?after=nothing"):

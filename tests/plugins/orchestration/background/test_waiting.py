@@ -36,6 +36,7 @@ async def waiting(stage: Stage, **facts: object) -> tuple[Occasion, str]:
     return occasion, question["id"]
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize("verb", ["approve", "deny"])
 async def test_it_goes_on_when_a_person_has_answered(
     daemons: Daemons, shop: Shop, verb: str
@@ -73,6 +74,7 @@ async def test_it_goes_on_after_a_start_too(daemons: Daemons, shop: Shop) -> Non
     assert done.cost_micro_usd == 40
 
 
+@pytest.mark.conformance
 async def test_it_goes_on_when_it_was_answered_while_nothing_ran(
     daemons: Daemons, shop: Shop, tmp_path: Path
 ) -> None:
@@ -106,6 +108,7 @@ async def test_its_limits_hold_when_it_goes_on(daemons: Daemons, shop: Shop) -> 
     assert purse == {}
 
 
+@pytest.mark.conformance
 async def test_a_turn_that_is_withdrawn_ends_its_occasion(
     daemons: Daemons, shop: Shop
 ) -> None:
@@ -116,6 +119,7 @@ async def test_a_turn_that_is_withdrawn_ends_its_occasion(
     assert done.state is OccasionState.CANCELLED
 
 
+@pytest.mark.conformance
 async def test_what_waits_can_be_cancelled(daemons: Daemons, shop: Shop) -> None:
     stage = stage_of(await daemons.start(plugins=shop.plugins))
     occasion, _ = await waiting(stage)
@@ -126,6 +130,7 @@ async def test_what_waits_can_be_cancelled(daemons: Daemons, shop: Shop) -> None
     assert stage.dial.ends[0].id == occasion.id
 
 
+@pytest.mark.conformance
 async def test_a_named_keys_turn_goes_on_as_well(daemons: Daemons, shop: Shop) -> None:
     master = "master-key-0123456789"
     daemon = await daemons.start(config=f'api_key = "{master}"', plugins=shop.plugins)
