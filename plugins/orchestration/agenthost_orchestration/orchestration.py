@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import import_module
 
 from agenthost import Host, ServiceSpec, Unavailable
 
@@ -20,7 +21,7 @@ class Orchestration:
         """Make one, with the service that starts and stops it."""
         made = cls()
         return OrchestrationService(
-            "orchestration", made.start, made.stop, orchestration=made
+            "orchestration", made.start, made.stop, _warm_up, orchestration=made
         )
 
     async def start(self, host: Host) -> None:
@@ -31,6 +32,12 @@ class Orchestration:
         """Listen no more; what is due is done after the next start."""
         del host
         await self.background.stop()
+
+
+def _warm_up() -> None:
+    """Import what the first occasion needs and a start does not."""
+    import_module(".background.worker", __package__)
+    import_module(".background.tables", __package__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,12 +157,6 @@ async def with_runs(daemons: Daemons, runs: FakeRuns, **options: Any) -> Stage:
     stage = stage_of(await daemons.start(**options))
     background = stage.background
     background.runs = background.workflows = runs
-    await background.stop()
-    worker = background._worker
-    assert worker is not None
-    worker.doer.runs = worker.doer.workflows = runs
-    assert background._pump is not None
-    background._pump.start()
     return stage
 
 
