@@ -14,7 +14,7 @@ from agenthost import Grants
 Scope = Literal["read", "chat", "operate", "admin"]
 
 READ = ("*:read", "keys:own")
-CHAT = (*READ, "agents:message", "files:write", "sessions:write")
+CHAT = (*READ, "agents:message", "files:write", "sessions:write", "workflows:run")
 OPERATE = (
     *CHAT,
     "agents:write",
@@ -24,6 +24,7 @@ OPERATE = (
     "memory:write",
     "occasions:write",
     "providers:test",
+    "workflows:write",
 )
 
 ROUTES: Mapping[Scope, tuple[str, ...]] = {

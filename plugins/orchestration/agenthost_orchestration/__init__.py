@@ -28,8 +28,11 @@ def register_config() -> Iterable[ConfigSection]:
 
 @hookimpl
 def register_schema() -> tuple[SchemaSpec, ...]:
-    """Offer the tables of this area, each folder's with a version of its own."""
-    return (SchemaSpec("occasions", _occasions),)
+    """Offer the tables, one schema for each kind of thing."""
+    return (
+        SchemaSpec("workflows", _workflow_tables),
+        SchemaSpec("occasions", _occasion_tables),
+    )
 
 
 @hookimpl
@@ -42,21 +45,31 @@ def register_service() -> Iterable[ServiceSpec]:
 
 @hookimpl
 def register_routes() -> Iterable[RouteGroup]:
-    """Offer what people see of this area, and change."""
-    from .background.routes import routes as occasions
+    """Offer ``/api/workflows`` and ``/api/occasions``."""
+    from .background import routes as occasions
+    from .workflows import routes as workflows
 
-    yield occasions
+    yield workflows.routes
+    yield occasions.routes
 
 
 @hookimpl
 def register_command() -> Iterable[CommandSpec]:
-    """Offer ``agenthost occasions``."""
+    """Offer ``agenthost workflow`` and ``agenthost occasions``."""
     from .background.commands import occasions
+    from .workflows.commands import workflow
 
+    yield CommandSpec(workflow)
     yield CommandSpec(occasions)
 
 
-def _occasions() -> MetaData:
+def _workflow_tables() -> MetaData:
+    from .workflows.tables import metadata
+
+    return metadata
+
+
+def _occasion_tables() -> MetaData:
     from .background.tables import metadata
 
     return metadata

@@ -5,13 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from importlib import import_module
 
-from agenthost import Host, ServiceSpec, Unavailable
+from agenthost import OPERATOR, Context, Host, ServiceSpec, Unavailable
 
 from .background.background import Background
+from .workflows.files import WorkflowFiles
+from .workflows.workflows import Workflows
 
 
 class Orchestration:
-    """The background work, workflows, triggers and schedules of one daemon."""
+    """The background work, workflows, triggers and schedules of one daemon.
+
+    What it has is there from its start on.
+    """
+
+    workflows: Workflows
+    workflow_files: WorkflowFiles
 
     def __init__(self) -> None:
         self.background = Background()
@@ -26,6 +34,11 @@ class Orchestration:
 
     async def start(self, host: Host) -> None:
         """Take up what was left, and begin to listen and to keep time."""
+        self.workflows = Workflows(host)
+        self.workflow_files = WorkflowFiles(host, self.workflows)
+        await self.workflow_files.load(Context(OPERATOR))
+        self.background.workflows = self.workflows
+        # Last: what is due may need all that stands above.
         await self.background.start(host)
 
     async def stop(self, host: Host) -> None:
@@ -35,9 +48,11 @@ class Orchestration:
 
 
 def _warm_up() -> None:
-    """Import what the first occasion needs and a start does not."""
-    import_module(".background.worker", __package__)
-    import_module(".background.tables", __package__)
+    """Import what the first requests need."""
+    for module in ("reading", "rows", "tables"):
+        import_module(f".workflows.{module}", __package__)
+    for module in ("worker", "tables"):
+        import_module(f".background.{module}", __package__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,9 @@ class Background:
         reason = f"cancelled by {context.owner}"
         if not worker.doer.stop(occasion_id, reason):
             await worker.close(occasion_id, reason, context)
-            if occasion.state is OccasionState.WAITING and occasion.agent_id:
+            if occasion.run_id:
+                await worker.doer.end_run(occasion.run_id, context)
+            elif occasion.state is OccasionState.WAITING and occasion.agent_id:
                 await self._withdraw(host, occasion, reason)
             await worker.finish(occasion_id)
         return (await worker.read(occasion_id)).occasion

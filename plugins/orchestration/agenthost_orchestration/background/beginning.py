@@ -103,7 +103,7 @@ class Beginning:
             return refusal
         if agent is not None:
             task.session_id = await session_for(host, occasion, errand, agent)
-            self._waits.begin(occasion.id, spending, errand.depth)
+        self._waits.begin(occasion.id, spending, errand.depth)
         await self._mark_begun(task, day)
         attempt.task = task
         return task

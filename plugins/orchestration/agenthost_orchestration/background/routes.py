@@ -25,7 +25,7 @@ async def list_occasions(call: Call, query: ListQuery) -> Answer:
         limit=query.limit,
         after=query.after,
     )
-    return {"occasions": [_item(each) for each in found], "total": len(found)}
+    return {"occasions": [item_of(each) for each in found], "total": len(found)}
 
 
 @routes.get(
@@ -50,7 +50,8 @@ def _background(call: Call) -> Background:
     return orchestration_of(call.host).background
 
 
-def _item(each: Occasion) -> OccasionItem:
+def item_of(each: Occasion) -> OccasionItem:
+    """Show an occasion as lists do."""
     return {
         "id": each.id,
         "source": each.source,
@@ -73,7 +74,7 @@ def _item(each: Occasion) -> OccasionItem:
 
 def _detail(each: Occasion) -> OccasionDetail:
     return {
-        **_item(each),
+        **item_of(each),
         "payload": dict(each.payload),
         "text": each.text,
         "labels": sorted(each.labels),

@@ -103,7 +103,7 @@ class Worker:
             raise
         self._told(attempt)
         if state == OccasionState.WAITING.value:
-            await self._wait(occasion.id)
+            await self._wait((await self.read(occasion.id)).occasion)
             return state
         self._leave(attempt)
         await job.step("delivered", partial(self._delivered, occasion.id))
@@ -153,10 +153,14 @@ class Worker:
             day = day_of(occasion.created_at) if kept.day is None else kept.day
             spending = await self._purses.join(occasion, day, terms.allowance)
             self._waits.begin(occasion.id, spending, terms.depth)
-        return await self._wait(occasion.id)
+        return await self._wait(occasion)
 
-    async def _wait(self, occasion_id: str) -> bool:
-        """Hear of the end of a turn that waits; False when that has come already."""
+    async def _wait(self, occasion: Occasion) -> bool:
+        """Hear of the end of what waits; False when that has come already."""
+        occasion_id = occasion.id
+        if occasion.run_id:
+            self._waits.wait_for(occasion_id, self.doer.run_ended(occasion.run_id))
+            return True
         self._waits.wait(occasion_id)
         record = await self._host.journal.find(occasion_id)
         outcome = None if record is None else of_record(record)
@@ -174,7 +178,7 @@ class Worker:
             return occasion.state.value
         try:
             if occasion.state is OccasionState.WAITING:
-                outcome = await self._of_turn(attempt)
+                outcome = await self._of_waited(attempt)
             elif job.job.attempts >= self._attempts:
                 outcome = Outcome(
                     OccasionState.FAILED,
@@ -202,14 +206,11 @@ class Worker:
         occasion, task = attempt.occasion, attempt.task
         spending = attempt.spending
         cost = max(outcome.cost, 0 if spending is None else spending.cost)
-        run_id = ""
         if spending is not None and outcome.code == QuotaExceeded.code and task:
             had = spending.purse.told
             detail = f"{outcome.detail}; the {occasion.source} {had}"
             outcome = replace(outcome, detail=detail)
-        if task is not None and task.run_id:
-            run_id, cost = task.run_id, task.run_cost
-        attempt.outcome = replace(outcome, cost=cost, run_id=run_id)
+        attempt.outcome = replace(outcome, cost=cost)
         context = task.context if task else self._context(attempt.kept)
         now = self._host.clock.time()
         attempt.event = event_of(occasion, attempt.outcome, context, now)
@@ -242,18 +243,23 @@ class Worker:
         occasion_id = attempt.kept.occasion.id
         spending = self._waits.end(occasion_id) or attempt.spending
         if spending is not None:
-            cost = attempt.task.run_cost if attempt.task else 0
-            spending.purse.settle(occasion_id, cost)
+            # What turns take is counted call by call, a run's cost at its end.
+            run = (
+                attempt.outcome if attempt.outcome and attempt.outcome.run_id else None
+            )
+            spending.purse.settle(occasion_id, run.cost if run else 0)
             self._purses.leave(occasion_id, spending)
 
     def _context(self, kept: Kept) -> Context:
         depth = 0 if kept.terms is None else kept.terms.depth
         return Context(OPERATOR, depth=depth, labels=kept.occasion.labels)
 
-    async def _of_turn(self, attempt: Attempt) -> Outcome:
-        """What came of a turn that has waited."""
+    async def _of_waited(self, attempt: Attempt) -> Outcome:
+        """What came of a turn, or a run, that has waited."""
         occasion = attempt.kept.occasion
         attempt.spending = self._waits.spending(occasion.id)
+        if occasion.run_id:
+            return await self.doer.of_run(occasion.run_id)
         record = await self._host.journal.find(occasion.id)
         gone = Outcome(OccasionState.CANCELLED, "its turn is gone, with its session")
         if record is None:
