@@ -195,6 +195,7 @@ from .ports.egress import EgressPolicy as EgressPolicy
 from .ports.events import Events as Events
 from .ports.events import Keep as Keep
 from .ports.events import ListenerState as ListenerState
+from .ports.events import telling as telling
 from .ports.files import Files as Files
 from .ports.files import Workspace as Workspace
 from .ports.front import Front as Front

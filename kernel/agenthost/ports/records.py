@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..agent import Agent
     from ..context import Context
     from ..errors import AgentHostError, Waiting
+    from .events import Keep
 
 SHARED = "shared"
 
@@ -230,6 +231,9 @@ class Step:
             how its running calls ended will not be known. When it is WAITING,
             ``message`` stands in for the results until the turn goes on; the
             ``unknown`` calls stay as they are, and the words of the others are kept.
+        agent_id: Whose turn it is.
+        depth: How many events led to it.
+        also: What is written with it.
     """
 
     session_id: str
@@ -249,6 +253,9 @@ class Step:
     writer: Writer = NOBODY
     labels: frozenset[str] = frozenset()
     closed: TurnRecord | None = None
+    agent_id: str = ""
+    depth: int = 0
+    also: Keep | None = None
 
 
 class AgentRows(Protocol):
@@ -257,13 +264,13 @@ class AgentRows(Protocol):
     async def load(self) -> Sequence[Agent]:
         """Read all, oldest first."""
 
-    async def add(self, agent: Agent) -> None:
-        """Add an agent with its session.
+    async def add(self, agent: Agent, also: Keep | None = None) -> None:
+        """Add an agent with its session, and in the same commit what goes with it.
 
         Conflict when another has its name, in whatever case.
         """
 
-    async def save(self, agent: Agent) -> None:
+    async def save(self, agent: Agent, also: Keep | None = None) -> None:
         """Write how the agent stands now."""
 
     async def switch_session(self, agent: Agent, old: str, *, keep: bool) -> None:
@@ -274,7 +281,7 @@ class AgentRows(Protocol):
         the agent's session now, or it, or the session, has gone or is another's.
         """
 
-    async def delete(self, agent_id: str) -> None:
+    async def delete(self, agent_id: str, also: Keep | None = None) -> None:
         """Remove an agent with its sessions and its memory; its usage stays."""
 
 
@@ -473,14 +480,23 @@ class Memory(Protocol):
     async def get(self, namespace: str, key: str) -> tuple[Json, frozenset[str]]:
         """Give a key's value and labels; NotFound, or Unavailable when damaged."""
 
-    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
         """Put a value under a key; InvalidInput or TooLarge when it cannot be.
 
         A key has 1 to 256 bytes, a value up to 1 MiB of JSON. Owner and labels are
         those of ``by``.
         """
 
-    async def delete(self, namespace: str, key: str) -> None:
+    async def delete(
+        self, by: Context, namespace: str, key: str, also: Keep | None = None
+    ) -> None:
         """Forget a key; NotFound when it has no value."""
 
     async def items(self, namespace: str) -> list[tuple[str, Json]]:

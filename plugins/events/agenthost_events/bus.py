@@ -20,16 +20,16 @@ from agenthost import (
     Installed,
     Keep,
     ListenerState,
-    Memory,
     Observer,
     PluginError,
     PluginFailed,
+    Records,
     describe,
 )
 
 from .hearing import ALL, Kinds, kinds_of
 from .observers import ToldObservers
-from .telling import Teller, ToldMemory
+from .telling import told
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -63,7 +63,7 @@ class EventBus:
         budget: float = BUDGET,
         queue: int = QUEUE,
     ) -> None:
-        self.observers = ToldObservers(host, observers, Teller(self))
+        self.observers = ToldObservers(host, observers)
         self._host = host
         self._loop = asyncio.get_running_loop()
         self._subscribers: dict[object, tuple[Callable[[Any], None], Kinds]] = {}
@@ -71,9 +71,9 @@ class EventBus:
         self._listeners = list(_listening(host, _Limits(host.clock, budget, queue)))
         host.plugins.on_failure.append(self._plugin_failed)
 
-    def telling(self, memory: Memory) -> Memory:
-        """The same memory, whose changes are events."""
-        return ToldMemory(memory, self, self._host)
+    def told(self, records: Records) -> Records:
+        """The same records; what turns and memories write is events, too."""
+        return told(records, self, self._host)
 
     def wants(self, kind: type[Event]) -> bool:
         """Tell whether anybody listens for a kind; ask before an event is made."""

@@ -152,6 +152,8 @@ class PlainRun:
             own=session if turn.options.history is not None else None,
             owner=turn.context.owner,
             writer=self._host.writer,
+            agent_id=turn.agent.id,
+            depth=turn.context.depth,
             **facts,
         )
 
