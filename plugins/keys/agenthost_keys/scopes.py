@@ -21,8 +21,10 @@ OPERATE = (
     "approvals:write",
     "desktop:invoke",
     "desktop:operate",
+    "events:write",
     "memory:write",
     "providers:test",
+    "triggers:write",
 )
 
 ROUTES: Mapping[Scope, tuple[str, ...]] = {

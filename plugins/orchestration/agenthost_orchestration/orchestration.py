@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from agenthost import Host, ServiceSpec, Unavailable
 
+from .triggers.triggers import Triggers
+from .triggers.watch import Background
+
 
 class Orchestration:
-    """The background work, workflows, triggers and schedules of one daemon."""
+    """The background work, workflows, triggers and schedules of one daemon.
+
+    What it has is there from its start on.
+    """
+
+    background: Background
+    triggers: Triggers
 
     @classmethod
-    def served(cls) -> OrchestrationService:
+    def served(cls, warm_up: Callable[[], object]) -> OrchestrationService:
         """Make one, with the service that starts and stops it."""
         made = cls()
         return OrchestrationService(
-            "orchestration", made.start, made.stop, orchestration=made
+            "orchestration", made.start, made.stop, warm_up, orchestration=made
         )
 
     async def start(self, host: Host) -> None:
         """Take up what was left, and begin to listen and to keep time."""
-        del host
+        self.triggers = Triggers(host, self.background)
+        await self.triggers.start()
 
     async def stop(self, host: Host) -> None:
         """Listen no more; what is due is done after the next start."""
         del host
+        await self.triggers.stop()
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,5 +59,5 @@ def _differ(old: Trigger | None, new: Trigger) -> bool:
     """Tell whether more has changed than how often it has fired."""
     if old is None:
         return True
-    counts = {"fire_count": new.fire_count, "last_fired_at": new.last_fired_at}
-    return replace(old, **counts) != new
+    count, last = new.fire_count, new.last_fired_at
+    return replace(old, fire_count=count, last_fired_at=last) != new

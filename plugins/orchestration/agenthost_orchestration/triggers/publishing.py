@@ -12,9 +12,7 @@ LONGEST = 32 * 1024
 DEEPEST = 32
 
 
-async def publish(
-    host: Host, context: Context, type_: str, data: JsonObject
-) -> Custom:
+async def publish(host: Host, context: Context, type_: str, data: JsonObject) -> Custom:
     """Tell of something; what it sets off is on disk when this returns.
 
     The subject is the agent in whose turn this is, else whoever asks (``kind:name``).
@@ -25,7 +23,7 @@ async def publish(
     """
     _check(type_, data)
     subject = context.owner if context.agent is None else context.agent.id
-    event = Custom(subject, host.clock.time(), type_, data, **context.caused)
+    event = Custom(subject, host.clock.time(), type_, dict(data), **context.caused)
     if (keep := host.events.keeping(event)) is not None:
         await host.store.write(keep)
     host.events.publish(event)

@@ -79,7 +79,6 @@ async def create_trigger(call: Call, body: CreateTrigger) -> Answer:
         allowance_micro_usd=_micro_usd(body.allowance_usd),
         own_events=body.own_events,
     )
-    _check_keep(trigger)
     made = await _triggers(call.host).create(call.context, trigger)
     return {"trigger_id": made.id, "agent_id": made.agent_id}
 
@@ -120,9 +119,7 @@ async def delete_trigger(call: Call, trigger_id: UUID) -> Answer:
     query=OccasionsQuery,
     answer=OccasionList,
 )
-async def list_occasions(
-    call: Call, query: OccasionsQuery, trigger_id: UUID
-) -> Answer:
+async def list_occasions(call: Call, query: OccasionsQuery, trigger_id: UUID) -> Answer:
     """Tell what became of a trigger's firings, the newest first."""
     orchestration = orchestration_of(call.host)
     source = orchestration.triggers
@@ -149,31 +146,22 @@ def _triggers(host: Host) -> Triggers:
 def _changes(body: ChangeTrigger, by: str) -> dict[str, Any]:
     """Give the columns that a request changes."""
     said: dict[str, Any] = body.model_dump(exclude_unset=True)
-    changes: dict[str, Any] = {}
     for name, value in said.items():
         if value is None and name != "cooldown_secs":
             raise InvalidInput(name, "must not be null; leave it out to keep it")
-        changes |= _columns(name, value, by)
-    return changes
-
-
-def _columns(name: str, value: Any, by: str) -> dict[str, Any]:
-    match name:
-        case "pattern":
-            pattern = pattern_of(value)
-            return {"pattern": pattern.name, "pattern_text": pattern.text}
-        case "prompt_template":
-            return {name: _template(value)}
-        case "delivery":
-            kind, target = _delivery(DeliveryBody(**value))
-            return {"delivery": kind, "delivery_target": target}
-        case "allowance_usd":
-            return {"allowance_micro_usd": _micro_usd(value)}
-        case "enabled":
-            return {name: int(value), "paused": "" if value else f"disabled by {by}"}
-        case "own_events":
-            return {name: int(value)}
-    return {name: value}
+    if body.pattern is not None:
+        pattern = pattern_of(body.pattern)
+        said |= {"pattern": pattern.name, "pattern_text": pattern.text}
+    if body.prompt_template is not None:
+        _template(body.prompt_template)
+    if body.delivery is not None:
+        kind, target = _delivery(body.delivery)
+        said |= {"delivery": kind, "delivery_target": target}
+    if body.allowance_usd is not None:
+        said["allowance_micro_usd"] = _micro_usd(said.pop("allowance_usd"))
+    if body.enabled is not None:
+        said["paused"] = "" if body.enabled else f"disabled by {by}"
+    return said
 
 
 def _template(text: str) -> str:
@@ -193,11 +181,6 @@ def _delivery(delivery: DeliveryBody) -> tuple[str, str]:
     return kind, target
 
 
-def _check_keep(trigger: Trigger) -> None:
-    if trigger.session is SessionMode.ROLLING and not trigger.keep:
-        raise InvalidInput("keep", "must say how many messages a rolling session keeps")
-
-
 def _micro_usd(dollars: float) -> int:
     return max(round(dollars * 1_000_000), 1)
 
@@ -207,7 +190,7 @@ def _item(triggers: Triggers, trigger: Trigger) -> TriggerItem:
     return {
         "id": trigger.id,
         "agent_id": trigger.agent_id,
-        "pattern": trigger.pattern.form,
+        "pattern": dict(trigger.pattern.form),
         "prompt_template": trigger.prompt_template,
         "enabled": trigger.enabled,
         "fire_count": trigger.fire_count,

@@ -64,7 +64,9 @@ def told(event: Event) -> JsonObject:
     if clean != text:
         written = json.loads(clean)
     if len(clean) > LONGEST_JSON:
-        written["data"] = {name: _short(value) for name, value in written["data"].items()}
+        written["data"] = {
+            name: _short(value) for name, value in written["data"].items()
+        }
     return written
 
 

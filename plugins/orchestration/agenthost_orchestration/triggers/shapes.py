@@ -17,6 +17,7 @@ Prompt = Annotated[str, Field(min_length=1, max_length=16_384)]
 Fires = Annotated[int, Field(ge=0, le=1_000_000_000, strict=True)]
 Seconds = Annotated[float, Field(ge=0, le=LONGEST_COOLDOWN)]
 Messages = Annotated[int, Field(ge=0, le=1_000, strict=True)]
+Switch = Annotated[bool, Field(strict=True)]
 Dollars = Annotated[float, Field(gt=0, le=10_000)]
 
 
@@ -45,7 +46,7 @@ class CreateTrigger(Body):
     agent_id: UUID
     pattern: JsonValue = Field(description="One of the nine, as a string or an object")
     prompt_template: Prompt = DEFAULT_PROMPT
-    enabled: bool = Field(True, strict=True)
+    enabled: Switch = True
     max_fires: Fires = Field(0, description="Disabled after so many; 0 is never")
     cooldown_secs: Seconds | None = Field(
         None, description="For a subject that it has fired for; null as configured"
@@ -53,9 +54,10 @@ class CreateTrigger(Body):
     session: Mode = "own"
     keep: Messages = Field(0, description="How many messages a rolling session keeps")
     delivery: DeliveryBody = Field(default_factory=DeliveryBody)
-    allowance_usd: Dollars = Field(0.5, description="What it may spend in a day")
-    own_events: bool = Field(
-        False, strict=True, description="Whether what the agent itself caused counts"
+    allowance_usd: Switch = Annotated[bool, Field(strict=True)]
+Dollars = Field(0.5, description="What it may spend in a day")
+    own_events: Switch = Field(
+        default=False, description="Whether what the agent itself caused counts"
     )
 
 
@@ -64,14 +66,14 @@ class ChangeTrigger(Body):
 
     pattern: JsonValue = None
     prompt_template: Prompt | None = None
-    enabled: bool | None = Field(None, strict=True)
+    enabled: Switch | None = None
     max_fires: Fires | None = None
     cooldown_secs: Seconds | None = None
     session: Mode | None = None
     keep: Messages | None = None
     delivery: DeliveryBody | None = None
     allowance_usd: Dollars | None = None
-    own_events: bool | None = Field(None, strict=True)
+    own_events: Switch | None = None
 
 
 class ListQuery(BaseModel, defer_build=True):

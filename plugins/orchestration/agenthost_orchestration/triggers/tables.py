@@ -43,4 +43,6 @@ firings = Table(
     Column("owner", Text, nullable=False),
     Column("labels", Text, nullable=False),
 )
-Index("trigger_firings_by_subject", firings.c.trigger_id, firings.c.subject, firings.c.at)
+Index(
+    "trigger_firings_by_subject", firings.c.trigger_id, firings.c.subject, firings.c.at
+)

@@ -8,7 +8,15 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agenthost import Context, Denied, Host, Keep, NotFound, Principal, PrincipalKind
+from agenthost import (
+    Context,
+    Denied,
+    Host,
+    NotFound,
+    Principal,
+    PrincipalKind,
+    telling,
+)
 
 from ..background.errands import Errand, Occasion
 from .book import Book
@@ -28,31 +36,31 @@ DAEMON = Context(Principal(PrincipalKind.PLUGIN, "orchestration"))
 
 
 class Triggers:
-    """Makes, changes and deletes triggers, and says what agents are told."""
+    """Makes, changes and deletes triggers, and says what agents are told.
+
+    Args:
+        host: The daemon.
+        background: Where firings are written, and done.
+    """
 
     kind = SOURCE
 
-    def __init__(self, background: Background) -> None:
-        self._background = background
-        self._host: Host
-        self._watch: Watch
+    def __init__(self, host: Host, background: Background) -> None:
+        self._host = host
         self._book = Book()
+        self._watch = Watch(host, background, self._book)
         self._changes: set[asyncio.Task[Any]] = set()
 
-    async def start(self, host: Host) -> None:
+    async def start(self) -> None:
         """Read what there is and wait for events."""
-        from .settings import TriggersSection
-
-        self._host = host
-        cooldown = host.settings(TriggersSection).cooldown_secs
-        self._watch = Watch(host, self._background, self._book, cooldown)
-        self._book.know(trigger_of(row) for row in await host.store.read(EVERY))
+        rows = await self._host.store.read(EVERY)
+        self._book.know(trigger_of(row) for row in rows)
         self._watch.listen()
         for trigger in self._book.list():
             try:
-                host.agents.get(trigger.agent_id)
+                self._host.agents.get(trigger.agent_id)
             except NotFound:
-                # Its agent was deleted just before the end, in a commit of its own.
+                # Its agent was deleted in a commit of its own, just before an end.
                 await self.delete(DAEMON, trigger.id)
 
     async def stop(self) -> None:
@@ -152,29 +160,24 @@ class Triggers:
         about: Trigger,
         write: Callable[[Connection], Trigger],
     ) -> Trigger:
-        told, also = self._told(kind, context, about)
-        kept = await self._host.store.write(write, *also)
-        self._book.know((kept,))
-        self._watch.listen()
-        self._host.events.publish(told)
+        host, now = self._host, self._host.clock.time()
+        facts = (about.id, now, about.agent_id)
+        with telling(host.events, kind, *facts, **context.caused) as keep:
+            kept = await host.store.write(write, *((keep,) if keep else ()))
+            self._book.know((kept,))
+            self._watch.listen()
         return kept
 
     async def _deleted(self, context: Context, trigger: Trigger) -> None:
         from .writes import remove
 
-        told, also = self._told(TriggerDeleted, context, trigger)
-        await self._host.store.write(partial(remove, trigger_id=trigger.id), *also)
-        self._book.forget((trigger.id,))
-        self._watch.listen()
-        self._host.events.publish(told)
-
-    def _told(
-        self, kind: type[TriggerEvent], context: Context, about: Trigger
-    ) -> tuple[TriggerEvent, Sequence[Keep]]:
-        now = self._host.clock.time()
-        told = kind(about.id, now, about.agent_id, **context.caused)
-        keep = self._host.events.keeping(told)
-        return told, () if keep is None else (keep,)
+        host, now = self._host, self._host.clock.time()
+        facts = (trigger.id, now, trigger.agent_id)
+        write = partial(remove, trigger_id=trigger.id)
+        with telling(host.events, TriggerDeleted, *facts, **context.caused) as keep:
+            await host.store.write(write, *((keep,) if keep else ()))
+            self._book.forget((trigger.id,))
+            self._watch.listen()
 
     async def _wholly(self, change: Coroutine[Any, Any, T]) -> T:
         """Make a change, on disk and in memory alike, also when who asked leaves."""

@@ -52,6 +52,11 @@ class Background(Protocol):
     async def wake(self) -> None:
         """See to what is due."""
 
+    async def list(
+        self, source: str, source_id: str, *, limit: int
+    ) -> Sequence[Occasion]:
+        """Give the occasions of a source, the newest first."""
+
 
 class Watch:
     """Waits for the events that triggers wait for.
@@ -60,18 +65,17 @@ class Watch:
         host: The daemon.
         background: Where firings are written, and done.
         book: The triggers.
-        cooldown: For how many seconds one rests that does not say it itself.
     """
 
-    def __init__(
-        self, host: Host, background: Background, book: Book, cooldown: float
-    ) -> None:
+    def __init__(self, host: Host, background: Background, book: Book) -> None:
+        from .settings import TriggersSection
+
         self.held: Counter[str] = Counter()
         self._host = host
         self._loop = asyncio.get_running_loop()
         self._background = background
         self._book = book
-        self._cooldown = cooldown
+        self._cooldown = host.settings(TriggersSection).cooldown_secs
         self._kinds: frozenset[type[Event]] = frozenset()
         self._leave: tuple[Callable[[], None], ...] = ()
         self._asked: dict[str, None] = {}
@@ -127,8 +131,7 @@ class Watch:
     def _firing(self, event: Event) -> Firing | None:
         try:
             return self._found(event)
-        except Exception:
-            # Another's event may hold anything; it happens all the same.
+        except Exception:  # noqa: BLE001 - another's event may hold anything, and happens all the same
             _log.exception("triggers cannot look at an event %s", event.kind)
             return None
 

@@ -11,7 +11,6 @@ from agenthost_values.value_class import value_class
 from sqlalchemy import (
     REAL,
     Connection,
-    Integer,
     Text,
     bindparam,
     case,
@@ -24,6 +23,7 @@ from sqlalchemy import (
     update,
 )
 
+from ..background.errands import SessionMode
 from .firing import FIRED
 from .tables import firings, triggers
 from .trigger import LONGEST_COOLDOWN, MOST, Trigger, row_of, trigger_of
@@ -132,11 +132,13 @@ def add(connection: Connection, trigger: Trigger) -> Trigger:
 
     Raises:
         Conflict: There are too many, or one of this id.
+        InvalidInput: It says not how many messages it keeps.
     """
     if connection.execute(_COUNT).scalar_one() >= MOST:
         raise Conflict(f"there are {MOST} triggers; delete one that is not needed")
     if connection.execute(ONE, {"id": trigger.id}).first():
         raise Conflict(f"there is a trigger with the id {trigger.id}")
+    _check(trigger)
     connection.execute(_ADD, row_of(trigger))
     return trigger
 
@@ -150,15 +152,18 @@ def change(
 
     Raises:
         NotFound: There is none.
-        InvalidInput: It cannot be enabled, since it has spent its fires.
+        InvalidInput: It cannot be enabled, since it has spent its fires, or it says not
+            how many messages it keeps.
     """
     row = connection.execute(ONE, {"id": trigger_id}).mappings().first()
     if row is None:
         raise NotFound("trigger", trigger_id)
     now = trigger_of({**row, **changes})
+    _check(now)
     values = {**changes, **_enabled(trigger_of(row), now, changes.get("enabled"))}
     those = triggers.c.id == trigger_id
-    connection.execute(update(triggers).where(those).values(values))
+    if values:
+        connection.execute(update(triggers).where(those).values(values))
     return trigger_of({**row, **values})
 
 
@@ -213,14 +218,23 @@ def settled(connection: Connection, event_id: str, agent_id: str = "") -> Settle
     noted = {
         row["trigger_id"]: (row["outcome"], row["subject"], row["at"]) for row in found
     }
-    now = [trigger_of(row) for row in connection.execute(_AS_THEY_ARE, event).mappings()]
-    left = connection.execute(_LEFT_OF, {"agent": agent_id}).scalars() if agent_id else ()
+    now = [
+        trigger_of(row) for row in connection.execute(_AS_THEY_ARE, event).mappings()
+    ]
+    left = (
+        connection.execute(_LEFT_OF, {"agent": agent_id}).scalars() if agent_id else ()
+    )
     return Settled(noted, now, frozenset(left))
 
 
 def forget(connection: Connection, now: float) -> None:
     """Delete what is noted of events long ago."""
     connection.execute(_FORGET, {"before": now - KEPT})
+
+
+def _check(trigger: Trigger) -> None:
+    if trigger.session is SessionMode.ROLLING and not trigger.keep:
+        raise InvalidInput("keep", "must say how many messages a rolling session keeps")
 
 
 def _enabled(before: Trigger, now: Trigger, asked: object) -> Mapping[str, Any]:
