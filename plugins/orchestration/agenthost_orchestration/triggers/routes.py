@@ -160,7 +160,10 @@ def _changes(body: ChangeTrigger, by: str) -> dict[str, Any]:
     if body.allowance_usd is not None:
         said["allowance_micro_usd"] = _micro_usd(said.pop("allowance_usd"))
     if body.enabled is not None:
-        said["paused"] = "" if body.enabled else f"disabled by {by}"
+        why = "" if body.enabled else f"disabled by {by}"
+        said |= {"enabled": int(body.enabled), "paused": why}
+    if body.own_events is not None:
+        said["own_events"] = int(body.own_events)
     return said
 
 

@@ -54,8 +54,7 @@ class CreateTrigger(Body):
     session: Mode = "own"
     keep: Messages = Field(0, description="How many messages a rolling session keeps")
     delivery: DeliveryBody = Field(default_factory=DeliveryBody)
-    allowance_usd: Switch = Annotated[bool, Field(strict=True)]
-Dollars = Field(0.5, description="What it may spend in a day")
+    allowance_usd: Dollars = Field(0.5, description="What it may spend in a day")
     own_events: Switch = Field(
         default=False, description="Whether what the agent itself caused counts"
     )
