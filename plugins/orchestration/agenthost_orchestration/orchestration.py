@@ -31,6 +31,7 @@ class Orchestration:
     async def start(self, host: Host) -> None:
         """Take up what was left, and begin to listen and to keep time."""
         self.triggers = Triggers(host, self.background)
+        self.background.source(self.triggers)
         await self.triggers.start()
 
     async def stop(self, host: Host) -> None:

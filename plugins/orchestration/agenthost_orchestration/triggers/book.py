@@ -52,7 +52,12 @@ class Book:
         self._compile()
 
     def _compile(self) -> None:
-        self.matching = Matching(self._triggers.values())
+        # In the order in which a start reads them, whatever the clock has said.
+        known = sorted(
+            self._triggers.values(), key=lambda one: (one.created_at, one.id)
+        )
+        self._triggers = {each.id: each for each in known}
+        self.matching = Matching(known)
 
 
 def _differ(old: Trigger | None, new: Trigger) -> bool:

@@ -121,16 +121,19 @@ class Firing:
     def _noted(self, connection: Connection) -> Iterator[Occasion]:
         from .writes import Note, fired_at, note
 
-        many = len(self.candidates) > MOST_FIRINGS
-        fired = fired_at(connection, self.event_id) if many else 0
+        # It may have been told before: those that fired then count as well.
+        fired = fired_at(connection, self.event_id)
         facts: Any = self.event
         for each in self.candidates:
             outcome = self._outcome(fired)
-            about, rest = (
-                (facts["subject"], each.rest) if outcome == FIRED else ("", NOTED_EVERY)
-            )
             noted = Note(
-                self.event_id, about, outcome, self.now, rest, facts["by"], self.labels
+                event_id=self.event_id,
+                subject=facts["subject"],
+                outcome=outcome,
+                now=self.now,
+                rest=each.rest,
+                owner=facts["by"],
+                labels=self.labels,
             )
             if not note(connection, each.trigger.id, noted):
                 continue

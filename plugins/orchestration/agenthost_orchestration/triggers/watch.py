@@ -25,7 +25,7 @@ from agenthost import (
     Unavailable,
 )
 
-from ..background.errands import Occasion
+from ..background.errands import Occasion, Source
 from .book import Book
 from .events import TriggerDeleted, TriggerFired
 from .firing import FIRED, NOTED_EVERY, TOO_DEEP, Candidate, Firing, labels_of
@@ -49,8 +49,11 @@ class Background(Protocol):
     def write(self, connection: Connection, occasions: Sequence[Occasion]) -> object:
         """Write occasions in the transaction at hand."""
 
-    async def wake(self) -> None:
-        """See to what is due."""
+    def wake(self) -> None:
+        """Have done what is due."""
+
+    def source(self, source: Source) -> None:
+        """Take a source, which is asked what its occasions mean."""
 
     async def list(
         self, source: str, source_id: str, *, limit: int
@@ -218,7 +221,7 @@ class Watch:
         if firing.ends:
             self._end(firing, found)
         self.listen()
-        await self._tell(firing, fresh)
+        self._tell(firing, fresh)
 
     def _remember(self, found: Settled) -> None:
         if len(self._rests) + len(found.noted) > REMEMBERED:
@@ -236,13 +239,13 @@ class Watch:
             if told.subject in gone:
                 self._host.events.publish(told)
 
-    async def _tell(self, firing: Firing, fresh: Set[str]) -> None:
+    def _tell(self, firing: Firing, fresh: Set[str]) -> None:
         """Tell of what fired, and have it done."""
         for each in firing.candidates:
             if each.trigger.id in fresh and each.told is not None:
                 self._host.events.publish(each.told)
         if fresh:
-            await self._background.wake()
+            self._background.wake()
 
     def _do(
         self, work: Callable[[Firing], Coroutine[Any, Any, None]], firing: Firing

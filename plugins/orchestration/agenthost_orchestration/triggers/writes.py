@@ -11,6 +11,7 @@ from agenthost_values.value_class import value_class
 from sqlalchemy import (
     REAL,
     Connection,
+    Exists,
     Text,
     bindparam,
     case,
@@ -24,7 +25,7 @@ from sqlalchemy import (
 )
 
 from ..background.errands import SessionMode
-from .firing import FIRED
+from .firing import FIRED, NOTED_EVERY, TOO_DEEP
 from .tables import firings, triggers
 from .trigger import LONGEST_COOLDOWN, MOST, Trigger, row_of, trigger_of
 
@@ -41,14 +42,20 @@ _ROOM = or_(triggers.c.max_fires == 0, triggers.c.fire_count < triggers.c.max_fi
 _KNOWN = exists().where(
     firings.c.event_id == bindparam("event"), firings.c.trigger_id == triggers.c.id
 )
-# A clock that was set back leaves firings ahead of it: those hold nothing back.
-_RESTS = exists().where(
-    firings.c.trigger_id == triggers.c.id,
-    firings.c.subject == bindparam("about"),
-    firings.c.outcome == bindparam("so"),
-    firings.c.at > bindparam("since"),
-    firings.c.at <= bindparam("now"),
-)
+
+
+def _noted(outcome: str, subject: str, since: str) -> Exists:
+    """Whether an outcome was noted of a trigger since a moment."""
+    # A clock that was set back leaves firings ahead of it: those hold nothing back.
+    return exists().where(
+        firings.c.trigger_id == triggers.c.id,
+        firings.c.subject == bindparam(subject),
+        firings.c.outcome == bindparam(outcome),
+        firings.c.at > bindparam(since),
+        firings.c.at <= bindparam("now"),
+    )
+
+
 _NOTE = insert(firings).from_select(
     ["event_id", "trigger_id", "subject", "outcome", "at", "owner", "labels"],
     select(
@@ -64,7 +71,8 @@ _NOTE = insert(firings).from_select(
         triggers.c.enabled == 1,
         _ROOM,
         ~_KNOWN,
-        ~_RESTS,
+        ~_noted("so", "about", "since"),
+        ~_noted("fired", "subject", "rested"),
     ),
 )
 _LAST = triggers.c.fire_count + 1 == triggers.c.max_fires
@@ -98,9 +106,9 @@ class Note:
     Args:
         event_id: The event.
         subject: Whom the event is about; the trigger rests for them alone.
-        outcome: FIRED, or what held it back.
+        outcome: FIRED, or what held it back, which is noted once in a while.
         now: The time.
-        rest: For how many seconds the same is not noted again.
+        rest: For how many seconds it rests after a firing.
         owner: Who caused the event.
         labels: Where the event came from.
     """
@@ -189,19 +197,24 @@ def note(connection: Connection, trigger_id: str, noted: Note) -> bool:
         Whether this is new: it may be known of this event, rest for its subject, be
         disabled, deleted, or have spent its fires.
     """
+    fired, now = noted.outcome == FIRED, noted.now
     said = {
         "trigger": trigger_id,
         "event": noted.event_id,
-        "about": noted.subject,
         "so": noted.outcome,
-        "now": noted.now,
-        "since": noted.now - noted.rest,
+        "about": noted.subject if fired else "",
+        "since": now - (noted.rest if fired else NOTED_EVERY),
+        "fired": FIRED,
+        "subject": noted.subject,
+        # What is too deep is that whether or not a trigger rests.
+        "rested": now if noted.outcome == TOO_DEEP else now - noted.rest,
+        "now": now,
         "by": noted.owner,
         "tags": json.dumps(sorted(noted.labels)),
     }
     if not connection.execute(_NOTE, said).rowcount:
         return False
-    if noted.outcome == FIRED:
+    if fired:
         connection.execute(_SPEND, {"trigger": trigger_id, "now": noted.now})
     return True
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import agenthost_orchestration as area
 from agenthost import Host, SchemaSpec, ServiceSpec, hookimpl
-from agenthost_orchestration.background.errands import Occasion, OccasionState
+from agenthost_orchestration.background.errands import Occasion, OccasionState, Source
 from agenthost_orchestration.orchestration import Orchestration
 from sqlalchemy import Column, Connection, MetaData, Table, Text, insert, select
 
@@ -47,8 +47,11 @@ class Rehearsal:
                     )
                 )
 
-    async def wake(self) -> None:
+    def wake(self) -> None:
         self.woken += 1
+
+    def source(self, source: Source) -> None:
+        assert source.kind == "trigger"
 
     async def list(
         self, source: str, source_id: str, *, limit: int = 100

@@ -15,7 +15,6 @@ from agenthost_orchestration.triggers.triggers import Triggers
 
 from . import rehearsal
 
-
 ORDERS = {"content_match": {"substring": 'event "order'}}
 """What waits for the custom events of these tests."""
 
@@ -85,13 +84,13 @@ class Stage:
 
 async def settled(daemon: RunningDaemon) -> None:
     """Wait until nothing is being written or read of triggers."""
-    watch = orchestration_of(daemon.daemon).triggers._watch  # noqa: SLF001 - the only place that knows
+    watch = orchestration_of(daemon.daemon).triggers._watch
     # What the writer's thread hands over is on the loop once another write is back.
     await daemon.daemon.store.write(lambda _: None)
     for _ in range(3):
         await asyncio.sleep(0)
-        while watch._tasks:  # noqa: SLF001 - likewise
-            await asyncio.gather(*watch._tasks)  # noqa: SLF001 - likewise
+        while watch._tasks:
+            await asyncio.gather(*watch._tasks)
             await asyncio.sleep(0)
 
 

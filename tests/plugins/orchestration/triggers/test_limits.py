@@ -70,14 +70,15 @@ async def test_events_that_many_led_to_set_off_nothing(stage: Stage) -> None:
 
 
 async def test_ten_triggers_fire_at_an_event(stage: Stage) -> None:
-    triggers = [await stage.trigger(cooldown_secs=0) for _ in range(12)]
+    triggers = []
+    for _ in range(12):
+        triggers.append(await stage.trigger(cooldown_secs=0))
+        await stage.clock.advance(1)
     event = stage.custom()
     for _ in range(2):
         await stage.cause(event)
         await stage.settled()
-        codes = [
-            each.code for one in triggers for each in await stage.occasions(one)
-        ]
+        codes = [each.code for one in triggers for each in await stage.occasions(one)]
         assert codes == [""] * 10 + ["many"] * 2
     # The oldest go first, and an eleventh is noted once an hour.
     await stage.cause(stage.custom())
