@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from .host import Host
     from .plugins.guards import Verdict
     from .ports.models import Answered, Attempt, Target
-    from .ports.records import Records, Spent, TurnResult
+    from .ports.records import Records, TurnResult
+    from .ports.usage import Spent
 
 T = TypeVar("T")
 Subject = Message | ChatRequest | ToolUse

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -22,6 +23,7 @@ from agenthost import (
     Row,
     Step,
     StorageFull,
+    TurnEnded,
     TurnRecord,
     TurnState,
     Unavailable,
@@ -206,7 +208,7 @@ async def close_turn(
     record = await host.journal.find(turn_id)
     if record is None or record.state is not TurnState.WAITING:
         return
-    closed = TurnRecord(state, record.result, error)
+    closed = replace(record, state=state, error=error)
     now, session_id = host.clock.time(), record.session_id
     step = Step(
         session_id,
@@ -217,6 +219,27 @@ async def close_turn(
         agent_id=record.agent_id,
     )
     await host.journal.keep(step)
+    if host.events.wants(TurnEnded):
+        host.events.publish(_ended(host, turn_id, closed))
+
+
+def _ended(host: Host, turn_id: str, closed: TurnRecord) -> TurnEnded:
+    """What is told of a turn that ended without running again."""
+    result, error = closed.result, closed.error
+    named = [each.name for each in host.agents.list() if each.id == closed.agent_id]
+    return TurnEnded(
+        closed.agent_id,
+        host.clock.time(),
+        agent=named[0] if named else "",
+        session_id=closed.session_id,
+        turn_id=turn_id,
+        state=closed.state.value,
+        text=result.text,
+        error=error.code if error else "",
+        input_tokens=result.usage.input_tokens,
+        output_tokens=result.usage.output_tokens,
+        cost_micro_usd=result.cost_micro_usd,
+    )
 
 
 def _is_pending(row: Row) -> bool:

@@ -76,8 +76,10 @@ class ToldJournal:
         self._asked: dict[str, float] = {}
 
     def __getattr__(self, name: str) -> Any:
-        """Give what is the journal's own."""
-        return getattr(self._journal, name)
+        """Give what is the journal's own; it stands here from then on."""
+        found = getattr(self._journal, name)
+        setattr(self, name, found)
+        return found
 
     def keep(self, *steps: Step) -> asyncio.Future[None]:
         """Write steps, with what is recorded of them, and tell of them then."""

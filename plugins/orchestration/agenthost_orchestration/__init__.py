@@ -22,6 +22,25 @@ if TYPE_CHECKING:
 
 
 @hookimpl
+def register_config() -> Iterable[ConfigSection]:
+    """Read the limits of background work, and how often triggers fire."""
+    from .background.settings import BackgroundSection
+    from .triggers.settings import TriggersSection
+
+    yield ConfigSection("background", BackgroundSection)
+    yield ConfigSection("triggers", TriggersSection)
+
+
+@hookimpl
+def register_schema() -> tuple[SchemaSpec, ...]:
+    """Offer the tables of this area, each folder's with a version of its own."""
+    return (
+        SchemaSpec("occasions", _occasions),
+        SchemaSpec("triggers", _triggers),
+    )
+
+
+@hookimpl
 def register_service() -> Iterable[ServiceSpec]:
     """Offer what runs workflows, fires triggers and keeps schedules."""
     from .orchestration import Orchestration
@@ -30,25 +49,13 @@ def register_service() -> Iterable[ServiceSpec]:
 
 
 @hookimpl
-def register_config() -> Iterable[ConfigSection]:
-    """Read how often triggers fire."""
-    from .triggers.settings import TriggersSection
-
-    yield ConfigSection("triggers", TriggersSection)
-
-
-@hookimpl
-def register_schema() -> tuple[SchemaSpec, ...]:
-    """Offer the tables, one schema for each kind of thing."""
-    return (SchemaSpec("triggers", _trigger_tables),)
-
-
-@hookimpl
 def register_routes() -> Iterable[RouteGroup]:
-    """Offer ``/api/triggers`` and ``/api/events``."""
-    from .triggers import routes as triggers
+    """Offer what people see of this area, and change."""
+    from .background.routes import routes as occasions
+    from .triggers.routes import routes as triggers
 
-    yield triggers.routes
+    yield occasions
+    yield triggers
 
 
 @hookimpl
@@ -61,13 +68,21 @@ def register_tool() -> Iterable[ToolSpec]:
 
 @hookimpl
 def register_command() -> Iterable[CommandSpec]:
-    """Offer ``agenthost trigger``."""
+    """Offer ``agenthost occasions`` and ``agenthost trigger``."""
+    from .background.commands import occasions
     from .triggers.commands import trigger
 
+    yield CommandSpec(occasions)
     yield CommandSpec(trigger)
 
 
-def _trigger_tables() -> MetaData:
+def _occasions() -> MetaData:
+    from .background.tables import metadata
+
+    return metadata
+
+
+def _triggers() -> MetaData:
     from .triggers.tables import metadata
 
     return metadata

@@ -7,18 +7,20 @@ from dataclasses import dataclass, field
 
 from agenthost import Host, ServiceSpec, Unavailable
 
+from .background.background import Background
 from .triggers.triggers import Triggers
-from .triggers.watch import Background
 
 
 class Orchestration:
     """The background work, workflows, triggers and schedules of one daemon.
 
-    What it has is there from its start on.
+    Its triggers are there from its start on.
     """
 
-    background: Background
     triggers: Triggers
+
+    def __init__(self) -> None:
+        self.background = Background()
 
     @classmethod
     def served(cls, warm_up: Callable[[], object]) -> OrchestrationService:
@@ -33,11 +35,13 @@ class Orchestration:
         self.triggers = Triggers(host, self.background)
         self.background.source(self.triggers)
         await self.triggers.start()
+        await self.background.start(host)
 
     async def stop(self, host: Host) -> None:
         """Listen no more; what is due is done after the next start."""
         del host
         await self.triggers.stop()
+        await self.background.stop()
 
 
 @dataclass(frozen=True, slots=True)

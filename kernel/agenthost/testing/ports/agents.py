@@ -22,9 +22,9 @@ from ...events import AgentSpawned, AgentTerminated, AgentUpdated, LifecycleEven
 from ...plugins.guards import ALLOW, Deny, Verdict
 from ...plugins.points import Guard, SpawnCase
 from ...ports.agents import Agents
-from ...ports.events import Keep
 from ...ports.sessions import SessionFilter
 from ..daemons import RunningDaemon
+from ..recorded import Recorded
 from .stage import Stage, StagedContract, begin, ending, guarding, soon, texts_of
 
 BY = Context(OPERATOR)
@@ -323,23 +323,13 @@ class AgentsContract(StagedContract):
     ) -> None:
         """Of what was refused nothing is kept; what nobody may keep does not happen."""
         daemon = await stage.open()
-        agents, events = daemon.daemon.agents, daemon.daemon.events
-        told: list[tuple[str, str]] = []
-        kept: list[tuple[str, str]] = []
-        closed = False
-
-        def record(event: LifecycleEvent) -> Keep | None:
-            if closed:
-                raise Unavailable("the book is closed")
-            return lambda _: kept.append((event.id, event.by))
-
-        events.record(record, LifecycleEvent)
-        events.subscribe(lambda e: told.append((e.id, e.by)), LifecycleEvent)
+        agents = daemon.daemon.agents
+        book = Recorded(daemon.daemon.events, LifecycleEvent)
         ada = await spawned(daemon)
         with pytest.raises(Conflict):
             await spawned(daemon)
         changed = await soon(agents.change(BY, ada, {"description": "new"}))
-        closed = True
+        book.refuses = (LifecycleEvent,)
         for refused in (
             spawned(daemon, 'name = "bob"\n'),
             soon(agents.set_mode(BY, ada, AgentMode.STABLE)),
@@ -349,10 +339,10 @@ class AgentsContract(StagedContract):
                 await refused
         assert named(agents) == ["ada"]
         assert agents.get(ada.id) == changed
-        closed = False
+        book.refuses = ()
         await soon(agents.delete(BY, changed))
-        assert kept == told
-        assert [by for _, by in kept] == [BY.owner] * 3
+        assert book.kept == book.told
+        assert [event.by for event in book.kept] == [BY.owner] * 3
 
     async def test_rights_are_what_the_manifest_asks_for(self, stage: Stage) -> None:
         """Nothing where it says nothing; a blocklist takes away."""

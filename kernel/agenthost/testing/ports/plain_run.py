@@ -29,16 +29,9 @@ from ...errors import CutShort, TurnFailed, UnfitAnswer
 from ...host import Host
 from ...observe import Observers
 from ...ports.models import Answered, Payer, Target
-from ...ports.records import (
-    CallState,
-    Outcome,
-    Spent,
-    Step,
-    TurnRecord,
-    TurnResult,
-    TurnState,
-)
+from ...ports.records import CallState, Outcome, Step, TurnRecord, TurnResult, TurnState
 from ...ports.sessions import Conversation
+from ...ports.usage import Spent
 from ...turns.events import Thinking, ToolEnd, ToolStart
 from ...turns.turn import Turn
 

@@ -134,7 +134,7 @@ def occasions(here: Here, trigger_id: str, *, as_json: bool) -> None:
         click.echo(json.dumps(answer, indent=2))
         return
     for row in answer["occasions"]:
-        click.echo(f"{row['at']}  {row['event']:<18} {row['state']:<9} {row['detail']}")
+        click.echo(f"{row['at']}  {row['id']}  {row['state']:<9} {row['detail']}")
 
 
 def _agent(api: Api, wanted: str) -> str:

@@ -10,12 +10,13 @@ from agenthost import (
     Call,
     Host,
     InvalidInput,
-    Json,
     RouteGroup,
     timestamp,
 )
 
-from ..background.errands import Creator, Delivery, Occasion, SessionMode
+from ..background.errands import Creator, Delivery, SessionMode
+from ..background.routes import item_of
+from ..background.shapes import OccasionList
 from ..orchestration import orchestration_of
 from .patterns import pattern_of
 from .publishing import publish
@@ -26,8 +27,6 @@ from .shapes import (
     CreateTrigger,
     DeliveryBody,
     ListQuery,
-    OccasionItem,
-    OccasionList,
     OccasionsQuery,
     PublishedEvent,
     PublishEvent,
@@ -127,7 +126,7 @@ async def list_occasions(call: Call, query: OccasionsQuery, trigger_id: UUID) ->
     found = await orchestration.background.list(
         source.kind, str(trigger_id), limit=query.limit
     )
-    return {"occasions": [_occasion(each) for each in found], "total": len(found)}
+    return {"occasions": [item_of(each) for each in found], "total": len(found)}
 
 
 @routes.post(
@@ -177,7 +176,7 @@ def _template(text: str) -> str:
 
 def _delivery(delivery: DeliveryBody) -> tuple[str, str]:
     kind, target = delivery.kind, delivery.target
-    if kind != "none" and not target:
+    if kind not in ("none", "session") and not target:
         raise InvalidInput("delivery.target", f"must say where {kind} goes")
     if kind == "webhook" and not target.startswith(("https://", "http://")):
         raise InvalidInput("delivery.target", "must be an http or https URL")
@@ -209,25 +208,6 @@ def _item(triggers: Triggers, trigger: Trigger) -> TriggerItem:
         "created_by": trigger.owner,
         "created_at": timestamp(trigger.created_at),
         "last_fired_at": _moment(trigger.last_fired_at),
-    }
-
-
-def _occasion(occasion: Occasion) -> OccasionItem:
-    event: Json = occasion.payload.get("kind", "")
-    return {
-        "id": occasion.id,
-        "event_id": occasion.key,
-        "event": str(event),
-        "state": occasion.state.value,
-        "detail": occasion.detail,
-        "code": occasion.code,
-        "turn_id": occasion.turn_id or None,
-        "text": occasion.text,
-        "cost_usd": occasion.cost_micro_usd / 1_000_000,
-        "delivered": occasion.delivered,
-        "at": timestamp(occasion.at),
-        "created_at": timestamp(occasion.created_at),
-        "ended_at": _moment(occasion.ended_at),
     }
 
 

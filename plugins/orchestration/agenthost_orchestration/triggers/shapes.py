@@ -138,31 +138,6 @@ class TriggerStatus(TypedDict):
     trigger_id: Id
 
 
-class OccasionItem(TypedDict):
-    """What became of one firing."""
-
-    id: Id
-    event_id: str
-    event: str
-    state: str
-    detail: str
-    code: str
-    turn_id: str | None
-    text: str
-    cost_usd: float
-    delivered: str
-    at: Moment
-    created_at: Moment
-    ended_at: Moment | None
-
-
-class OccasionList(TypedDict):
-    """Answer of ``GET /api/triggers/{id}/occasions``."""
-
-    occasions: list[OccasionItem]
-    total: int
-
-
 class PublishedEvent(TypedDict):
     """Answer of ``POST /api/events``."""
 

@@ -1,16 +1,17 @@
-"""A background that writes occasions and has them done by nobody: a test looks at them."""
+"""A background that writes occasions and has nobody do them: a test looks at them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import agenthost_orchestration as area
 from agenthost import Host, SchemaSpec, ServiceSpec, hookimpl
-from agenthost_orchestration.background.errands import Occasion, OccasionState, Source
+from agenthost_orchestration.background.background import Background
+from agenthost_orchestration.background.errands import Occasion, OccasionState
 from agenthost_orchestration.orchestration import Orchestration
 from sqlalchemy import Column, Connection, MetaData, Table, Text, insert, select
 
@@ -28,14 +29,25 @@ ALL = select(rehearsed)
 """Occasions are kept as a background would keep them: one of each key."""
 
 
-class Rehearsal:
+class Rehearsal(Background):
     """Keeps occasions; counts how often it is woken."""
 
     def __init__(self, host: Host) -> None:
-        self._host = host
+        super().__init__()
+        self.rows = host.store
         self.woken = 0
 
-    def write(self, connection: Connection, occasions: Sequence[Occasion]) -> None:
+    async def start(self, host: Host) -> None:
+        pass
+
+    async def stop(self) -> None:
+        pass
+
+    @staticmethod
+    def write(
+        connection: Connection, occasions: Iterable[Occasion]
+    ) -> Sequence[Occasion]:
+        written = []
         for each in occasions:
             known = ALL.where(
                 rehearsed.c.source_id == each.source_id, rehearsed.c.key == each.key
@@ -46,17 +58,22 @@ class Rehearsal:
                         source_id=each.source_id, key=each.key, said=_written(each)
                     )
                 )
+                written.append(each)
+        return written
 
     def wake(self) -> None:
         self.woken += 1
 
-    def source(self, source: Source) -> None:
-        assert source.kind == "trigger"
-
     async def list(
-        self, source: str, source_id: str, *, limit: int = 100
+        self,
+        source: str | None = None,
+        source_id: str | None = None,
+        state: OccasionState | None = None,
+        *,
+        limit: int = 100,
+        after: str = "",
     ) -> Sequence[Occasion]:
-        found = [_read(row["said"]) for row in await self._host.store.read(ALL)]
+        found = [_read(row["said"]) for row in await self.rows.read(ALL)]
         mine = [each for each in found if each.source_id == source_id]
         assert all(each.source == source for each in mine)
         return mine[::-1][:limit]
@@ -64,6 +81,8 @@ class Rehearsal:
 
 class Rehearsed(Orchestration):
     """The area over a rehearsal."""
+
+    background: Rehearsal
 
     async def start(self, host: Host) -> None:
         self.background = Rehearsal(host)

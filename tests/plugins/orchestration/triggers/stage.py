@@ -35,6 +35,12 @@ class Stage:
     def triggers(self) -> Triggers:
         return self.area.triggers
 
+    @property
+    def woken(self) -> int:
+        background = self.area.background
+        assert isinstance(background, rehearsal.Rehearsal)
+        return background.woken
+
     async def trigger(self, pattern: Any = ORDERS, **terms: Any) -> str:
         body = {"agent_id": self.agent.id, "pattern": pattern, **terms}
         answer = await self.daemon.http.post("/api/triggers", json=body)

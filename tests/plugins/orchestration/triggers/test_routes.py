@@ -76,7 +76,9 @@ async def test_what_cannot_be_is_refused_by_its_field(stage: Stage) -> None:
 
 async def test_triggers_are_listed_of_an_agent(stage: Stage) -> None:
     http, other = stage.daemon.http, await stage.daemon.agent("other")
-    first, second = await stage.trigger("all"), await stage.trigger("system")
+    first = await stage.trigger("all")
+    await stage.clock.advance(1)
+    second = await stage.trigger("system")
     assert [row["id"] for row in (await http.get("/api/triggers")).json()] == [
         first,
         second,
@@ -160,9 +162,9 @@ async def test_what_became_of_firings_is_listed_newest_first(stage: Stage) -> No
     await stage.settled()
     path = f"/api/triggers/{trigger}/occasions"
     listed = (await stage.daemon.http.get(path, params={"limit": 2})).json()
-    assert [row["event_id"] for row in listed["occasions"]] == events[:0:-1]
+    assert [row["key"] for row in listed["occasions"]] == events[:0:-1]
     [row, _] = listed["occasions"]
-    assert (row["event"], row["state"], row["turn_id"]) == ("custom", "due", None)
+    assert (row["source"], row["source_id"], row["state"]) == ("trigger", trigger, "due")
     assert row["at"] == "2026-01-01T00:00:02.000Z"
 
 

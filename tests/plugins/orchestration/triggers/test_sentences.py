@@ -1,4 +1,4 @@
-"""What prompts say of events: one sentence for each kind, and never a template twice."""
+"""What prompts say of events: a sentence for each kind, filled in one pass."""
 
 from __future__ import annotations
 

@@ -18,7 +18,6 @@ from ....ports.records import (
     CallState,
     Entry,
     Outcome,
-    Spent,
     Step,
     TurnRecord,
     TurnState,
@@ -26,6 +25,7 @@ from ....ports.records import (
 )
 from ....ports.sessions import Session
 from ....ports.uploads import Upload
+from ....ports.usage import Spent
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -10,8 +10,9 @@ from agenthost_chat.chat import ModelSettings
 
 from ....context import UNTRUSTED
 from ....errors import Cancelled, NotFound, Unavailable
-from ....ports.records import CallState, Outcome, Records, Total, TurnRecord, TurnState
+from ....ports.records import CallState, Outcome, Records, TurnRecord, TurnState
 from ....ports.sessions import Session
+from ....ports.usage import Total
 from ...clock import START
 from .nodes import ApartNodes, stands
 from .scenes import (

@@ -22,8 +22,9 @@ from ....agent import Agent, AgentMode, AgentState
 from ....context import UNTRUSTED
 from ....errors import NotFound, Unavailable
 from ....manifest_model import Manifest
-from ....ports.records import Records, Spent, Step, TurnRecord, TurnResult, TurnState
+from ....ports.records import Records, Step, TurnRecord, TurnResult, TurnState
 from ....ports.sessions import Session, SessionFilter
+from ....ports.usage import Spent
 from ...clock import START, ManualClock
 
 OpenRecords = Callable[[], Records]
