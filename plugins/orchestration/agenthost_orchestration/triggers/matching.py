@@ -15,10 +15,12 @@ from agenthost import (
     JsonObject,
     LifecycleEvent,
     MemoryChanged,
+    MessageReceived,
     QuotaEvent,
     SystemEvent,
 )
 
+from ..background.events import OccasionEvent
 from .events import TriggerFired
 from .sentences import sentence, told
 from .trigger import Trigger
@@ -79,6 +81,10 @@ class Matching:
             Exception: The event holds something that is no JSON.
         """
         kind, source = type(told.event), told.event.source
+        if told.event.depth and issubclass(kind, MessageReceived):
+            # An agent was told of an event, in words that others may wait for: they
+            # have seen that event themselves.
+            return []
         tests = self._by_kind.get(kind)
         if tests is None:
             tests = self._by_kind[kind] = self._compiled(kind)
@@ -90,7 +96,7 @@ class Matching:
         ]
 
     def _compiled(self, kind: type[Event]) -> Sequence[tuple[Trigger, Test | None]]:
-        if issubclass(kind, TriggerFired):
+        if issubclass(kind, (TriggerFired, OccasionEvent)):
             return ()
         return [
             (trigger, test)

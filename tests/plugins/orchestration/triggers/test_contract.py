@@ -6,21 +6,14 @@ from collections.abc import Sequence
 
 from agenthost.testing import RoutesContract, RunningDaemon, Sample
 
-from . import rehearsal
-
 ONE = "/api/triggers/<trigger_id>"
 
 
 class TestTheRoutesOfTriggers(RoutesContract):
     """``/api/triggers`` and ``/api/events``."""
 
-    plugin = "plugin:rehearsal"
+    plugin = "plugin:orchestration"
     group = "orchestration.triggers"
-    config = rehearsal.CONFIG
-
-    def besides(self) -> Sequence[object]:
-        """The area over a rehearsal."""
-        return [rehearsal.plugin()]
 
     async def samples(self, daemon: RunningDaemon) -> Sequence[Sample]:
         """Make one, list it, change it, and it goes."""

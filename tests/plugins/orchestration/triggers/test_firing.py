@@ -170,7 +170,7 @@ async def test_what_has_fired_is_done_unless_it_is_stopped_since(stage: Stage) -
     [occasion] = await stage.occasions(trigger)
     # It has spent its fires, and this was one of them.
     assert not (await stage.shown(trigger))["enabled"]
-    assert await triggers.errand(host, occasion)
+    assert (await triggers.errand(host, occasion)).agent_id == stage.agent.id
     await triggers.pause(host, trigger, "its allowance is spent")
     assert (await stage.shown(trigger))["paused_reason"] == "its allowance is spent"
     with pytest.raises(Denied, match="its allowance is spent"):

@@ -24,6 +24,7 @@ from agenthost import (
     ToolEnded,
 )
 from agenthost_orchestration.background.errands import Creator
+from agenthost_orchestration.background.events import OccasionEnded
 from agenthost_orchestration.triggers.events import TriggerFired
 from agenthost_orchestration.triggers.matching import Matching, Told
 from agenthost_orchestration.triggers.patterns import (
@@ -135,9 +136,18 @@ def test_what_an_agent_caused_counts_only_where_it_says_so() -> None:
     assert Matching([quiet, keen]).waiting(Told(others)) == [quiet, keen]
 
 
-def test_no_trigger_sees_that_one_fired() -> None:
+def test_no_trigger_sees_that_one_fired_nor_what_became_of_it() -> None:
+    matching = Matching([trigger("all", own_events=True)])
     fired = TriggerFired("t", 0.0, "agent", "event")
-    assert Matching([trigger("all", own_events=True)]).waiting(Told(fired)) == []
+    ended = OccasionEnded("t", 0.0, "o", "trigger", "done", "", "", "", 0)
+    assert matching.waiting(Told(fired)) == matching.waiting(Told(ended)) == []
+
+
+def test_no_trigger_sees_the_message_by_which_an_agent_is_told_of_an_event() -> None:
+    matching = Matching([trigger("all")])
+    said = EVENTS["said"]
+    assert matching.waiting(Told(said))
+    assert matching.waiting(Told(replace(said, depth=1))) == []
 
 
 def test_the_conditions_of_a_manifest_are_patterns() -> None:

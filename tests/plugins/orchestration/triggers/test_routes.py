@@ -117,9 +117,11 @@ async def test_a_change_leaves_what_it_does_not_name(stage: Stage) -> None:
 async def test_a_trigger_that_is_not_there_is_not_found(
     stage: Stage, verb: str
 ) -> None:
-    body = {"json": {"enabled": True}} if verb == "put" else {}
+    body = {"enabled": True} if verb == "put" else None
     for id_, status in ((uuid4(), 404), ("x", 400)):
-        answer = await stage.daemon.http.request(verb, f"/api/triggers/{id_}", **body)
+        answer = await stage.daemon.http.request(
+            verb, f"/api/triggers/{id_}", json=body
+        )
         assert answer.status_code == status
 
 
@@ -164,7 +166,11 @@ async def test_what_became_of_firings_is_listed_newest_first(stage: Stage) -> No
     listed = (await stage.daemon.http.get(path, params={"limit": 2})).json()
     assert [row["key"] for row in listed["occasions"]] == events[:0:-1]
     [row, _] = listed["occasions"]
-    assert (row["source"], row["source_id"], row["state"]) == ("trigger", trigger, "due")
+    assert (row["source"], row["source_id"], row["state"]) == (
+        "trigger",
+        trigger,
+        "due",
+    )
     assert row["at"] == "2026-01-01T00:00:02.000Z"
 
 
