@@ -93,7 +93,7 @@ async def play(acts: list[tuple[str, Any]]) -> None:
     await world.start()
     for name, facts in acts:
         await act(world, name, facts)
-        assert await world.fates() == world.model.fates, acts
+        assert await world.fates() == world.model.fates, name
     assert await world.counts() == sorted(
         (name, wish.fires, wish.enabled) for name, wish in world.model.wishes.items()
     )

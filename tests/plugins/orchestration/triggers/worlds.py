@@ -40,6 +40,10 @@ class Wish:
     fired: list[tuple[str, float]] = field(default_factory=list)
     noted: list[tuple[str, float]] = field(default_factory=list)
 
+    @property
+    def rest(self) -> float:
+        return self.trigger.cooldown_secs or 0.0
+
     def waits(self, event: Custom) -> bool:
         """Whether it is for the event, as far as its pattern says."""
         wanted = self.trigger.pattern.text
@@ -60,12 +64,13 @@ class Model:
             if not wish.waits(event) or self._known(name, event):
                 continue
             code = "depth" if event.depth >= 5 else "many" if fired >= 10 else ""
-            rest = 3600.0 if code else wish.trigger.cooldown_secs or 0.0
-            told = wish.noted if code else wish.fired
-            about = code or event.subject
-            if any(subject == about and now - rest < at <= now for subject, at in told):
+            rests = _within(wish.fired, event.subject, now - wish.rest, now)
+            noted = bool(code) and _within(wish.noted, code, now - 3600, now)
+            # What is too deep is that whether or not a trigger rests.
+            if noted or (rests and code != "depth"):
                 continue
-            told.append((about, now))
+            told = wish.noted if code else wish.fired
+            told.append((code or event.subject, now))
             self.fates.add((name, event.id, code))
             if not code:
                 fired += 1
