@@ -13,18 +13,13 @@ import httpx
 import pytest
 from agenthost.testing import DaemonProcess
 
+pytestmark = pytest.mark.faults
 KILLS = 6
-QUICK_KILLS = 1
 PATIENCE = 60.0
 
 
-@pytest.mark.faults
 def test_kills_neither_lose_nor_double_a_firing(tmp_path: Path) -> None:
     endure(tmp_path / "home", KILLS)
-
-
-def test_a_kill_neither_loses_nor_doubles_a_firing(tmp_path: Path) -> None:
-    endure(tmp_path / "home", QUICK_KILLS)
 
 
 def endure(home: Path, kills: int) -> None:

@@ -85,16 +85,21 @@ _SPEND = (
         enabled=case((_LAST, 0), else_=triggers.c.enabled),
     )
 )
-_OUTCOME = select(firings).where(firings.c.event_id == bindparam("event"))
 _FIRED_AT = (
     select(func.count())
     .select_from(firings)
     .where(firings.c.event_id == bindparam("event"), firings.c.outcome == FIRED)
 )
-_AS_THEY_ARE = select(triggers).where(
-    triggers.c.id.in_(
-        select(firings.c.trigger_id).where(firings.c.event_id == bindparam("event"))
+_SETTLED = (
+    select(
+        triggers,
+        firings.c.trigger_id.label("noted"),
+        firings.c.outcome,
+        firings.c.subject,
+        firings.c.at,
     )
+    .select_from(firings.outerjoin(triggers, triggers.c.id == firings.c.trigger_id))
+    .where(firings.c.event_id == bindparam("event"))
 )
 _FORGET = delete(firings).where(firings.c.at < bindparam("before"))
 
@@ -226,14 +231,10 @@ def fired_at(connection: Connection, event_id: str) -> int:
 
 def settled(connection: Connection, event_id: str, agent_id: str = "") -> Settled:
     """Read what an event has come to, and which triggers an agent still has."""
-    event = {"event": event_id}
-    found = connection.execute(_OUTCOME, event).mappings()
-    noted = {
-        row["trigger_id"]: (row["outcome"], row["subject"], row["at"]) for row in found
-    }
-    now = [
-        trigger_of(row) for row in connection.execute(_AS_THEY_ARE, event).mappings()
-    ]
+    rows = connection.execute(_SETTLED, {"event": event_id}).mappings().all()
+    noted = {row["noted"]: (row["outcome"], row["subject"], row["at"]) for row in rows}
+    # One that was deleted since has no row any more.
+    now = [trigger_of(row) for row in rows if row["id"] is not None]
     left = (
         connection.execute(_LEFT_OF, {"agent": agent_id}).scalars() if agent_id else ()
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from agenthost.testing import RoutesContract, RunningDaemon, Sample
 
 ONE = "/api/triggers/<trigger_id>"
 
 
+@pytest.mark.conformance
 class TestTheRoutesOfTriggers(RoutesContract):
     """``/api/triggers`` and ``/api/events``."""
 

@@ -102,7 +102,7 @@ async def play(acts: list[tuple[str, Any]]) -> None:
     engine.dispose()
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(st.lists(ACT, min_size=5, max_size=25))
 def test_each_match_fires_exactly_once_within_the_limits(
     acts: list[tuple[str, Any]],
@@ -111,7 +111,7 @@ def test_each_match_fires_exactly_once_within_the_limits(
 
 
 @pytest.mark.conformance
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(st.lists(ACT, min_size=5, max_size=60))
 def test_each_match_fires_exactly_once_in_long_courses(
     acts: list[tuple[str, Any]],
