@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -18,12 +17,10 @@ from agenthost import (
     Grants,
     Host,
     Principal,
-    PrincipalKind,
     RateLimited,
     Row,
     Step,
     StorageFull,
-    TurnEnded,
     TurnRecord,
     TurnState,
     Unavailable,
@@ -208,7 +205,7 @@ async def close_turn(
     record = await host.journal.find(turn_id)
     if record is None or record.state is not TurnState.WAITING:
         return
-    closed = replace(record, state=state, error=error)
+    closed = TurnRecord(state, record.result, error)
     now, session_id = host.clock.time(), record.session_id
     step = Step(
         session_id,
@@ -219,27 +216,6 @@ async def close_turn(
         agent_id=record.agent_id,
     )
     await host.journal.keep(step)
-    if host.events.wants(TurnEnded):
-        host.events.publish(_ended(host, turn_id, closed))
-
-
-def _ended(host: Host, turn_id: str, closed: TurnRecord) -> TurnEnded:
-    """What is told of a turn that ended without running again."""
-    result, error = closed.result, closed.error
-    named = [each.name for each in host.agents.list() if each.id == closed.agent_id]
-    return TurnEnded(
-        closed.agent_id,
-        host.clock.time(),
-        agent=named[0] if named else "",
-        session_id=closed.session_id,
-        turn_id=turn_id,
-        state=closed.state.value,
-        text=result.text,
-        error=error.code if error else "",
-        input_tokens=result.usage.input_tokens,
-        output_tokens=result.usage.output_tokens,
-        cost_micro_usd=result.cost_micro_usd,
-    )
 
 
 def _is_pending(row: Row) -> bool:
@@ -249,4 +225,4 @@ def _is_pending(row: Row) -> bool:
 def _principal(named: str) -> Principal:
     """Who started the turn, by name alone: their rights are not needed any more."""
     kind, _, name = named.partition(":")
-    return Principal(PrincipalKind(kind), name, Grants())
+    return Principal(kind, name, Grants())

@@ -23,6 +23,7 @@ OPERATE = (
     "desktop:operate",
     "events:write",
     "memory:write",
+    "occasions:write",
     "providers:test",
     "triggers:write",
 )

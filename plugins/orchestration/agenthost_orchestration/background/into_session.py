@@ -87,6 +87,8 @@ def _steps(
         opened=agent.id,
         owner=parcel.context.owner,
         writer=host.writer,
+        agent_id=agent.id,
+        depth=parcel.context.depth,
         labels=labels,
     )
     result = replace(NOTHING, text=text, labels=labels)
@@ -98,6 +100,8 @@ def _steps(
         message=Message(Role.ASSISTANT, (Text(text),)),
         owner=parcel.context.owner,
         writer=host.writer,
+        agent_id=agent.id,
+        depth=parcel.context.depth,
         labels=labels,
         closed=TurnRecord(TurnState.DONE, result),
     )

@@ -17,6 +17,7 @@ from .rows import kept_of
 
 DAY = 86_400
 MOST = 2**53
+MILLION = 1_000_000
 
 Name = tuple[str, str, int]
 
@@ -71,6 +72,15 @@ class Purse:
     def spent(self) -> bool:
         """Whether all is spent, whatever is given back."""
         return self.pool.used >= self.pool.limit
+
+    @property
+    def told(self) -> str:
+        """What is spent, and what helps, for a person."""
+        used, limit = self.pool.used / MILLION, self.pool.limit / MILLION
+        return (
+            f"has spent {used:g} of its {limit:g} USD of today; it has all of it "
+            "again at 00:00 UTC, or raise its allowance"
+        )
 
     async def wait_for_runs(self) -> None:
         """Wait while a run of this source holds what is left."""

@@ -21,6 +21,7 @@ from agenthost import (
     Json,
     Keep,
     NotFound,
+    QuotaExceeded,
     RunningJob,
     Unavailable,
     within,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 ATTEMPTS = 4
 """Runs of a job; the last only says that those before it died."""
 PATIENCE = 30.0
+LONGEST_NAME = 100
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +102,7 @@ class Worker:
 
         row = await self._host.store.first(ONE, {"id": occasion_id})
         if row is None:
-            raise NotFound("occasion", occasion_id)
+            raise NotFound("occasion", occasion_id[:LONGEST_NAME])
         return kept_of(row)
 
     async def run(self, job: RunningJob) -> Json:
@@ -220,6 +222,10 @@ class Worker:
         spending = attempt.spending
         cost = max(outcome.cost, 0 if spending is None else spending.cost)
         run_id = ""
+        if spending is not None and outcome.code == QuotaExceeded.code and task:
+            had = spending.purse.told
+            detail = f"{outcome.detail}; the {occasion.source} {had}"
+            outcome = replace(outcome, detail=detail)
         if task is not None and task.run_id:
             run_id, cost = task.run_id, task.run_cost
         attempt.outcome = replace(outcome, cost=cost, run_id=run_id)
@@ -341,12 +347,8 @@ class Worker:
         if task.occasion.id not in purse.reserved:
             await purse.wait_for_runs()
         if purse.spent and task.occasion.state is not OccasionState.RUNNING:
-            limit = errand.allowance_micro_usd / 1_000_000
-            text = (
-                f"the {task.occasion.source} has spent its {limit:g} USD of today; it "
-                "has as much again at 00:00 UTC, or raise its allowance"
-            )
-            return Outcome(OccasionState.REFUSED, text, "quota_exceeded")
+            text = f"the {task.occasion.source} {purse.told}"
+            return refused(QuotaExceeded(text))
         if errand.workflow_id and not errand.agent_id:
             purse.reserve(task.occasion.id)
             # The run has a limit of its own, for which all of this is held.
