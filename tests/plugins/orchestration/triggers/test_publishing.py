@@ -8,8 +8,11 @@ from typing import Any
 
 from agenthost import Custom, Event
 from agenthost.testing import RunningAgent
+from agenthost_orchestration.triggers.publishing import publish
+from sqlalchemy import Connection
 
-from .stage import ORDERS, Stage
+from . import rehearsal
+from .stage import ORDERS, Stage, operator
 
 DEEP: dict[str, Any] = {}
 for _ in range(40):
@@ -105,3 +108,18 @@ async def test_a_prompt_holds_the_data_as_json(stage: Stage) -> None:
     errand = await stage.triggers.errand(stage.daemon.daemon, occasion)
     told = json.loads(errand.prompt)
     assert told["data"]["data"] == {"word": 'a "quote"', "é": 1}
+
+
+async def test_what_an_event_sets_off_is_on_disk_when_it_was_published(
+    stage: Stage,
+) -> None:
+    trigger = await stage.trigger()
+    host = stage.daemon.daemon
+    event = await publish(host, operator(), "order", {})
+
+    def found(connection: Connection) -> list[str]:
+        rows = connection.execute(rehearsal.ALL).mappings()
+        return [row["key"] for row in rows if row["source_id"] == trigger]
+
+    # It is asked for before anything else can be begun.
+    assert await host.store.write(found) == [event.id]
