@@ -43,6 +43,10 @@ REMEMBERED = 10_000
 """Events that we were asked about, and rests, that are known in memory."""
 
 
+MOST_ASKED = 100
+"""So many triggers are asked about on disk at one event, of which ten may fire."""
+
+
 class Background(Protocol):
     """What triggers need of the background."""
 
@@ -81,7 +85,7 @@ class Watch:
         self._cooldown = host.settings(TriggersSection).cooldown_secs
         self._kinds: frozenset[type[Event]] = frozenset()
         self._leave: tuple[Callable[[], None], ...] = ()
-        self._asked: dict[str, None] = {}
+        self._asked: dict[str, bool] = {}
         self._rests: dict[tuple[str, str, str], float] = {}
         self._forgot = float("-inf")
         self._tasks: set[asyncio.Task[None]] = set()
@@ -120,15 +124,15 @@ class Watch:
             return None
         if len(self._asked) >= REMEMBERED:
             del self._asked[next(iter(self._asked))]
-        self._asked[event.id] = None
+        self._asked[event.id] = True
         return self._firing(event)
 
     def _heard(self, event: Event) -> None:
         """Write by itself what nobody has asked us about before its cause."""
-        if event.id in self._asked:
-            del self._asked[event.id]
-        elif (firing := self._firing(event)) is not None:
-            # An event may be told in any thread.
+        if self._asked.pop(event.id, False):
+            return
+        # An event may be told in any thread.
+        if (firing := self._firing(event)) is not None:
             self._loop.call_soon_threadsafe(self._do, self._write, firing)
 
     def _firing(self, event: Event) -> Firing | None:
@@ -144,7 +148,7 @@ class Watch:
             each
             for each in self._book.matching.waiting(told)
             if not self._rests_now(each, event, now)
-        ]
+        ][:MOST_ASKED]
         ends = isinstance(event, AgentTerminated) and self._book.list(event.subject)
         if not waiting and not ends:
             return None

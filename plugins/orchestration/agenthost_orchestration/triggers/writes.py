@@ -19,7 +19,6 @@ from sqlalchemy import (
     exists,
     func,
     insert,
-    or_,
     select,
     update,
 )
@@ -38,7 +37,6 @@ _ADD = insert(triggers)
 _REMOVE = delete(triggers).where(triggers.c.id == bindparam("trigger"))
 _REMOVE_OF = delete(triggers).where(triggers.c.agent_id == bindparam("agent"))
 _LEFT_OF = select(triggers.c.id).where(triggers.c.agent_id == bindparam("agent"))
-_ROOM = or_(triggers.c.max_fires == 0, triggers.c.fire_count < triggers.c.max_fires)
 _KNOWN = exists().where(
     firings.c.event_id == bindparam("event"), firings.c.trigger_id == triggers.c.id
 )
@@ -69,7 +67,6 @@ _NOTE = insert(firings).from_select(
     ).where(
         triggers.c.id == bindparam("trigger"),
         triggers.c.enabled == 1,
-        _ROOM,
         ~_KNOWN,
         ~_noted("so", "about", "since"),
         ~_noted("fired", "subject", "rested"),
@@ -199,8 +196,8 @@ def note(connection: Connection, trigger_id: str, noted: Note) -> bool:
     """Note what an event is to a trigger; count it when it fires.
 
     Returns:
-        Whether this is new: it may be known of this event, rest for its subject, be
-        disabled, deleted, or have spent its fires.
+        Whether this is new: it may be known of this event, rest for its subject, or be
+        disabled or deleted since.
     """
     fired, now = noted.outcome == FIRED, noted.now
     said = {
