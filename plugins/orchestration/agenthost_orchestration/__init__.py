@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from agenthost import (
@@ -32,30 +30,33 @@ def register_config() -> Iterable[ConfigSection]:
 
 
 @hookimpl
-def register_schema() -> tuple[SchemaSpec, ...]:
-    """Offer the tables of this area, each folder's with a version of its own."""
-    return (
-        SchemaSpec("occasions", _occasions),
-        SchemaSpec("triggers", _triggers),
-    )
-
-
-@hookimpl
 def register_service() -> Iterable[ServiceSpec]:
     """Offer what runs workflows, fires triggers and keeps schedules."""
     from .orchestration import Orchestration
 
-    yield Orchestration.served(partial(import_module, ".triggers.writes", __package__))
+    yield Orchestration.served()
+
+
+@hookimpl
+def register_schema() -> tuple[SchemaSpec, ...]:
+    """Offer the tables, one schema for each kind of thing."""
+    return (
+        SchemaSpec("occasions", _occasion_tables),
+        SchemaSpec("triggers", _trigger_tables),
+        SchemaSpec("workflows", _workflow_tables),
+    )
 
 
 @hookimpl
 def register_routes() -> Iterable[RouteGroup]:
-    """Offer what people see of this area, and change."""
-    from .background.routes import routes as occasions
-    from .triggers.routes import routes as triggers
+    """Offer workflows, triggers, events and occasions over the API."""
+    from .background import routes as background
+    from .triggers import routes as triggers
+    from .workflows import routes as workflows
 
-    yield occasions
-    yield triggers
+    yield background.routes
+    yield triggers.routes
+    yield workflows.routes
 
 
 @hookimpl
@@ -68,21 +69,29 @@ def register_tool() -> Iterable[ToolSpec]:
 
 @hookimpl
 def register_command() -> Iterable[CommandSpec]:
-    """Offer ``agenthost occasions`` and ``agenthost trigger``."""
+    """Offer the commands ``occasions``, ``trigger`` and ``workflow``."""
     from .background.commands import occasions
     from .triggers.commands import trigger
+    from .workflows.commands import workflow
 
     yield CommandSpec(occasions)
     yield CommandSpec(trigger)
+    yield CommandSpec(workflow)
 
 
-def _occasions() -> MetaData:
+def _occasion_tables() -> MetaData:
     from .background.tables import metadata
 
     return metadata
 
 
-def _triggers() -> MetaData:
+def _trigger_tables() -> MetaData:
     from .triggers.tables import metadata
+
+    return metadata
+
+
+def _workflow_tables() -> MetaData:
+    from .workflows.tables import metadata
 
     return metadata

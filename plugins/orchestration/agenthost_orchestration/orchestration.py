@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 
-from agenthost import Host, ServiceSpec, Unavailable
+from agenthost import OPERATOR, Context, Host, ServiceSpec, Unavailable
 
 from .background.background import Background
 from .triggers.triggers import Triggers
+from .workflows.files import WorkflowFiles
+from .workflows.workflows import Workflows
 
 
 class Orchestration:
     """The background work, workflows, triggers and schedules of one daemon.
 
-    Its triggers are there from its start on.
+    What it has besides the background is there from its start on.
     """
 
+    workflows: Workflows
+    workflow_files: WorkflowFiles
     triggers: Triggers
 
     def __init__(self) -> None:
         self.background = Background()
 
     @classmethod
-    def served(cls, warm_up: Callable[[], object]) -> OrchestrationService:
+    def served(cls) -> OrchestrationService:
         """Make one, with the service that starts and stops it."""
         made = cls()
         return OrchestrationService(
-            "orchestration", made.start, made.stop, warm_up, orchestration=made
+            "orchestration", made.start, made.stop, _warm_up, orchestration=made
         )
 
     async def start(self, host: Host) -> None:
         """Take up what was left, and begin to listen and to keep time."""
+        self.workflows = Workflows(host)
+        self.workflow_files = WorkflowFiles(host, self.workflows)
+        await self.workflow_files.load(Context(OPERATOR))
         self.triggers = Triggers(host, self.background)
         self.background.source(self.triggers)
         await self.triggers.start()
@@ -42,6 +49,13 @@ class Orchestration:
         del host
         await self.triggers.stop()
         await self.background.stop()
+
+
+def _warm_up() -> None:
+    """Import what the first requests need."""
+    workflows = (f".workflows.{each}" for each in ("reading", "rows", "tables"))
+    for module in (*workflows, ".triggers.writes"):
+        import_module(module, __package__)
 
 
 @dataclass(frozen=True, slots=True)

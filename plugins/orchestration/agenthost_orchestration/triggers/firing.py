@@ -84,7 +84,7 @@ class Firing:
         keeps: What others keep of it.
         write: Writes occasions.
         ran: Called in the writer's thread, before the commit, when something is new.
-        fresh: The triggers of which something was new in the last run.
+        fresh: The triggers that fired in the last run.
     """
 
     event: JsonObject
@@ -114,7 +114,8 @@ class Firing:
                 keep(connection)
         if found := list(self._noted(connection)):
             self.write(connection, found)
-            self.fresh.update(each.source_id for each in found)
+            due = (each for each in found if each.state is OccasionState.DUE)
+            self.fresh.update(each.source_id for each in due)
         if found or self.ends:
             self.ran(self)
 

@@ -22,7 +22,6 @@ from agenthost import (
     Event,
     Host,
     Keep,
-    Unavailable,
 )
 
 from ..background.errands import Occasion, Source
@@ -41,8 +40,6 @@ _log = logging.getLogger(__name__)
 
 REMEMBERED = 10_000
 """Events that we were asked about, and rests, that are known in memory."""
-
-
 MOST_ASKED = 100
 """So many triggers are asked about on disk at one event, of which ten may fire."""
 
@@ -216,8 +213,10 @@ class Watch:
         read = partial(settled, event_id=firing.event_id, agent_id=firing.ends)
         try:
             found = await self._host.store.write(read, *also)
-        except Unavailable:
-            return  # It is closed: the next start reads all.
+        except AgentHostError:
+            # What is on disk is done all the same; the next firing reads what it is.
+            self._background.wake()
+            return
         fresh = firing.fresh & found.noted.keys()
         firing.fresh.clear()
         self._remember(found)

@@ -94,7 +94,7 @@ def plugin() -> Any:
 
     @hookimpl
     def register_service() -> Sequence[ServiceSpec]:
-        return [Rehearsed.served(lambda: None)]
+        return [Rehearsed.served()]
 
     @hookimpl
     def register_schema() -> tuple[SchemaSpec, ...]:

@@ -73,7 +73,9 @@ async def test_the_end_of_an_agent_is_told_of_each_of_its_triggers(
     assert {event.subject for event in book.events} == triggers
 
 
-async def test_a_firing_that_rests_is_neither_kept_nor_told(stage: Stage) -> None:
+async def test_a_firing_that_is_held_back_is_neither_kept_nor_told(
+    stage: Stage,
+) -> None:
     await stage.trigger()
     book = Book(stage)
     one, two = stage.custom(), stage.custom()
@@ -82,7 +84,10 @@ async def test_a_firing_that_rests_is_neither_kept_nor_told(stage: Stage) -> Non
         assert keep is not None
         await stage.daemon.daemon.store.write(keep)
     await stage.settled()
+    await stage.cause(stage.custom(depth=5))
+    await stage.settled()
     assert book.notes == both("trigger_fired")
+    assert stage.woken == 1
 
 
 async def test_what_somebody_refuses_does_not_become(stage: Stage) -> None:
