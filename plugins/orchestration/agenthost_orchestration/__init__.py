@@ -30,6 +30,16 @@ def register_config() -> Iterable[ConfigSection]:
 
 
 @hookimpl
+def register_schema() -> tuple[SchemaSpec, ...]:
+    """Offer the tables, one schema for each kind of thing."""
+    return (
+        SchemaSpec("workflows", _workflow_tables),
+        SchemaSpec("occasions", _occasion_tables),
+        SchemaSpec("triggers", _trigger_tables),
+    )
+
+
+@hookimpl
 def register_service() -> Iterable[ServiceSpec]:
     """Offer what runs workflows, fires triggers and keeps schedules."""
     from .orchestration import Orchestration
@@ -38,25 +48,15 @@ def register_service() -> Iterable[ServiceSpec]:
 
 
 @hookimpl
-def register_schema() -> tuple[SchemaSpec, ...]:
-    """Offer the tables, one schema for each kind of thing."""
-    return (
-        SchemaSpec("occasions", _occasion_tables),
-        SchemaSpec("triggers", _trigger_tables),
-        SchemaSpec("workflows", _workflow_tables),
-    )
-
-
-@hookimpl
 def register_routes() -> Iterable[RouteGroup]:
-    """Offer workflows, triggers, events and occasions over the API."""
-    from .background import routes as background
+    """Offer workflows, occasions, triggers and events over the API."""
+    from .background import routes as occasions
     from .triggers import routes as triggers
     from .workflows import routes as workflows
 
-    yield background.routes
-    yield triggers.routes
     yield workflows.routes
+    yield occasions.routes
+    yield triggers.routes
 
 
 @hookimpl
@@ -69,14 +69,20 @@ def register_tool() -> Iterable[ToolSpec]:
 
 @hookimpl
 def register_command() -> Iterable[CommandSpec]:
-    """Offer the commands ``occasions``, ``trigger`` and ``workflow``."""
+    """Offer the commands ``workflow``, ``occasions`` and ``trigger``."""
     from .background.commands import occasions
     from .triggers.commands import trigger
     from .workflows.commands import workflow
 
+    yield CommandSpec(workflow)
     yield CommandSpec(occasions)
     yield CommandSpec(trigger)
-    yield CommandSpec(workflow)
+
+
+def _workflow_tables() -> MetaData:
+    from .workflows.tables import metadata
+
+    return metadata
 
 
 def _occasion_tables() -> MetaData:
@@ -87,11 +93,5 @@ def _occasion_tables() -> MetaData:
 
 def _trigger_tables() -> MetaData:
     from .triggers.tables import metadata
-
-    return metadata
-
-
-def _workflow_tables() -> MetaData:
-    from .workflows.tables import metadata
 
     return metadata

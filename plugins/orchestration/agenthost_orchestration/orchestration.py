@@ -16,7 +16,7 @@ from .workflows.workflows import Workflows
 class Orchestration:
     """The background work, workflows, triggers and schedules of one daemon.
 
-    What it has besides the background is there from its start on.
+    What it has is there from its start on.
     """
 
     workflows: Workflows
@@ -39,9 +39,11 @@ class Orchestration:
         self.workflows = Workflows(host)
         self.workflow_files = WorkflowFiles(host, self.workflows)
         await self.workflow_files.load(Context(OPERATOR))
+        self.background.workflows = self.workflows
         self.triggers = Triggers(host, self.background)
         self.background.source(self.triggers)
         await self.triggers.start()
+        # Last: what is due may need all that stands above.
         await self.background.start(host)
 
     async def stop(self, host: Host) -> None:
@@ -53,9 +55,11 @@ class Orchestration:
 
 def _warm_up() -> None:
     """Import what the first requests need."""
-    workflows = (f".workflows.{each}" for each in ("reading", "rows", "tables"))
-    for module in (*workflows, ".triggers.writes"):
-        import_module(module, __package__)
+    for module in ("reading", "rows", "tables"):
+        import_module(f".workflows.{module}", __package__)
+    for module in ("worker", "tables"):
+        import_module(f".background.{module}", __package__)
+    import_module(".triggers.writes", __package__)
 
 
 @dataclass(frozen=True, slots=True)

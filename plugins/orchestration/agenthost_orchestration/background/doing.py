@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import TypeVar
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from agenthost import (
     Agent,
     AgentHostError,
     Cancelled,
     Clock,
+    Conflict,
     Context,
     Custom,
     Host,
     Interrupted,
     InvalidInput,
     Keep,
+    NotFound,
     Turn,
     TurnFailed,
     TurnOptions,
@@ -29,14 +32,13 @@ from agenthost import (
 
 from .conversations import shorten
 from .errands import Errand, Occasion, OccasionState, SessionMode
-from .outcomes import Outcome, failed, of_record
+from .outcomes import Outcome, failed, of_record, of_run
 from .purses import Spending
 from .runner import Library, Runner
 
 T = TypeVar("T")
 LATER = 5.0
 """Seconds until what the daemon has no room for now is tried again."""
-COMPLETED = "completed"
 
 
 class TooLong(TurnFailed):
@@ -58,7 +60,6 @@ class Task:
         session_id: The session of the turn, "" for the agent's own.
         events: What it has caused, to be told once that is on disk.
         keeps: What others keep of that, in the commit of the outcome.
-        run_id: The run of a workflow that it became, and ``run_cost`` what that took.
     """
 
     occasion: Occasion
@@ -69,12 +70,6 @@ class Task:
     session_id: str = ""
     events: list[Custom] = field(default_factory=list)
     keeps: list[Keep] = field(default_factory=list)
-    run_id: str = ""
-    run_cost: int = 0
-
-    def ran(self, run_id: str, cost: int) -> None:
-        """Take note of the run that it became."""
-        self.run_id, self.run_cost = run_id, cost
 
 
 class Doer:
@@ -120,9 +115,13 @@ class Doer:
         record = await host.journal.find(occasion.id)
         if record is not None and (known := of_record(record)) is not None:
             return known
-        if record is None and task.errand.session is SessionMode.ROLLING:
-            await shorten(host, agent, task.session_id, task.errand.keep)
         until = host.clock.monotonic() + self._seconds
+        if record is None and task.errand.session is SessionMode.ROLLING:
+            shortening = shorten(host, agent, task.session_id, task.errand.keep)
+            try:
+                await in_time(host.clock, self._seconds, shortening)
+            except TimeoutError:
+                raise TooLong(self._limit) from None
         while True:
             turn = await self._started(task, agent, until)
             try:
@@ -191,17 +190,40 @@ class Doer:
             waiting = _first_of(runs.wait(run_id), stopping.asked.wait())
             await in_time(self._host.clock, self._seconds, waiting)
         except TimeoutError:
-            await runs.cancel(run_id)
-            raise TooLong(self._limit) from None
-        finally:
-            run = await runs.get(run_id)
-            task.ran(run_id, run.cost_micro_usd)
+            stopping.late = True
+        if stopping.late or stopping.reason:
+            await self.end_run(run_id, task.context)
+        outcome = of_run(run_id, await runs.get(run_id))
+        if stopping.late:
+            return replace(outcome, **_told(TooLong(self._limit)))
         if stopping.reason:
-            await runs.cancel(run_id)
-            raise Cancelled(f"the run was stopped: {stopping.reason}")
-        if run.state != COMPLETED:
-            raise TurnFailed(run.error or f"the run ended {run.state}")
-        return Outcome(OccasionState.DONE, text=run.output or "")
+            stopped = Cancelled(f"the run was stopped: {stopping.reason}")
+            return replace(outcome, **_told(stopped))
+        return outcome
+
+    async def end_run(self, run_id: str, by: Context) -> None:
+        """End a run that has not ended."""
+        if self.runs is not None:
+            with suppress(Conflict, NotFound):
+                await self.runs.cancel(run_id, by)
+
+    async def run_ended(self, run_id: str) -> None:
+        """Wait until a run has ended, however long a person takes."""
+        runs = self.runs
+        if runs is None:
+            raise Unavailable("workflows are not served")
+        with runs.watching(run_id) as changed:
+            while True:
+                changed.clear()
+                if (await runs.get(run_id)).ended:
+                    return
+                await changed.wait()
+
+    async def of_run(self, run_id: str) -> Outcome:
+        """What came of a run by now."""
+        if self.runs is None:
+            raise Unavailable("workflows are not served")
+        return of_run(run_id, await self.runs.get(run_id))
 
     async def _event(self, task: Task) -> Outcome:
         """Publish an event, kept in the commit that says it happened."""
@@ -222,12 +244,18 @@ class Doer:
         return Outcome(OccasionState.DONE)
 
 
+def _told(error: AgentHostError) -> dict[str, Any]:
+    told = failed(error)
+    return {"state": told.state, "detail": told.detail, "code": told.code}
+
+
 class _Stopping:
-    """Whether a person has asked for the end of a run, and why."""
+    """Whether a run is to end: a person has asked for it, or it takes too long."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
         self.reason = ""
+        self.late = False
 
     def stop(self, reason: str) -> None:
         """Ask for it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from functools import partial
 
 from agenthost import (
     AgentHostError,
@@ -21,6 +22,7 @@ from agenthost_values.value_class import value_class
 
 from .errands import OPEN, Occasion, OccasionState
 from .events import OccasionEnded, OccasionEvent, OccasionStarted, OccasionWaits
+from .runner import RunEnd
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +96,22 @@ def of_record(record: TurnRecord) -> Outcome | None:
             return None
     told = (error.message, error.code) if error is not None else (detail, "")
     return Outcome(state, *told, labels=result.labels, cost=result.cost_micro_usd)
+
+
+def of_run(run_id: str, run: RunEnd) -> Outcome:
+    """What came of a workflow's run; one that has not ended waits for a person."""
+    told = partial(Outcome, cost=run.cost_micro_usd, run_id=run_id)
+    if not run.ended:
+        return told(OccasionState.WAITING, "its run waits for a person")
+    match run.state:
+        case "Completed":
+            return told(OccasionState.DONE, text=run.output or "")
+        case "Cancelled":
+            state = OccasionState.CANCELLED
+        case _:
+            state = OccasionState.FAILED
+    reason = run.error or f"the run ended {run.state}"
+    return told(state, reason, run.code, run.output or "")
 
 
 def columns_of(occasion: Occasion, outcome: Outcome, now: float) -> JsonObject:

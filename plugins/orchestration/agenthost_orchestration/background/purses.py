@@ -120,12 +120,13 @@ class Purses:
         """Let an occasion spend out of its source's purse; ``leave`` ends it."""
         name = (occasion.source, occasion.source_id, day)
         async with self._loading:
+            before = await self._taken(occasion)
             purse = self._open.get(name)
             if purse is None:
                 purse = self._open[name] = await self._read(name, allowance)
+            # Nothing is awaited from here on: who leaves closes an empty purse.
             purse.pool.limit = allowance
             if occasion.id not in purse.members:
-                before = await self._taken(occasion)
                 purse.members[occasion.id] = Spending(purse, before)
             return purse.members[occasion.id]
 

@@ -51,7 +51,7 @@ def _background(call: Call) -> Background:
 
 
 def item_of(each: Occasion) -> OccasionItem:
-    """Show an occasion in a list."""
+    """Show an occasion as lists do."""
     return {
         "id": each.id,
         "source": each.source,

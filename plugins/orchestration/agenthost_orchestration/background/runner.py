@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from agenthost import Context
@@ -12,15 +14,23 @@ class RunEnd(Protocol):
 
     @property
     def state(self) -> str:
-        """Where it stands; ``completed`` is the only good end."""
+        """Where it stands; ``Completed`` is the only good end."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended; one that has not may wait for a person."""
 
     @property
     def output(self) -> str | None:
         """What came of it."""
 
     @property
-    def error(self) -> str | None:
+    def error(self) -> str:
         """Why it failed."""
+
+    @property
+    def code(self) -> str:
+        """The code of that."""
 
     @property
     def cost_micro_usd(self) -> int:
@@ -42,13 +52,16 @@ class Runner(Protocol):
         """Start a run, or find the one of the key; give its id."""
 
     async def wait(self, run_id: str) -> object:
-        """Wait until it has ended."""
+        """Wait until it has ended, or waits for a person."""
 
     async def get(self, run_id: str) -> RunEnd:
         """Read it."""
 
-    async def cancel(self, run_id: str) -> object:
-        """End it."""
+    async def cancel(self, run_id: str, by: Context) -> object:
+        """End it; Conflict when it has ended."""
+
+    def watching(self, run_id: str) -> AbstractContextManager[asyncio.Event]:
+        """Be told of its changes."""
 
 
 class Library(Protocol):

@@ -6,8 +6,11 @@ go on within the same limits, and its occasion with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from agenthost import Host, Turn, TurnEnded, TurnState
 
@@ -31,6 +34,7 @@ class Waits:
         self._waiting: set[str] = set()
         self._deaf: list[Callable[[], None]] = []
         self._unheard: Callable[[], None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, occasion_id: str, spending: Spending, depth: int) -> None:
         """See to it that the turn of an occasion stays within its limits."""
@@ -45,6 +49,20 @@ class Waits:
             # Only now: of a kind that nobody listens for no event is made.
             subscribe = self._host.events.subscribe
             self._unheard = subscribe(self._turn_ended, TurnEnded)
+
+    def wait_for(self, occasion_id: str, ends: Coroutine[Any, Any, None]) -> None:
+        """Wait for a workflow's run, which may wait for a person for days."""
+        self._waiting.add(occasion_id)
+        task = asyncio.create_task(ends, name="occasion's run")
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._run_ended, occasion_id))
+
+    def _run_ended(self, occasion_id: str, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            # One that is gone has ended too: what came of it is asked for in a job.
+            task.exception()
+            self.ended_already(occasion_id)
 
     def ended_already(self, occasion_id: str) -> None:
         """Take note that the turn had ended before anybody heard of it."""
@@ -70,6 +88,8 @@ class Waits:
 
     def stop(self) -> None:
         """Hear no more."""
+        for task in self._tasks:
+            task.cancel()
         self._waiting.clear()
         self._known.clear()
         self._stop_listening()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,10 +107,21 @@ class FakeRun:
     context: Context
     max_cost: int | None
     pause: Pause | None = None
-    state: str = "running"
+    state: str = "Running"
     output: str | None = None
-    error: str | None = None
+    error: str = ""
+    code: str = ""
     cost_micro_usd: int = 0
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def ended(self) -> bool:
+        return self.state != "Running"
+
+    def end(self, state: str = "Completed", cost: int = 0, error: str = "") -> None:
+        self.state, self.cost_micro_usd, self.error = state, cost, error
+        self.output = None if error else "reviewed"
+        self.changed.set()
 
 
 @dataclass
@@ -118,6 +131,7 @@ class FakeRuns:
     cost: int = 0
     pause: Pause | None = None
     fails: str = ""
+    asks: bool = False
     started: dict[str, FakeRun] = field(default_factory=dict)
 
     async def get(self, id_: str) -> Any:
@@ -144,25 +158,22 @@ class FakeRuns:
     async def wait(self, run_id: str) -> None:
         if self.pause is not None:
             await self.pause.wait()
-        run = self.started[run_id]
-        run.cost_micro_usd, run.output = self.cost, "reviewed"
-        run.state = "failed" if self.fails else "completed"
-        run.error = self.fails or None
+        if not self.asks:
+            state = "Failed" if self.fails else "Completed"
+            self.started[run_id].end(state, self.cost, self.fails)
 
-    async def cancel(self, run_id: str) -> None:
-        self.started[run_id].state = "cancelled"
+    async def cancel(self, run_id: str, by: Context) -> None:
+        self.started[run_id].end("Cancelled", error=f"cancelled by {by.owner}")
+
+    @contextmanager
+    def watching(self, run_id: str) -> Iterator[asyncio.Event]:
+        yield self.started[run_id].changed
 
 
 async def with_runs(daemons: Daemons, runs: FakeRuns, **options: Any) -> Stage:
     stage = stage_of(await daemons.start(**options))
     background = stage.background
     background.runs = background.workflows = runs
-    await background.stop()
-    worker = background._worker
-    assert worker is not None
-    worker.doer.runs = worker.doer.workflows = runs
-    assert background._pump is not None
-    background._pump.start()
     return stage
 
 
@@ -224,13 +235,13 @@ async def test_a_run_is_stopped_by_time_or_by_a_person(daemons: Daemons) -> None
     await asyncio.wait_for(runs.pause.reached.wait(), 10)
     await clock.advance(601)
     assert (await stage.ended(due)).code == "timeout"
-    assert runs.started[f"run-{due}"].state == "cancelled"
+    assert runs.started[f"run-{due}"].state == "Cancelled"
     runs.pause = Pause()
     other = await stage.due()
     await asyncio.wait_for(runs.pause.reached.wait(), 10)
     await stage.daemon.http.post(f"/api/occasions/{other}/cancel")
     assert (await stage.ended(other)).state is OccasionState.CANCELLED
-    assert runs.started[f"run-{other}"].state == "cancelled"
+    assert runs.started[f"run-{other}"].state == "Cancelled"
 
 
 @pytest.mark.conformance
@@ -256,3 +267,22 @@ async def test_what_a_run_holds_is_held_again_after_a_start(
     purses = Purses(host)
     spending = await purses.join(stage.occasion(), day, 1_000)
     assert spending.purse.left == left
+
+
+@pytest.mark.conformance
+async def test_a_run_that_waits_for_a_person_takes_no_place(daemons: Daemons) -> None:
+    runs = FakeRuns(asks=True)
+    stage = await with_runs(daemons, runs)
+    stage.dial.errands["noon"] = review(allowance_micro_usd=1_000)
+    due = await stage.due()
+    waiting = await stage.stands(due, OccasionState.WAITING)
+    assert waiting.run_id == f"run-{due}"
+    runs.started[waiting.run_id].end(cost=300)
+    done = await stage.ended(due)
+    assert (done.state, done.text) == (OccasionState.DONE, "reviewed")
+    assert done.cost_micro_usd == 300
+    again = await stage.stands(await stage.due(), OccasionState.WAITING)
+    assert runs.started[again.run_id].max_cost == 700
+    await stage.daemon.http.post(f"/api/occasions/{again.id}/cancel")
+    assert (await stage.ended(again.id)).state is OccasionState.CANCELLED
+    assert runs.started[again.run_id].state == "Cancelled"

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from agenthost import ProviderFault, Role, TurnState
+from agenthost import Keep, ProviderFault, Role, TurnState
 from agenthost.testing import Daemons, ManualClock, Pause
 from agenthost_orchestration.background.errands import (
     Creator,
@@ -14,6 +14,9 @@ from agenthost_orchestration.background.errands import (
     OccasionState,
     SessionMode,
 )
+from agenthost_orchestration.background.events import OccasionEnded, OccasionEvent
+from agenthost_orchestration.background.tables import occasions
+from sqlalchemy import Connection, select
 
 from .stage import ME, Sundial, stage_of, wait_until
 
@@ -92,9 +95,14 @@ async def test_a_custom_event_is_published_once(daemons: Daemons) -> None:
     heard: list[Custom] = []
     stage.daemon.daemon.events.subscribe(heard.append, Custom)
     told = {"type": "bell", "data": {"strokes": 12}}
-    stage.dial.errands["noon"] = Errand(ME, event=told, depth=2)
+    stage.dial.errands["noon"] = Errand(
+        ME, event=told, depth=2, labels=frozenset({"untrusted"})
+    )
     done = await stage.done()
-    assert done.state is OccasionState.DONE
+    assert (done.state, done.labels) == (
+        OccasionState.DONE,
+        frozenset({"untrusted"}),
+    )
     (event,) = heard
     assert (event.id, event.type, event.data) == (done.id, "bell", {"strokes": 12})
     assert (event.depth, event.by) == (2, "operator:operator")
@@ -268,3 +276,32 @@ async def test_an_unknown_creator_may_nothing(daemons: Daemons) -> None:
     assert "telegram '42'" in done.detail
     assert stage.dial.pauses["noon"] == done.detail
     assert stage.daemon.model.requests == []
+
+
+async def test_what_is_recorded_of_its_end_is_in_the_commit_of_it(
+    daemons: Daemons,
+) -> None:
+    stage = stage_of(await daemons.start())
+    agent = await stage.daemon.agent("ada")
+    stage.dial.errands["noon"] = Errand(ME, agent.id, "one", depth=4)
+    events = stage.daemon.daemon.events
+    told: list[str] = []
+    states: list[str] = []
+    query = select(occasions.c.state)
+
+    def record(event: OccasionEvent) -> Keep:
+        def keep(connection: Connection) -> None:
+            states.append(connection.execute(query).scalar_one())
+
+        return keep
+
+    events.record(record, OccasionEvent)
+    events.subscribe(lambda each: told.append(each.kind), OccasionEvent)
+    ended: list[OccasionEnded] = []
+    events.subscribe(ended.append, OccasionEnded)
+    done = await stage.done()
+    assert states == ["running", "done"]
+    assert told == ["occasion_started", "occasion_ended"]
+    (event,) = ended
+    assert (event.occasion_id, event.turn_id, event.depth) == (done.id, done.id, 4)
+    assert (event.by, event.cost_micro_usd) == ("operator:operator", 20)

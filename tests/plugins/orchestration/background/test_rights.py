@@ -88,7 +88,7 @@ async def test_a_keys_scopes_are_those_of_now(daemons: Daemons, scope: str) -> N
 @pytest.mark.conformance
 async def test_events_need_a_right_of_their_own(daemons: Daemons) -> None:
     stage = await keyed(daemons)
-    await key(stage.daemon, "chat")
+    await key(stage.daemon, "read")
     event = {"type": "bell", "data": {}}
     stage.dial.errands["noon"] = for_key("", event=event)
     check_refused(stage, await stage.done(), "events:write")
@@ -97,7 +97,7 @@ async def test_events_need_a_right_of_their_own(daemons: Daemons) -> None:
 @pytest.mark.conformance
 async def test_workflows_need_a_right_of_their_own(daemons: Daemons) -> None:
     stage = await keyed(daemons)
-    await key(stage.daemon, "chat")
+    await key(stage.daemon, "read")
     stage.dial.errands["noon"] = for_key("", workflow_id="review")
     check_refused(stage, await stage.done(), "workflows:run")
 

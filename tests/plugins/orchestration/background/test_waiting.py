@@ -68,6 +68,9 @@ async def test_it_goes_on_after_a_start_too(daemons: Daemons, shop: Shop) -> Non
     await first.daemon.daemon.stop()
     second = await daemons.start(home=home, plugins=shop.plugins)
     stage = stage_of(second, Sundial(errands=first.dial.errands))
+    # What it took before the start counts against the source.
+    (purse,) = stage.background._worker._purses._open.values()  # type: ignore[union-attr]
+    assert purse.pool.used == 20
     await answer(second, approval)
     done = await stage.ended(occasion.id)
     assert (done.state, shop.runs) == (OccasionState.DONE, [("pay", 5)])
