@@ -11,6 +11,7 @@ from agenthost import (
     RouteGroup,
     SchemaSpec,
     ServiceSpec,
+    ToolSpec,
     hookimpl,
 )
 
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
 
 @hookimpl
 def register_config() -> Iterable[ConfigSection]:
-    """Read the limits of background work."""
+    """Read the limits of background work, and how often triggers fire."""
     from .background.settings import BackgroundSection
+    from .triggers.settings import TriggersSection
 
     yield ConfigSection("background", BackgroundSection)
+    yield ConfigSection("triggers", TriggersSection)
 
 
 @hookimpl
@@ -32,6 +35,7 @@ def register_schema() -> tuple[SchemaSpec, ...]:
     return (
         SchemaSpec("workflows", _workflow_tables),
         SchemaSpec("occasions", _occasion_tables),
+        SchemaSpec("triggers", _trigger_tables),
     )
 
 
@@ -45,22 +49,34 @@ def register_service() -> Iterable[ServiceSpec]:
 
 @hookimpl
 def register_routes() -> Iterable[RouteGroup]:
-    """Offer ``/api/workflows`` and ``/api/occasions``."""
+    """Offer workflows, occasions, triggers and events over the API."""
     from .background import routes as occasions
+    from .triggers import routes as triggers
     from .workflows import routes as workflows
 
     yield workflows.routes
     yield occasions.routes
+    yield triggers.routes
+
+
+@hookimpl
+def register_tool() -> Iterable[ToolSpec]:
+    """Offer ``event_publish``."""
+    from .triggers.tool import tools
+
+    yield from tools()
 
 
 @hookimpl
 def register_command() -> Iterable[CommandSpec]:
-    """Offer ``agenthost workflow`` and ``agenthost occasions``."""
+    """Offer the commands ``workflow``, ``occasions`` and ``trigger``."""
     from .background.commands import occasions
+    from .triggers.commands import trigger
     from .workflows.commands import workflow
 
     yield CommandSpec(workflow)
     yield CommandSpec(occasions)
+    yield CommandSpec(trigger)
 
 
 def _workflow_tables() -> MetaData:
@@ -71,5 +87,11 @@ def _workflow_tables() -> MetaData:
 
 def _occasion_tables() -> MetaData:
     from .background.tables import metadata
+
+    return metadata
+
+
+def _trigger_tables() -> MetaData:
+    from .triggers.tables import metadata
 
     return metadata

@@ -8,6 +8,7 @@ from importlib import import_module
 from agenthost import OPERATOR, Context, Host, ServiceSpec, Unavailable
 
 from .background.background import Background
+from .triggers.triggers import Triggers
 from .workflows.files import WorkflowFiles
 from .workflows.workflows import Workflows
 
@@ -20,6 +21,7 @@ class Orchestration:
 
     workflows: Workflows
     workflow_files: WorkflowFiles
+    triggers: Triggers
 
     def __init__(self) -> None:
         self.background = Background()
@@ -38,12 +40,16 @@ class Orchestration:
         self.workflow_files = WorkflowFiles(host, self.workflows)
         await self.workflow_files.load(Context(OPERATOR))
         self.background.workflows = self.workflows
+        self.triggers = Triggers(host, self.background)
+        self.background.source(self.triggers)
+        await self.triggers.start()
         # Last: what is due may need all that stands above.
         await self.background.start(host)
 
     async def stop(self, host: Host) -> None:
         """Listen no more; what is due is done after the next start."""
         del host
+        await self.triggers.stop()
         await self.background.stop()
 
 
@@ -53,6 +59,7 @@ def _warm_up() -> None:
         import_module(f".workflows.{module}", __package__)
     for module in ("worker", "tables"):
         import_module(f".background.{module}", __package__)
+    import_module(".triggers.writes", __package__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,32 +8,34 @@ from typing import Any
 
 from agenthost import JsonObject, Keep
 from agenthost_values.value_class import value_class
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from .errands import OPEN, Occasion, OccasionState
 from .rows import row_of
-from .tables import COLUMN, occasions
+from .tables import COLUMN, OF_SOURCE, occasions
 
 STRIKES = frozenset({"billing", "auth"})
 """Failures that the next time will have too, until somebody pays or changes a key."""
 DONE_OR_FAILED = (OccasionState.DONE.value, OccasionState.FAILED.value)
 UNENDED = [state.value for state in OPEN]
+_ADD = insert(occasions)
+_KNOWN = select(COLUMN.id).where(OF_SOURCE, COLUMN.key == bindparam("key"))
 
 
 def add(connection: Connection, new: Iterable[Occasion]) -> Sequence[Occasion]:
     """Write the occasions whose key is new; give which were."""
     written = []
     for each in new:
-        known = select(COLUMN.id).where(
-            COLUMN.source == each.source,
-            COLUMN.source_id == each.source_id,
-            COLUMN.key == each.key,
-        )
-        if connection.execute(known).first() is None:
+        key = {
+            "source": each.source,
+            "source_id": each.source_id,
+            "key": each.key,
+        }
+        if connection.execute(_KNOWN, key).first() is None:
             # What has ended is told by its time, also where a source leaves it out.
             if each.state not in OPEN and each.ended_at is None:
                 each = replace(each, ended_at=each.created_at)  # noqa: PLW2901 - the same one, complete
-            connection.execute(insert(occasions).values(row_of(each)))
+            connection.execute(_ADD, row_of(each))
             written.append(each)
     return written
 
