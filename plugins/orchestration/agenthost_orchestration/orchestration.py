@@ -7,6 +7,8 @@ from importlib import import_module
 
 from agenthost import OPERATOR, Context, Host, ServiceSpec, Unavailable
 
+from .background.background import Background
+from .triggers.triggers import Triggers
 from .workflows.files import WorkflowFiles
 from .workflows.workflows import Workflows
 
@@ -19,6 +21,10 @@ class Orchestration:
 
     workflows: Workflows
     workflow_files: WorkflowFiles
+    triggers: Triggers
+
+    def __init__(self) -> None:
+        self.background = Background()
 
     @classmethod
     def served(cls) -> OrchestrationService:
@@ -33,16 +39,27 @@ class Orchestration:
         self.workflows = Workflows(host)
         self.workflow_files = WorkflowFiles(host, self.workflows)
         await self.workflow_files.load(Context(OPERATOR))
+        self.background.workflows = self.workflows
+        self.triggers = Triggers(host, self.background)
+        self.background.source(self.triggers)
+        await self.triggers.start()
+        # Last: what is due may need all that stands above.
+        await self.background.start(host)
 
     async def stop(self, host: Host) -> None:
         """Listen no more; what is due is done after the next start."""
         del host
+        await self.triggers.stop()
+        await self.background.stop()
 
 
 def _warm_up() -> None:
     """Import what the first requests need."""
     for module in ("reading", "rows", "tables"):
         import_module(f".workflows.{module}", __package__)
+    for module in ("worker", "tables"):
+        import_module(f".background.{module}", __package__)
+    import_module(".triggers.writes", __package__)
 
 
 @dataclass(frozen=True, slots=True)
