@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from ...context import OPERATOR, Context
 from ...errors import InvalidInput
-from ...plugins.hooks import hookimpl
+from ...plugins.marks import hookimpl
 from ...plugins.specs import Effect, ToolResult, ToolSpec
 from ...turns.turn import Turn, TurnOptions, user_message
 from ..daemons import RunningAgent, RunningDaemon
@@ -26,7 +26,7 @@ from .stage import Stage, StagedContract, begin, ending, known, record_of, soon
 
 TURN = "5f0c37ac-6d2c-4a5e-9a0b-35a9b2c7c3d4"
 LOOK = ToolDefinition("look", "To look.", {"type": "object", "properties": {}})
-BOTH = (("count", {}), ("look", {"at": "it"}))
+BOTH: tuple[tuple[str, dict[str, Any]], ...] = (("count", {}), ("look", {"at": "it"}))
 HELLO = user_message("hello")
 
 
