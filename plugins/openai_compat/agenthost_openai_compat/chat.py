@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,6 @@ from agenthost import (
     Finish,
     RouteGroup,
     Turn,
-    TurnEvent,
     TurnOptions,
     TurnResult,
     Watcher,
@@ -137,17 +136,35 @@ async def _streamed(
         raise
     usage = None if options is None else options.include_usage
     chunks = Chunks(watcher.turn, _head(call, watcher.turn), usage=usage)
-    return EventStream(_frames(call, watcher, told, chunks))
+    frames = frames_of(call.host, watcher, told, chunks)
+    return EventStream(Frames(watcher, frames))
 
 
-async def _frames(
-    call: Call, watcher: Watcher, told: Sequence[TurnEvent], chunks: Chunks
-) -> AsyncIterator[bytes]:
-    try:
-        async for frame in frames_of(call.host, watcher, told, chunks):
-            yield frame
-    finally:
-        _leave(watcher)
+class Frames:
+    """The frames of a watched turn; who closes them lets go of it, begun or not.
+
+    Args:
+        watcher: What reads the turn.
+        frames: What is read.
+    """
+
+    def __init__(self, watcher: Watcher, frames: AsyncGenerator[bytes, None]) -> None:
+        self._watcher = watcher
+        self._frames = frames
+
+    def __aiter__(self) -> Frames:
+        """Itself."""
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Give the next frame."""
+        return await anext(self._frames)
+
+    async def aclose(self) -> None:
+        """Let go of the turn."""
+        # A generator that never began would not get to a finally of its own.
+        _leave(self._watcher)
+        await self._frames.aclose()
 
 
 def _leave(watcher: Watcher) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -147,7 +147,7 @@ async def begun(watcher: Watcher) -> Sequence[TurnEvent]:
 
 async def frames_of(
     host: Host, watcher: Watcher, told: Sequence[TurnEvent], chunks: Chunks
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """Write what was told, and what is told from now on, until the end."""
     if first := chunks.of(told):
         yield first

@@ -111,28 +111,26 @@ async def test_what_is_asked_of_the_answer_reaches_the_model(
     assert (request.user, request.parallel_tool_calls) == ("somebody", False)
 
 
-@pytest.mark.parametrize(
-    ("form", "schema"),
-    [
-        ({"type": "json_object"}, {"type": "object"}),
-        (
-            {
-                "type": "json_schema",
-                "json_schema": {"name": "x", "schema": {"required": ["city"]}},
-            },
-            {"required": ["city"]},
-        ),
-        ({"type": "text"}, None),
-    ],
+FORMS: tuple[tuple[dict[str, Any], Any], ...] = (
+    ({"type": "json_object"}, {"type": "object"}),
+    (
+        {
+            "type": "json_schema",
+            "json_schema": {"name": "x", "schema": {"required": ["city"]}},
+        },
+        {"required": ["city"]},
+    ),
+    ({"type": "text"}, None),
 )
-async def test_an_answer_has_the_form_that_is_asked_for(
-    daemon: RunningDaemon, form: dict[str, Any], schema: Any
-) -> None:
+
+
+async def test_an_answer_has_the_form_that_is_asked_for(daemon: RunningDaemon) -> None:
     await daemon.agent("ada")
-    daemon.model.says('{"city": 1}')
-    answer = await ask(daemon, response_format=form)
-    assert answer.json()["choices"][0]["message"]["content"] == '{"city": 1}'
-    assert daemon.model.requests[0].response_format == schema
+    for form, schema in FORMS:
+        daemon.model.says('{"city": 1}')
+        answer = await ask(daemon, response_format=form)
+        assert answer.json()["choices"][0]["message"]["content"] == '{"city": 1}'
+        assert daemon.model.requests[-1].response_format == schema
 
 
 async def test_a_stream_is_chunks_of_one_answer(daemon: RunningDaemon) -> None:
@@ -228,65 +226,63 @@ async def test_what_content_rules_end_finishes_so(daemon: RunningDaemon) -> None
     assert answer.json()["choices"][0]["finish_reason"] == "content_filter"
 
 
-@pytest.mark.parametrize(
-    ("body", "param"),
-    [
-        ({"model": 5}, "model"),
-        ({"model": None}, "model"),
-        ({"messages": []}, "messages"),
-        ({"messages": ["hello"]}, "messages.0"),
-        ({"messages": [{"role": "wizard", "content": "x"}]}, "messages.0.role"),
-        ({"messages": [{"role": ["user"], "content": "x"}]}, "messages.0.role"),
-        ({"messages": [{"role": "user"}]}, "messages.0.content"),
-        ({"messages": [{"role": "user", "content": " "}]}, "messages.0.content"),
-        ({"messages": [{"role": "user", "content": []}]}, "messages.0.content"),
-        ({"messages": [{"role": "system", "content": "x"}]}, "messages"),
-        ({"messages": [*HELLO, {"role": "assistant", "content": "x"}]}, "messages"),
-        (
-            {"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]},
-            "messages.0.content.0",
-        ),
-        (
-            {"messages": [{"role": "tool", "tool_call_id": "x", "content": "x"}]},
-            "messages.0.tool_call_id",
-        ),
-        (
-            {"messages": [{"role": "assistant", "tool_calls": [{"id": "x"}]}]},
-            "messages.0.tool_calls.0",
-        ),
-        ({"n": 2}, "n"),
-        ({"functions": []}, "functions"),
-        ({"temperature": 3}, "temperature"),
-        ({"temperature": "hot"}, "temperature"),
-        ({"max_tokens": 0}, "max_tokens"),
-        ({"stream": "yes"}, "stream"),
-        ({"response_format": {"type": "yaml"}}, "response_format.type"),
-        ({"response_format": {"type": "json_schema"}}, "response_format.json_schema"),
-    ],
+BAD: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"model": 5}, "model"),
+    ({"model": None}, "model"),
+    ({"messages": []}, "messages"),
+    ({"messages": ["hello"]}, "messages.0"),
+    ({"messages": [{"role": "wizard", "content": "x"}]}, "messages.0.role"),
+    ({"messages": [{"role": ["user"], "content": "x"}]}, "messages.0.role"),
+    ({"messages": [{"role": "user"}]}, "messages.0.content"),
+    ({"messages": [{"role": "user", "content": " "}]}, "messages.0.content"),
+    ({"messages": [{"role": "user", "content": []}]}, "messages.0.content"),
+    ({"messages": [{"role": "system", "content": "x"}]}, "messages"),
+    ({"messages": [*HELLO, {"role": "assistant", "content": "x"}]}, "messages"),
+    (
+        {"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]},
+        "messages.0.content.0",
+    ),
+    (
+        {"messages": [{"role": "tool", "tool_call_id": "x", "content": "x"}]},
+        "messages.0.tool_call_id",
+    ),
+    (
+        {"messages": [{"role": "assistant", "tool_calls": [{"id": "x"}]}]},
+        "messages.0.tool_calls.0",
+    ),
+    ({"n": 2}, "n"),
+    ({"functions": []}, "functions"),
+    ({"temperature": 3}, "temperature"),
+    ({"temperature": "hot"}, "temperature"),
+    ({"max_tokens": 0}, "max_tokens"),
+    ({"stream": "yes"}, "stream"),
+    ({"response_format": {"type": "yaml"}}, "response_format.type"),
+    ({"response_format": {"type": "json_schema"}}, "response_format.json_schema"),
 )
-async def test_a_bad_request_names_its_field(
-    daemon: RunningDaemon, body: dict[str, Any], param: str
-) -> None:
+
+
+async def test_a_bad_request_names_its_field(daemon: RunningDaemon) -> None:
     await daemon.agent("ada")
-    answer = await ask(daemon, **body)
-    told = answer.json()
-    assert answer.status_code == 400, answer.text
-    assert (told["param"], told["type"]) == (param, "invalid_request_error")
-    assert told["code"] == "invalid_input"
-    assert param.partition(".")[0] in told["error"]
+    for body, param in BAD:
+        answer = await ask(daemon, **body)
+        told = answer.json()
+        assert answer.status_code == 400, answer.text
+        assert (told["param"], told["type"]) == (param, "invalid_request_error")
+        assert told["code"] == "invalid_input"
+        assert param.partition(".")[0] in told["error"]
     assert daemon.model.requests == []
 
 
-@pytest.mark.parametrize("stream", [False, True])
 async def test_a_failure_before_the_first_word_has_its_status(
-    daemon: RunningDaemon, *, stream: bool
+    daemon: RunningDaemon,
 ) -> None:
     await daemon.agent("ada")
-    daemon.model.fails(ProviderFault.BILLING)
-    answer = await ask(daemon, stream=stream)
-    assert answer.status_code == 500
-    assert answer.json()["code"] == "billing"
-    assert answer.json()["type"] == "server_error"
+    for stream in (False, True):
+        daemon.model.fails(ProviderFault.BILLING)
+        answer = await ask(daemon, stream=stream)
+        assert answer.status_code == 500
+        assert answer.json()["code"] == "billing"
+        assert answer.json()["type"] == "server_error"
 
 
 async def test_a_failure_behind_it_ends_the_stream(daemon: RunningDaemon) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from agenthost.testing import RoutesContract, RunningDaemon, Sample
 
 from .test_chat import HELLO
@@ -11,6 +12,7 @@ from .test_chat import HELLO
 ASKED = {"model": "ada", "messages": HELLO}
 
 
+@pytest.mark.conformance
 class TestTheRoutesOfChat(RoutesContract):
     """``/v1/chat/completions``."""
 
@@ -24,6 +26,7 @@ class TestTheRoutesOfChat(RoutesContract):
         return (Sample(route, ASKED), Sample(route, {**ASKED, "stream": True}))
 
 
+@pytest.mark.conformance
 class TestTheRoutesOfModels(RoutesContract):
     """``/v1/models``."""
 
@@ -39,6 +42,7 @@ class TestTheRoutesOfModels(RoutesContract):
         )
 
 
+@pytest.mark.conformance
 class TestTheRoutesOfEmbeddings(RoutesContract):
     """``/v1/embeddings``."""
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 
 import pytest
+from agenthost import TurnOptions, user_message
 from agenthost.testing import Pause
 from agenthost.testing.daemons import Daemons, RunningDaemon
+from agenthost_openai_compat.chat import Frames
 from agenthost_turns.engine import TurnEngine
 
 from .test_chat import HELLO, PATH, ask
@@ -103,3 +106,21 @@ async def test_keys_are_apart_for_each_principal(daemons: Daemons) -> None:
     again = await daemon.http.post(PATH, json=BODY, headers={**key, **shown})
     assert first.json()["id"] != again.json()["id"]
     assert len(daemon.model.requests) == 2
+
+
+async def test_who_leaves_before_the_first_frame_stops_the_turn(
+    daemon: RunningDaemon,
+) -> None:
+    agent = await daemon.agent("ada")
+    pause = Pause()
+    daemon.model.says("one ", pause, "two")
+    turns, options = daemon.daemon.turns, TurnOptions(history=())
+    known = daemon.daemon.agents.get(agent.id)
+    watcher = turns.watch(agent.context(), known, user_message("hello"), options)
+
+    async def unread() -> AsyncGenerator[bytes, None]:
+        yield b""
+
+    await pause.reached.wait()
+    await Frames(watcher, unread()).aclose()
+    await idle(daemon)

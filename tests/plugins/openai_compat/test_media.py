@@ -47,30 +47,28 @@ async def test_a_document_is_handed_to_the_model(daemon: RunningDaemon) -> None:
     assert "[file plan.txt]\nthe plan\n" in daemon.model.requests[0].messages[0].text
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        showing("data:image/png;base64,"),
-        showing("data:image/png;base64,%%%"),
-        showing("data:image/png,plain"),
-        showing("data:image/svg+xml;base64,PHN2Zz4="),
-        showing("data:text/html;base64,PHN2Zz4="),
-        showing("file:///etc/passwd"),
-        showing("not a url"),
-        showing("http://"),
-        showing(5),
-        handing("data:application/zip;base64,UEsDBA=="),
-        handing(5),
-        handing("plan.txt"),
-    ],
+NONE = (
+    showing("data:image/png;base64,"),
+    showing("data:image/png;base64,%%%"),
+    showing("data:image/png,plain"),
+    showing("data:image/svg+xml;base64,PHN2Zz4="),
+    showing("data:text/html;base64,PHN2Zz4="),
+    showing("file:///etc/passwd"),
+    showing("not a url"),
+    showing("http://"),
+    showing(5),
+    handing("data:application/zip;base64,UEsDBA=="),
+    handing(5),
+    handing("plan.txt"),
 )
-async def test_what_is_no_picture_or_document_is_refused(
-    daemon: RunningDaemon, body: dict[str, Any]
-) -> None:
+
+
+async def test_what_is_no_picture_or_document_is_refused(daemon: RunningDaemon) -> None:
     await daemon.agent("ada")
-    answer = await ask(daemon, **body)
-    assert answer.status_code == 400, answer.text
-    assert answer.json()["param"].startswith("messages.0.content.")
+    for body in NONE:
+        answer = await ask(daemon, **body)
+        assert answer.status_code == 400, answer.text
+        assert answer.json()["param"].startswith("messages.0.content.")
 
 
 FOUND = {

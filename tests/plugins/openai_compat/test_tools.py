@@ -197,39 +197,37 @@ def tool(**function: Any) -> dict[str, Any]:
     return {"tools": [{"type": "function", "function": function}]}
 
 
-@pytest.mark.parametrize(
-    ("body", "param"),
-    [
-        ({"tools": [WEATHER, WEATHER]}, "tools"),
-        (tool(name="calculate"), "tools"),
-        ({"tools": [{"type": "custom", "name": "x"}]}, "tools.0"),
-        (tool(), "tools.0"),
-        (tool(name="über"), "tools.0.function.name"),
-        (tool(name="x" * 65), "tools.0.function.name"),
-        (tool(name="x", parameters=[]), "tools.0.function.parameters"),
-        (tool(name="x", description=5), "tools.0.function.description"),
-        ({"tools": [WEATHER], "tool_choice": "weather"}, "tool_choice"),
-        (
-            {
-                "tools": [WEATHER],
-                "tool_choice": {
-                    "type": "function",
-                    "function": {"name": "calculate"},
-                },
+BAD: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"tools": [WEATHER, WEATHER]}, "tools"),
+    (tool(name="calculate"), "tools"),
+    ({"tools": [{"type": "custom", "name": "x"}]}, "tools.0"),
+    (tool(), "tools.0"),
+    (tool(name="über"), "tools.0.function.name"),
+    (tool(name="x" * 65), "tools.0.function.name"),
+    (tool(name="x", parameters=[]), "tools.0.function.parameters"),
+    (tool(name="x", description=5), "tools.0.function.description"),
+    ({"tools": [WEATHER], "tool_choice": "weather"}, "tool_choice"),
+    (
+        {
+            "tools": [WEATHER],
+            "tool_choice": {
+                "type": "function",
+                "function": {"name": "calculate"},
             },
-            "tool_choice",
-        ),
-        ({"tools": [tool(name=f"t{n}")["tools"][0] for n in range(129)]}, "tools"),
-    ],
+        },
+        "tool_choice",
+    ),
+    ({"tools": [tool(name=f"t{n}")["tools"][0] for n in range(129)]}, "tools"),
 )
-@pytest.mark.parametrize("stream", [False, True])
-async def test_bad_tools_are_refused(
-    daemon: RunningDaemon, body: dict[str, Any], param: str, *, stream: bool
-) -> None:
+
+
+async def test_bad_tools_are_refused(daemon: RunningDaemon) -> None:
     await daemon.agent("ada")
-    answer = await ask(daemon, stream=stream, **body)
-    assert answer.status_code == 400, answer.text
-    assert answer.json()["param"] == param
+    for body, param in BAD:
+        for stream in (False, True):
+            answer = await ask(daemon, stream=stream, **body)
+            assert answer.status_code == 400, answer.text
+            assert answer.json()["param"] == param
     assert daemon.model.requests == []
 
 
