@@ -23,6 +23,8 @@ OPERATE = (
     "desktop:operate",
     "memory:write",
     "providers:test",
+    "schedules:run",
+    "schedules:write",
 )
 
 ROUTES: Mapping[Scope, tuple[str, ...]] = {

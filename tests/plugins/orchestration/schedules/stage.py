@@ -1,0 +1,115 @@
+"""Daemons that keep schedules, and a record of what became due."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agenthost import Host, NotFound
+from agenthost.testing.daemons import RunningDaemon
+from agenthost_orchestration.background.errands import Occasion, OccasionState
+from agenthost_orchestration.orchestration import Orchestration, orchestration_of
+from agenthost_orchestration.schedules.schedules import Schedules
+from sqlalchemy import Connection, text
+
+TABLE = "CREATE TABLE IF NOT EXISTS recorded (id TEXT PRIMARY KEY, occasion TEXT)"
+INSERT = "INSERT OR IGNORE INTO recorded VALUES (:id, :occasion)"
+
+
+class Record:
+    """Keeps occasions as the real background does, and does nothing of them."""
+
+    def __init__(self) -> None:
+        self.host: Host | None = None
+        self.woken = 0
+
+    def write(self, connection: Connection, occasions: Sequence[Occasion]) -> None:
+        connection.execute(text(TABLE))
+        for each in occasions:
+            row = {name: getattr(each, name) for name in each.__slots__}
+            row["labels"] = sorted(each.labels)
+            connection.execute(
+                text(INSERT), {"id": each.id, "occasion": json.dumps(row)}
+            )
+
+    def wake(self) -> None:
+        self.woken += 1
+
+    async def list(self, source: str, source_id: str) -> Sequence[Occasion]:
+        kept = [each for each in await self.all() if each.source_id == source_id]
+        return sorted(kept, key=lambda each: -each.at)
+
+    async def occasion(self, occasion_id: str) -> Occasion:
+        for each in await self.all():
+            if each.id == occasion_id:
+                return each
+        raise NotFound("occasion", occasion_id)
+
+    async def all(self) -> Sequence[Occasion]:
+        assert self.host is not None
+        await self.host.store.write(lambda connection: connection.execute(text(TABLE)))
+        rows = await self.host.store.read("SELECT occasion FROM recorded ORDER BY rowid")
+        return [_occasion(json.loads(row["occasion"])) for row in rows]
+
+    async def end(
+        self, state: OccasionState = OccasionState.DONE, **said: Any
+    ) -> Sequence[Occasion]:
+        """End all that is due, and tell the source of it."""
+        assert self.host is not None
+        ended = []
+        for each in await self.all():
+            if each.state is OccasionState.DUE:
+                ended.append(replace(each, state=state, **said))
+                row = {name: getattr(ended[-1], name) for name in each.__slots__}
+                row["labels"] = sorted(each.labels)
+                values = {"id": each.id, "occasion": json.dumps(row)}
+                change = "UPDATE recorded SET occasion = :occasion WHERE id = :id"
+                await self.host.store.change(change, values)
+        for each in ended:
+            await kept(self.host).ended(self.host, each)
+        return ended
+
+
+def _occasion(row: Mapping[str, Any]) -> Occasion:
+    state, labels = OccasionState(row["state"]), frozenset(row["labels"])
+    return Occasion(**{**row, "state": state, "labels": labels})
+
+
+def kept(host: Host) -> Schedules:
+    return orchestration_of(host).schedules
+
+
+def recorder(record: Record) -> type[Orchestration]:
+    """Have orchestration write occasions there."""
+
+    class Recorded(Orchestration):
+        background = record
+
+        async def start(self, host: Host) -> None:
+            record.host = host
+            await super().start(host)
+
+    return Recorded
+
+
+async def made(daemon: RunningDaemon, **said: Any) -> dict[str, Any]:
+    """Make a schedule over the API."""
+    body = {
+        "name": "report",
+        "when": {"cron": "0 9 * * *"},
+        "what": {"event": "due", "data": {}},
+        **said,
+    }
+    answer = await daemon.http.post("/api/schedules", json=body)
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+async def states(daemon: RunningDaemon, schedule_id: str) -> list[tuple[str, str]]:
+    """Tell key and state of each occasion, oldest first."""
+    answer = await daemon.http.get(f"/api/schedules/{schedule_id}/occasions")
+    assert answer.status_code == 200, answer.text
+    rows = answer.json()["occasions"]
+    return [(row["key"], row["state"]) for row in reversed(rows)]
