@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 from agenthost import Host, NotFound
+from agenthost.testing import ManualClock
 from agenthost.testing.daemons import RunningDaemon
 from agenthost_orchestration.background.errands import Occasion, OccasionState
 from agenthost_orchestration.orchestration import Orchestration, orchestration_of
@@ -23,7 +26,7 @@ class Record:
 
     def __init__(self) -> None:
         self.host: Host | None = None
-        self.woken = 0
+        self._woken = asyncio.Event()
 
     def write(self, connection: Connection, occasions: Sequence[Occasion]) -> None:
         connection.execute(text(TABLE))
@@ -35,7 +38,15 @@ class Record:
             )
 
     def wake(self) -> None:
-        self.woken += 1
+        self._woken.set()
+
+    @asynccontextmanager
+    async def decided(self) -> AsyncIterator[None]:
+        """Wait until times have been decided about that come inside."""
+        self._woken.clear()
+        yield
+        async with asyncio.timeout(10):
+            await self._woken.wait()
 
     async def list(self, source: str, source_id: str) -> Sequence[Occasion]:
         kept = [each for each in await self.all() if each.source_id == source_id]
@@ -50,7 +61,9 @@ class Record:
     async def all(self) -> Sequence[Occasion]:
         assert self.host is not None
         await self.host.store.write(lambda connection: connection.execute(text(TABLE)))
-        rows = await self.host.store.read("SELECT occasion FROM recorded ORDER BY rowid")
+        rows = await self.host.store.read(
+            "SELECT occasion FROM recorded ORDER BY rowid"
+        )
         return [_occasion(json.loads(row["occasion"])) for row in rows]
 
     async def end(
@@ -113,3 +126,10 @@ async def states(daemon: RunningDaemon, schedule_id: str) -> list[tuple[str, str
     assert answer.status_code == 200, answer.text
     rows = answer.json()["occasions"]
     return [(row["key"], row["state"]) for row in reversed(rows)]
+
+
+class WallClock(ManualClock):
+    """A clock whose wall can be set, as people and NTP do."""
+
+    def set_by(self, seconds: float) -> None:
+        self._start += seconds
