@@ -129,10 +129,20 @@ def _moved(
     found = []
     for schedule in schedules:
         try:
-            next_at = Times(schedule.when).after(now)
+            next_at = Times(schedule.when).after(_unseen(schedule, now))
         except InvalidInput:
             # It is paused, with the reason, when it would have been due.
             continue
         if next_at != schedule.next_at:
             found.append((schedule, next_at))
     return found
+
+
+def _unseen(schedule: Schedule, now: float) -> float:
+    """Give since when times may have passed unseen, where the clock was set back.
+
+    What was done of them has its occasion, and is not done again. Of the time before
+    somebody last changed the schedule nothing counts.
+    """
+    changed = schedule.updated_at
+    return max(now - GRACE, changed) if changed <= now else now - GRACE

@@ -128,6 +128,15 @@ async def states(daemon: RunningDaemon, schedule_id: str) -> list[tuple[str, str
     return [(row["key"], row["state"]) for row in reversed(rows)]
 
 
+async def shows(daemon: RunningDaemon, schedule_id: str, **said: Any) -> None:
+    """Wait until a schedule is shown so."""
+    async with asyncio.timeout(10):
+        while True:
+            answer = await daemon.http.get(f"/api/schedules/{schedule_id}")
+            if answer.status_code == 200 and said.items() <= answer.json().items():
+                return
+
+
 class WallClock(ManualClock):
     """A clock whose wall can be set, as people and NTP do."""
 
