@@ -30,7 +30,7 @@ SHORTEST = 10
 LONGEST = 366 * 86_400
 TRIES = 500
 """Quiet hours in a row that a schedule may run into; then it has no time ahead."""
-SPANS = (600, 3_600, 86_400, 8 * 86_400, 32 * 86_400, LONGEST)
+SPANS = (600.0, 3_600.0, 86_400.0, 8 * 86_400.0, 32 * 86_400.0, float("inf"))
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local time, of no zone
 
 
