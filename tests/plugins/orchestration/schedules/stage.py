@@ -26,6 +26,7 @@ class Record:
 
     def __init__(self) -> None:
         self.host: Host | None = None
+        self.written: dict[str, float] = {}
         self._woken = asyncio.Event()
 
     def write(self, connection: Connection, occasions: Sequence[Occasion]) -> None:
@@ -33,6 +34,8 @@ class Record:
         for each in occasions:
             row = {name: getattr(each, name) for name in each.__slots__}
             row["labels"] = sorted(each.labels)
+            assert self.host is not None
+            self.written.setdefault(each.id, self.host.clock.time())
             connection.execute(
                 text(INSERT), {"id": each.id, "occasion": json.dumps(row)}
             )
