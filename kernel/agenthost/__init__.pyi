@@ -127,6 +127,8 @@ from .observe import Subject as Subject
 from .plugins.calls import describe as describe
 from .plugins.calls import guarded_each as guarded_each
 from .plugins.calls import within as within
+from .plugins.deliveries import DeliverySpec as DeliverySpec
+from .plugins.deliveries import Parcel as Parcel
 from .plugins.discovery import PluginState as PluginState
 from .plugins.discovery import find_plugins as find_plugins
 from .plugins.guards import ALLOW as ALLOW
@@ -136,8 +138,8 @@ from .plugins.guards import Guards as Guards
 from .plugins.guards import Replace as Replace
 from .plugins.guards import SecuritySystem as SecuritySystem
 from .plugins.guards import Verdict as Verdict
-from .plugins.hooks import hookimpl as hookimpl
 from .plugins.loader import Plugins as Plugins
+from .plugins.marks import hookimpl as hookimpl
 from .plugins.points import AddressCase as AddressCase
 from .plugins.points import Guard as Guard
 from .plugins.points import GuardPoint as GuardPoint
@@ -195,6 +197,7 @@ from .ports.egress import EgressPolicy as EgressPolicy
 from .ports.events import Events as Events
 from .ports.events import Keep as Keep
 from .ports.events import ListenerState as ListenerState
+from .ports.events import telling as telling
 from .ports.files import Files as Files
 from .ports.files import Workspace as Workspace
 from .ports.front import Front as Front
@@ -216,17 +219,11 @@ from .ports.records import AgentRows as AgentRows
 from .ports.records import CallState as CallState
 from .ports.records import Entry as Entry
 from .ports.records import Journal as Journal
-from .ports.records import Ledger as Ledger
 from .ports.records import Memory as Memory
-from .ports.records import ModelTotal as ModelTotal
 from .ports.records import Outcome as Outcome
-from .ports.records import PeriodTotal as PeriodTotal
 from .ports.records import Records as Records
 from .ports.records import Sessions as Sessions
-from .ports.records import Slot as Slot
-from .ports.records import Spent as Spent
 from .ports.records import Step as Step
-from .ports.records import Total as Total
 from .ports.records import TurnRecord as TurnRecord
 from .ports.records import TurnResult as TurnResult
 from .ports.records import TurnState as TurnState
@@ -248,6 +245,12 @@ from .ports.turns import Engine as Engine
 from .ports.uploads import UPLOAD as UPLOAD
 from .ports.uploads import Upload as Upload
 from .ports.uploads import Uploads as Uploads
+from .ports.usage import Ledger as Ledger
+from .ports.usage import ModelTotal as ModelTotal
+from .ports.usage import PeriodTotal as PeriodTotal
+from .ports.usage import Slot as Slot
+from .ports.usage import Spent as Spent
+from .ports.usage import Total as Total
 from .ports.vault import Vault as Vault
 from .ports.workers import Workers as Workers
 from .providers import Decoder as Decoder

@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     from .ports.jobs import Jobs
     from .ports.models import Models
     from .ports.persons import Persons
-    from .ports.records import Journal, Ledger, Memory, Sessions, TurnResult, Writer
+    from .ports.records import Journal, Memory, Sessions, TurnResult, Writer
     from .ports.settings import Settings
     from .ports.store import Store
     from .ports.tools import Toolbox
     from .ports.uploads import Uploads
+    from .ports.usage import Ledger
     from .ports.vault import Vault
     from .ports.workers import Workers
     from .turns.turn import Turn, TurnOptions, Watcher
@@ -156,7 +157,12 @@ class Turns(Protocol):
         """
 
     async def apart(
-        self, agent: Agent, do: Callable[[str], Awaitable[T]], *, sealed: bool = False
+        self,
+        agent: Agent,
+        do: Callable[[str], Awaitable[T]],
+        session_id: str = "",
+        *,
+        sealed: bool = False,
     ) -> T:
         """Do something else than a turn inside the agent's mailbox.
 
@@ -166,6 +172,7 @@ class Turns(Protocol):
         Args:
             agent: Whose mailbox it is.
             do: Called with the id of the session, which the next turn reads anew.
+            session_id: Another session of the agent than its own.
             sealed: Nothing stops it.
 
         Raises:
@@ -190,6 +197,14 @@ class Authenticator:
         Raises:
             Unauthenticated: They are of its kind and no good.
         """
+
+    async def recall(self, host: Host, kind: str, name: str) -> Principal | None:  # noqa: ARG002
+        """Give a principal of its kind as it stands now, for work it has left behind.
+
+        What it has stored is done with the rights that this gives; None, which ends
+        that, when the principal is not of its kind or may do nothing any more.
+        """
+        return None
 
 
 class Offered(Protocol):

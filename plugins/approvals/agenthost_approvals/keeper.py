@@ -17,7 +17,6 @@ from agenthost import (
     Grants,
     Host,
     Principal,
-    PrincipalKind,
     RateLimited,
     Row,
     Step,
@@ -208,7 +207,14 @@ async def close_turn(
         return
     closed = TurnRecord(state, record.result, error)
     now, session_id = host.clock.time(), record.session_id
-    step = Step(session_id, turn_id, now, writer=host.writer, closed=closed)
+    step = Step(
+        session_id,
+        turn_id,
+        now,
+        writer=host.writer,
+        closed=closed,
+        agent_id=record.agent_id,
+    )
     await host.journal.keep(step)
 
 
@@ -219,4 +225,4 @@ def _is_pending(row: Row) -> bool:
 def _principal(named: str) -> Principal:
     """Who started the turn, by name alone: their rights are not needed any more."""
     kind, _, name = named.partition(":")
-    return Principal(PrincipalKind(kind), name, Grants())
+    return Principal(kind, name, Grants())

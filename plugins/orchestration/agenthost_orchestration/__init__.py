@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 @hookimpl
 def register_config() -> Iterable[ConfigSection]:
-    """Read how many schedules there may be, and what they may spend."""
+    """Read the limits of background work and of schedules."""
+    from .background.settings import BackgroundSection
     from .schedules.settings import SchedulesSection
 
+    yield ConfigSection("background", BackgroundSection)
     yield ConfigSection("schedules", SchedulesSection)
 
 
@@ -39,8 +41,8 @@ def register_manifest() -> Iterable[ManifestTable[Any]]:
 
 @hookimpl
 def register_schema() -> tuple[SchemaSpec, ...]:
-    """Offer the table of schedules."""
-    return (SchemaSpec("schedules", _schedules),)
+    """Offer the tables of this area, each folder's with a version of its own."""
+    return SchemaSpec("occasions", _occasions), SchemaSpec("schedules", _schedules)
 
 
 @hookimpl
@@ -53,10 +55,12 @@ def register_service() -> Iterable[ServiceSpec]:
 
 @hookimpl
 def register_routes() -> Iterable[RouteGroup]:
-    """Offer ``/api/schedules``."""
-    from .schedules.routes import routes
+    """Offer what people see of this area, and change."""
+    from .background.routes import routes as occasions
+    from .schedules.routes import routes as schedules
 
-    yield routes
+    yield occasions
+    yield schedules
 
 
 @hookimpl
@@ -69,10 +73,18 @@ def register_tool() -> Iterable[ToolSpec]:
 
 @hookimpl
 def register_command() -> Iterable[CommandSpec]:
-    """Offer ``agenthost schedule``."""
+    """Offer ``agenthost occasions`` and ``agenthost schedule``."""
+    from .background.commands import occasions
     from .schedules.commands import schedule
 
+    yield CommandSpec(occasions)
     yield CommandSpec(schedule)
+
+
+def _occasions() -> MetaData:
+    from .background.tables import metadata
+
+    return metadata
 
 
 def _schedules() -> MetaData:

@@ -8,17 +8,24 @@ from typing import TYPE_CHECKING
 
 from agenthost import Host, ServiceSpec, Unavailable
 
+from .background.background import Background
+
 if TYPE_CHECKING:
-    from .schedules.occasions import Occasions
     from .schedules.schedules import Schedules
     from .schedules.service import ScheduleService
 
 
 class Orchestration:
-    """The background work, workflows, triggers and schedules of one daemon."""
+    """The background work, workflows, triggers and schedules of one daemon.
 
-    background: Occasions | None = None
-    _schedules: ScheduleService | None = None
+    Its schedules are there from its start on.
+    """
+
+    schedules: Schedules
+    _keeping: ScheduleService
+
+    def __init__(self) -> None:
+        self.background = Background()
 
     @classmethod
     def served(cls) -> OrchestrationService:
@@ -30,28 +37,19 @@ class Orchestration:
 
     async def start(self, host: Host) -> None:
         """Take up what was left, and begin to listen and to keep time."""
-        if self.background is not None:
-            from .schedules.service import ScheduleService
+        from .schedules.service import ScheduleService
 
-            self._schedules = ScheduleService(host, self.background, self._conditions)
-            await self._schedules.start()
+        self._keeping = ScheduleService(host, self.background, self._conditions)
+        self.schedules = self._keeping.schedules
+        self.background.source(self.schedules)
+        await self.background.start(host)
+        await self._keeping.start()
 
     async def stop(self, host: Host) -> None:
         """Listen no more; what is due is done after the next start."""
         del host
-        if self._schedules is not None:
-            await self._schedules.stop()
-
-    @property
-    def schedules(self) -> Schedules:
-        """The schedules.
-
-        Raises:
-            Unavailable: They are not kept yet.
-        """
-        if self._schedules is None:
-            raise Unavailable("schedules are not kept: nothing does what is due")
-        return self._schedules.schedules
+        await self._keeping.stop()
+        await self.background.stop()
 
     async def _conditions(self, agent_id: str, conditions: Sequence[str]) -> None:
         """Have an agent told when one of its manifest's conditions is met."""

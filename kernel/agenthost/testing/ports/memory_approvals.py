@@ -27,7 +27,7 @@ from ...errors import (
     Waiting,
 )
 from ...host import Host
-from ...plugins.hooks import hookimpl
+from ...plugins.marks import hookimpl
 from ...plugins.specs import ServiceSpec
 from ...ports.approvals import Approvals, Ask, Question
 from ...ports.backend import Backend
@@ -299,7 +299,14 @@ class MemoryApprovals(Approvals):
         error = Cancelled(f"the turn was stopped: {reason}")
         closed = TurnRecord(TurnState.CANCELLED, record.result, error)
         now, writer = self._host.clock.time(), self._host.writer
-        step = Step(session_id, turn_id, now, writer=writer, closed=closed)
+        step = Step(
+            session_id,
+            turn_id,
+            now,
+            writer=writer,
+            closed=closed,
+            agent_id=record.agent_id,
+        )
         await self._host.journal.keep(step)
 
 

@@ -12,9 +12,9 @@ from agenthost_chat.chat import ChatRequest, Delta, Message, Role, Text, Usage
 from ...context import AgentView, Pool
 from ...embedders import Embedded, EmbedderSpec, EmbeddingCall
 from ...errors import ProviderError, ProviderFault
-from ...plugins.hooks import hookimpl
+from ...plugins.marks import hookimpl
 from ...ports.models import Answered, Payer, Target
-from ...ports.records import Spent
+from ...ports.usage import Spent
 from ...providers import ModelFacts, ProviderFacts, ProviderSpec
 from ..daemons import RunningDaemon
 from ..scripted import ScriptedModel

@@ -67,7 +67,7 @@ class Deciding:
 
         planned = await self._planned(schedule, now)
         stands = await in_the_way(self._host, self._occasions, schedule)
-        held, occasions = outcome(schedule, planned, stands)
+        held, occasions = outcome(schedule, planned, stands, now)
         values = {"next_at": planned.next_at, "held": json.dumps(asdict(held))}
         begun = [each.id for each in occasions if each.state is OccasionState.DUE]
         if begun:
@@ -92,7 +92,7 @@ class Deciding:
 
 
 def outcome(
-    schedule: Schedule, planned: Plan, stands: str
+    schedule: Schedule, planned: Plan, stands: str, now: float
 ) -> tuple[Held, Sequence[Occasion]]:
     """Give what becomes of the times that were planned: what is held, what is told.
 
@@ -101,25 +101,25 @@ def outcome(
     """
     done, missed, held = planned.done, planned.missed, schedule.held
     told: list[Occasion] = []
+
+    def tell(missed: Stretch, why: str) -> None:
+        moment, why = (missed.key, missed.last), missed.told(why)
+        told.append(occasion_of(schedule, moment, now, missed=why))
+
     if missed is not None:
         why = LATE if done is None else f"{LATE}; done once, for {timestamp(done)}"
-        told.append(_missed(schedule, missed, why))
+        tell(missed, why)
     if done is None:
         return held, told
     if not stands:
         if held.count:
-            stretch = Stretch(held.first, held.last, held.count)
-            told.append(_missed(schedule, stretch, held.why))
-        return Held(), [*told, occasion_of(schedule, timestamp(done), done)]
+            tell(Stretch(held.first, held.last, held.count), held.why)
+        return Held(), [*told, occasion_of(schedule, (timestamp(done), done), now)]
     if held.why:
         first = held.first if held.count else done
         return Held(first, done, held.count + 1, held.why), told
-    told.append(_missed(schedule, Stretch(done, done, 1), stands))
+    tell(Stretch(done, done, 1), stands)
     return Held(why=stands), told
-
-
-def _missed(schedule: Schedule, missed: Stretch, why: str) -> Occasion:
-    return occasion_of(schedule, missed.key, missed.last, missed=missed.told(why))
 
 
 def _moved(

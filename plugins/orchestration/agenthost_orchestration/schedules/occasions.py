@@ -39,14 +39,22 @@ class Occasions(Protocol):
 
 def occasion_of(
     schedule: Schedule,
-    key: str,
-    at: float,
+    moment: tuple[str, float],
+    now: float,
     *,
     missed: str = "",
     payload: JsonObject | None = None,
 ) -> Occasion:
-    """Make an occasion of a schedule: one that is due, or ``missed`` for a reason."""
-    ended = at if missed else None
+    """Make an occasion of a schedule: one that is due, or ``missed`` for a reason.
+
+    Args:
+        schedule: Whose time it is.
+        moment: What the time is called, and the time.
+        now: When this is written.
+        missed: Why nothing is done, "" where it is.
+        payload: What is to be kept with it.
+    """
+    key, at = moment
     return Occasion(
         id=occasion_id(schedule.id, key),
         source=KIND,
@@ -56,7 +64,8 @@ def occasion_of(
         at=at,
         state=OccasionState.MISSED if missed else OccasionState.DUE,
         detail=missed,
-        ended_at=ended,
+        created_at=now,
+        ended_at=now if missed else None,
         owner=schedule.owner,
         labels=schedule.errand.labels,
     )

@@ -44,8 +44,6 @@ class Schedule:
         next_at: When it is due next, None where it never is again.
         last: The id of what it did last, "" for nothing.
         held: What it could not do since.
-        failures: How often in a row nobody would pay, or no key was good.
-        counted: The occasion that was counted last.
         revision: How often somebody has changed it.
         created_at: When it was made.
         updated_at: When it was changed by somebody.
@@ -63,8 +61,6 @@ class Schedule:
     next_at: float | None = None
     last: str = ""
     held: Held = field(default_factory=Held)
-    failures: int = 0
-    counted: str = ""
     revision: int = 0
     created_at: float = 0.0
     updated_at: float = 0.0
@@ -115,8 +111,6 @@ def schedule_of(row: Row | Any) -> Schedule:
         next_at=row["next_at"],
         last=row["last"],
         held=Held(**json.loads(row["held"])),
-        failures=row["failures"],
-        counted=row["counted"],
         revision=row["revision"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
@@ -145,8 +139,6 @@ def row_of(schedule: Schedule) -> dict[str, Any]:
         "next_at": schedule.next_at,
         "last": schedule.last,
         "held": json.dumps(asdict(schedule.held)),
-        "failures": schedule.failures,
-        "counted": schedule.counted,
         "revision": schedule.revision,
         "created_at": schedule.created_at,
         "updated_at": schedule.updated_at,

@@ -144,12 +144,15 @@ class Schedules:
         if stands := await in_the_way(self._host, self._occasions, schedule):
             raise Conflict(f"not now: {stands}; its occasions say more")
         now, by = self._host.clock.time(), {"asked_by": context.owner}
-        asked = occasion_of(schedule, f"asked {uuid4()}", now, payload=by)
+        asked = occasion_of(schedule, (f"asked {uuid4()}", now), now, payload=by)
         told = self._telling.event(ScheduleRun, schedule, context, occasion_id=asked.id)
 
         def write(connection: Connection) -> None:
-            if settle(connection, schedule.id, {"last": asked.id}) is None:
+            before = settle(connection, schedule.id, {"last": asked.id})
+            if before is None:
                 raise NotFound("schedule", schedule.id)
+            if before.last != schedule.last:
+                raise Conflict("not now: it has just begun")
             self._occasions.write(connection, [asked])
 
         await self._telling.write(write, told)
@@ -171,28 +174,18 @@ class Schedules:
         return schedule.errand
 
     async def ended(self, host: Host, occasion: Occasion) -> None:
-        """Count failures that come again until a person does something."""
-        if occasion.state not in {OccasionState.DONE, OccasionState.FAILED}:
-            return
-        from .tables import count
-
-        unpaid = occasion.state is OccasionState.FAILED and occasion.code in UNPAID
-        failures = await host.store.write(
-            partial(count, schedule_id=occasion.source_id, told=occasion, unpaid=unpaid)
-        )
-        if failures >= host.settings(SchedulesSection).pause_after:
-            why = f"{failures} failures in a row ({occasion.code}): {occasion.detail}"
-            await self.pause(host, occasion.source_id, why)
+        """Need nothing of it: what stands in the way of a time is read when it comes."""
 
     async def pause(self, host: Host, source_id: str, reason: str) -> None:
-        """Switch a schedule off until a person resumes it, and keep why."""
+        """Switch a schedule off until a person resumes it, and keep why.
+
+        Raises:
+            NotFound: It has been deleted.
+        """
         del host
         from .tables import settle
 
-        try:
-            schedule = await self.get(source_id)
-        except NotFound:
-            return
+        schedule = await self.get(source_id)
         if not schedule.enabled:
             return
         event = self._telling.event(SchedulePaused, schedule, reason=reason)
@@ -217,7 +210,7 @@ class Schedules:
         if next_at is None:
             raise InvalidInput("when", "no time lies ahead, or all are in quiet hours")
         armed = next_at if draft.enabled else None
-        fresh = replace(draft, next_at=armed, paused="", failures=0, counted="")
+        fresh = replace(draft, next_at=armed, paused="")
         return self._by(fresh, context)
 
     def _by(self, draft: Schedule, context: Context) -> Schedule:

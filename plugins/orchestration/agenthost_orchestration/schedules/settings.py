@@ -20,8 +20,3 @@ class SchedulesSection(Table):
         description="US dollars a day that a schedule may spend which says nothing "
         "else, and all that an agent has made for itself together.",
     )
-    pause_after: Positive = Field(
-        3,
-        description="Failures in a row for want of money or of a good key after which "
-        "a schedule is paused.",
-    )

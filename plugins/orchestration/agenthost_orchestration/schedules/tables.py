@@ -27,12 +27,11 @@ from sqlalchemy import (
     update,
 )
 
-from ..background.errands import Occasion
 from .schedule import Schedule, row_of, schedule_of
 
 FORGOTTEN = 30 * 86_400.0
 """Seconds after which a schedule is forgotten that is never due again."""
-COURSE = ("enabled", "paused", "next_at", "failures", "counted")
+COURSE = ("enabled", "paused", "next_at")
 
 metadata = MetaData()
 
@@ -51,8 +50,6 @@ schedules = Table(
     Column("next_at", REAL),
     Column("last", Text, nullable=False),
     Column("held", Text, nullable=False),
-    Column("failures", Integer, nullable=False),
-    Column("counted", Text, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("created_at", REAL, nullable=False),
     Column("updated_at", REAL, nullable=False),
@@ -118,10 +115,15 @@ def keep(connection: Connection, schedule: Schedule) -> None:
         connection.execute(insert(schedules).values(row_of(schedule)))
 
 
-def remove(connection: Connection, schedule_id: str) -> bool:
-    """Delete a schedule; tell whether there was one."""
+def remove(connection: Connection, schedule_id: str) -> None:
+    """Delete a schedule.
+
+    Raises:
+        NotFound: There is none.
+    """
     own = schedules.c.id == schedule_id
-    return bool(connection.execute(delete(schedules).where(own)).rowcount)
+    if not connection.execute(delete(schedules).where(own)).rowcount:
+        raise NotFound("schedule", schedule_id)
 
 
 def remove_of_agent(connection: Connection, agent_id: str) -> None:
@@ -154,22 +156,6 @@ def settle(
         return None
     connection.execute(update(schedules).where(own).values(values))
     return schedule_of(row)
-
-
-def count(
-    connection: Connection, schedule_id: str, told: Occasion, *, unpaid: bool
-) -> int:
-    """Count failures in a row; one that was told before is counted once."""
-    own = schedules.c.id == schedule_id
-    asked = select(schedules.c.failures, schedules.c.counted).where(own)
-    row = connection.execute(asked).first()
-    if row is None or row.counted == told.id:
-        return 0
-    failures = row.failures + 1 if unpaid else 0
-    if failures != row.failures:
-        values = {"failures": failures, "counted": told.id}
-        connection.execute(update(schedules).where(own).values(values))
-    return failures
 
 
 def _forget(connection: Connection, before: float) -> None:

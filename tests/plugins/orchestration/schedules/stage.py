@@ -40,6 +40,15 @@ class Record:
                 text(INSERT), {"id": each.id, "occasion": json.dumps(row)}
             )
 
+    def source(self, source: object) -> None:
+        """Take a source."""
+
+    async def start(self, host: Host) -> None:
+        self.host = host
+
+    async def stop(self) -> None:
+        """Nothing runs."""
+
     def wake(self) -> None:
         self._woken.set()
 
@@ -72,7 +81,7 @@ class Record:
     async def end(
         self, state: OccasionState = OccasionState.DONE, **said: Any
     ) -> Sequence[Occasion]:
-        """End all that is due, and tell the source of it."""
+        """End all that is due."""
         assert self.host is not None
         ended = []
         for each in await self.all():
@@ -83,8 +92,6 @@ class Record:
                 values = {"id": each.id, "occasion": json.dumps(row)}
                 change = "UPDATE recorded SET occasion = :occasion WHERE id = :id"
                 await self.host.store.change(change, values)
-        for each in ended:
-            await kept(self.host).ended(self.host, each)
         return ended
 
 
@@ -101,11 +108,9 @@ def recorder(record: Record) -> type[Orchestration]:
     """Have orchestration write occasions there."""
 
     class Recorded(Orchestration):
-        background = record
-
-        async def start(self, host: Host) -> None:
-            record.host = host
-            await super().start(host)
+        def __init__(self) -> None:
+            super().__init__()
+            self.background = record  # type: ignore[assignment]  # reason: it stands in
 
     return Recorded
 

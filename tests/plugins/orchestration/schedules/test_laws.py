@@ -72,8 +72,7 @@ class Stage:
 
     async def settle(self) -> None:
         """Wait until the timer has seen the time, and has decided."""
-        assert self._area._schedules is not None
-        keeper: Timekeeper = self._area._schedules._timekeeper
+        keeper: Timekeeper = self._area._keeping._timekeeper
         async with asyncio.timeout(10):
             while True:
                 row = await self.daemon.store.first(NEAREST)

@@ -210,41 +210,23 @@ async def test_a_suspended_agent_is_told_nothing(
     ).status_code == 409
 
 
-@pytest.mark.setting("schedules.pause_after")
-async def test_failures_for_want_of_money_pause_it_until_a_person_resumes_it(
+async def test_what_was_paused_goes_on_from_where_a_person_resumes_it(
     daemons: Daemons, record: Record
 ) -> None:
     clock = ManualClock()
-    config = "[schedules]\npause_after = 2\n"
-    daemon = await daemons.start(clock=clock, config=config)
+    daemon = await daemons.start(clock=clock)
     row = await made(daemon, when=MINUTELY)
     path = f"/api/schedules/{row['id']}"
-    failed = OccasionState.FAILED
-    for state, code in (
-        (failed, "billing"),
-        (OccasionState.DONE, ""),
-        (failed, "auth"),
-    ):
-        async with record.decided():
-            await clock.advance(60)
-        (ended,) = await record.end(state, code=code)
-        # It is told at least once.
-        await kept(daemon.daemon).ended(daemon.daemon, ended)
-    assert (await daemon.http.get(path)).json()["enabled"]
-    async with record.decided():
-        await clock.advance(60)
-    await record.end(failed, code="billing", detail="no money left")
+    await kept(daemon.daemon).pause(daemon.daemon, row["id"], "no money left")
     shown = (await daemon.http.get(path)).json()
-    assert (shown["enabled"], shown["next_at"]) == (False, None)
-    assert shown["paused"] == "2 failures in a row (billing): no money left"
+    assert (shown["enabled"], shown["paused"]) == (False, "no money left")
+    assert shown["next_at"] is None
     await clock.advance(600)
     resumed = (await daemon.http.put(path, json={"enabled": True})).json()
     assert (resumed["paused"], resumed["enabled"]) == (None, True)
-    assert resumed["next_at"] == "2026-01-01T00:15:00.000Z"
     async with record.decided():
         await clock.advance(60)
-    await record.end(failed, code="billing")
-    assert (await daemon.http.get(path)).json()["enabled"]
+    assert await states(daemon, row["id"]) == [("2026-01-01T00:11:00.000Z", "due")]
 
 
 async def test_a_zone_that_is_gone_pauses_its_schedule_and_no_other(

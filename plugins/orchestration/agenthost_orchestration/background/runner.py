@@ -1,0 +1,58 @@
+"""What the background asks of workflows: to start a run, to wait for it, to end it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from agenthost import Context
+
+
+class RunEnd(Protocol):
+    """A workflow's run as it stands."""
+
+    @property
+    def state(self) -> str:
+        """Where it stands; ``completed`` is the only good end."""
+
+    @property
+    def output(self) -> str | None:
+        """What came of it."""
+
+    @property
+    def error(self) -> str | None:
+        """Why it failed."""
+
+    @property
+    def cost_micro_usd(self) -> int:
+        """What it took."""
+
+
+class Runner(Protocol):
+    """Runs workflows durably; of one key there is one run."""
+
+    async def start(
+        self,
+        context: Context,
+        workflow: Any,
+        input: str,  # noqa: A002 - the contract's word
+        *,
+        key: str | None = None,
+        max_cost_micro_usd: int | None = None,
+    ) -> str:
+        """Start a run, or find the one of the key; give its id."""
+
+    async def wait(self, run_id: str) -> object:
+        """Wait until it has ended."""
+
+    async def get(self, run_id: str) -> RunEnd:
+        """Read it."""
+
+    async def cancel(self, run_id: str) -> object:
+        """End it."""
+
+
+class Library(Protocol):
+    """The workflows there are."""
+
+    async def get(self, workflow_id: str) -> Any:
+        """Read one, or raise NotFound."""

@@ -1,0 +1,401 @@
+"""The job of an occasion: its outcome, then its delivery, each once."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from agenthost import (
+    OPERATOR,
+    Agent,
+    AgentHostError,
+    Conflict,
+    Context,
+    Denied,
+    Host,
+    Json,
+    Keep,
+    NotFound,
+    RunningJob,
+    Unavailable,
+    within,
+)
+
+from .conversations import session_for
+from .delivering import deliver_once
+from .doing import Doer, Task
+from .errands import Errand, Occasion, OccasionState, SessionMode, Source
+from .events import OccasionEvent
+from .outcomes import (
+    Outcome,
+    columns_of,
+    event_of,
+    failed,
+    keeps_of,
+    of_record,
+    refused,
+)
+from .purses import Purses, Spending, day_of
+from .rights import Lapsed, check_errand, principal_of
+from .rows import Kept, kept_of, terms_of, terms_text
+from .settings import BackgroundSection
+from .waits import Waits
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+ATTEMPTS = 4
+"""Runs of a job; the last only says that those before it died."""
+PATIENCE = 30.0
+
+log = logging.getLogger(__name__)
+
+
+class Gone(AgentHostError):
+    """It was cancelled or has ended while it was to be begun."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One run of an occasion's job, until its outcome is on disk."""
+
+    kept: Kept
+    outcome: Outcome | None = None
+    spending: Spending | None = None
+    task: Task | None = None
+    event: OccasionEvent | None = None
+    keeps: tuple[Keep, ...] = ()
+    written: bool = False
+
+
+class Worker:
+    """Does occasions.
+
+    Args:
+        host: The daemon.
+        sources: What writes occasions, by kind.
+        waits: The turns of occasions.
+    """
+
+    def __init__(self, host: Host, sources: Mapping[str, Source], waits: Waits) -> None:
+        self._host = host
+        self._sources = sources
+        self._waits = waits
+        self._settings = host.settings(BackgroundSection)
+        self._purses = Purses(host)
+        self.doer = Doer(host, self._settings.max_seconds)
+
+    async def read(self, occasion_id: str) -> Kept:
+        """Read an occasion.
+
+        Raises:
+            NotFound: There is none.
+        """
+        from .tables import ONE
+
+        row = await self._host.store.first(ONE, {"id": occasion_id})
+        if row is None:
+            raise NotFound("occasion", occasion_id)
+        return kept_of(row)
+
+    async def run(self, job: RunningJob) -> Json:
+        """Do an occasion, deliver what came of it, and tell its source."""
+        payload: Any = job.payload
+        attempt = Attempt(await self.read(payload["occasion"]))
+        occasion = attempt.kept.occasion
+        try:
+            state = await job.step(
+                "outcome",
+                partial(self._outcome, job, attempt),
+                partial(self._write, attempt),
+            )
+        except BaseException:
+            # What it has taken so far stands in the ledger.
+            self._leave(attempt)
+            raise
+        self._told(attempt)
+        if state == OccasionState.WAITING.value:
+            await self._wait(occasion.id)
+            return state
+        self._leave(attempt)
+        await job.step("delivered", partial(self._delivered, occasion.id))
+        await self.finish(occasion.id)
+        return state
+
+    async def _delivered(self, occasion_id: str) -> Json:
+        return await deliver_once(self._host, await self.read(occasion_id))
+
+    async def finish(self, occasion_id: str) -> None:
+        """Do what follows an end, however often: its session, its source."""
+        kept = await self.read(occasion_id)
+        if kept.terms is not None and kept.terms.session_id:
+            await self._host.sessions.erase(kept.terms.session_id)
+        source = self._sources.get(kept.occasion.source)
+        if source is None:
+            return
+        await self._pause_after_strikes(source, kept)
+        what = f"the source {source.kind}"
+        await within(PATIENCE, what, source.ended(self._host, kept.occasion))
+
+    async def close(
+        self, occasion_id: str, reason: str, by: Context | None = None
+    ) -> None:
+        """End what is not being done: cancelled by somebody, else failed."""
+        from .writes import Ending, end
+
+        kept = await self.read(occasion_id)
+        occasion, context = kept.occasion, by or self._context(kept)
+        state = OccasionState.FAILED if by is None else OccasionState.CANCELLED
+        outcome = Outcome(state, reason, "" if by is None else "cancelled")
+        spending = self._waits.spending(occasion_id)
+        if spending is not None:
+            outcome = replace(outcome, cost=spending.cost)
+        event = event_of(occasion, outcome, context, self._host.clock.time())
+        values = columns_of(occasion, outcome, event.at)
+        ending = Ending(values, keeps_of(self._host, event))
+        if await self._host.store.write(partial(end, occasion=occasion, ending=ending)):
+            self._host.events.publish(event)
+        if occasion.state is OccasionState.WAITING:
+            self._leave(Attempt(kept))
+
+    async def resume_waiting(self, kept: Kept) -> bool:
+        """Take up a turn that waits since before the start; False when it has ended."""
+        occasion, terms = kept.occasion, kept.terms
+        if terms is not None:
+            day = day_of(occasion.created_at) if kept.day is None else kept.day
+            spending = await self._purses.join(occasion, day, terms.allowance)
+            self._waits.begin(occasion.id, spending, terms.depth)
+        return await self._wait(occasion.id)
+
+    async def _wait(self, occasion_id: str) -> bool:
+        """Hear of the end of a turn that waits; False when that has come already."""
+        self._waits.wait(occasion_id)
+        record = await self._host.journal.find(occasion_id)
+        outcome = None if record is None else of_record(record)
+        ended = record is None or (
+            outcome is not None and outcome.state is not OccasionState.WAITING
+        )
+        if ended:
+            self._waits.ended_already(occasion_id)
+        return not ended
+
+    async def _outcome(self, job: RunningJob, attempt: Attempt) -> Json:
+        """Come to an outcome, and make ready what is written and told of it."""
+        occasion = attempt.kept.occasion
+        if occasion.ended_at is not None:
+            return occasion.state.value
+        try:
+            if occasion.state is OccasionState.WAITING:
+                outcome = await self._of_turn(attempt)
+            elif job.job.attempts >= ATTEMPTS:
+                outcome = Outcome(
+                    OccasionState.FAILED,
+                    "the process died again and again while it was done",
+                    "poisoned",
+                )
+            else:
+                outcome = await self._done(attempt)
+        except Gone:
+            return OccasionState.CANCELLED.value
+        except (Unavailable, NotFound) as error:
+            # It may come right by itself: the queue tries it again.
+            if job.job.attempts + 1 < ATTEMPTS:
+                raise
+            outcome = failed(error)
+        except AgentHostError as error:
+            outcome = failed(error)
+        except Exception:
+            log.exception("occasion %s failed", occasion.id)
+            fault = "it failed for an internal reason; the log says more"
+            outcome = Outcome(OccasionState.FAILED, fault, "internal")
+        return self._ready(attempt, outcome)
+
+    def _ready(self, attempt: Attempt, outcome: Outcome) -> Json:
+        occasion, task = attempt.kept.occasion, attempt.task
+        spending = attempt.spending
+        cost = max(outcome.cost, 0 if spending is None else spending.cost)
+        run_id = ""
+        if task is not None and task.run_id:
+            run_id, cost = task.run_id, task.run_cost
+        attempt.outcome = replace(outcome, cost=cost, run_id=run_id)
+        context = task.context if task else self._context(attempt.kept)
+        now = self._host.clock.time()
+        attempt.event = event_of(occasion, attempt.outcome, context, now)
+        # Asked on the loop: what is written is written in a thread.
+        own = tuple(task.keeps) if task is not None else ()
+        attempt.keeps = (*keeps_of(self._host, attempt.event), *own)
+        return attempt.outcome.state.value
+
+    def _write(self, attempt: Attempt, connection: Connection, _: Json) -> None:
+        """Write the outcome, in the commit that remembers it."""
+        from .writes import Ending, end
+
+        outcome, event = attempt.outcome, attempt.event
+        if outcome is None or event is None:
+            return
+        occasion = attempt.kept.occasion
+        ending = Ending(columns_of(occasion, outcome, event.at), attempt.keeps)
+        attempt.written = end(connection, occasion, ending)
+
+    def _told(self, attempt: Attempt) -> None:
+        """Tell what is on disk now."""
+        events = self._host.events
+        if attempt.event is not None and attempt.written:
+            for each in attempt.task.events if attempt.task else ():
+                events.publish(each)
+            events.publish(attempt.event)
+
+    def _leave(self, attempt: Attempt) -> None:
+        """Give back what its source holds for it."""
+        occasion_id = attempt.kept.occasion.id
+        spending = self._waits.end(occasion_id) or attempt.spending
+        if spending is not None:
+            cost = attempt.task.run_cost if attempt.task else 0
+            spending.purse.settle(occasion_id, cost)
+            self._purses.leave(occasion_id, spending)
+
+    def _context(self, kept: Kept) -> Context:
+        depth = 0 if kept.terms is None else kept.terms.depth
+        return Context(OPERATOR, depth=depth, labels=kept.occasion.labels)
+
+    async def _of_turn(self, attempt: Attempt) -> Outcome:
+        """What came of a turn that has waited."""
+        occasion = attempt.kept.occasion
+        attempt.spending = self._waits.spending(occasion.id)
+        record = await self._host.journal.find(occasion.id)
+        gone = Outcome(OccasionState.CANCELLED, "its turn is gone, with its session")
+        if record is None:
+            return gone
+        found = of_record(record)
+        if found is None or found.state is OccasionState.WAITING:
+            raise Unavailable("its turn has not ended yet")
+        return found
+
+    async def _done(self, attempt: Attempt) -> Outcome:
+        """Ask what is to be done, see that it may be, and do it."""
+        occasion = attempt.kept.occasion
+        source = self._sources.get(occasion.source)
+        if source is None:
+            raise Unavailable(f"nothing serves the source {occasion.source!r}")
+        try:
+            asking = source.errand(self._host, occasion)
+            errand = await within(PATIENCE, f"the source {source.kind}", asking)
+            return await self._begun(attempt, errand)
+        except Lapsed as error:
+            await self._pause(source, occasion, error.message)
+            return refused(error)
+        except (Denied, NotFound) as error:
+            return refused(error)
+
+    async def _begun(self, attempt: Attempt, errand: Errand) -> Outcome:
+        host, occasion = self._host, attempt.kept.occasion
+        principal = await principal_of(host, errand.creator)
+        agent = self._agent_of(errand)
+        check_errand(principal, errand, agent)
+        if agent is not None:
+            try:
+                agent.check_accepts_messages()
+            except Conflict as error:
+                return refused(error)
+        day = attempt.kept.day
+        day = day_of(host.clock.time()) if day is None else day
+        allowance = errand.allowance_micro_usd
+        spending = await self._purses.join(occasion, day, allowance)
+        attempt.spending = spending
+        labels = errand.labels | occasion.labels
+        context = Context(
+            principal,
+            depth=errand.depth,
+            labels=labels,
+            pools=spending.pools,
+            log_fields={"occasion_id": occasion.id},
+        )
+        task = Task(occasion, errand, context, spending, agent)
+        if refusal := await self._no_money(task):
+            return refusal
+        if agent is not None:
+            task.session_id = await session_for(host, occasion, errand, agent)
+            self._waits.begin(occasion.id, spending, errand.depth)
+        await self._mark_begun(task, day)
+        attempt.task = task
+        return await self.doer.do(task)
+
+    def _agent_of(self, errand: Errand) -> Agent | None:
+        if not errand.agent_id:
+            return None
+        try:
+            return self._host.agents.find(errand.agent_id)
+        except NotFound as error:
+            raise Lapsed(f"{error.message}; name another agent") from error
+
+    async def _no_money(self, task: Task) -> Outcome | None:
+        """Refuse what its source has no money for; what a run holds is waited for."""
+        purse, errand = task.spending.purse, task.errand
+        if errand.event is not None and not errand.agent_id and not errand.workflow_id:
+            return None
+        if task.occasion.id not in purse.reserved:
+            await purse.wait_for_runs()
+        if purse.spent and task.occasion.state is not OccasionState.RUNNING:
+            limit = errand.allowance_micro_usd / 1_000_000
+            text = (
+                f"the {task.occasion.source} has spent its {limit:g} USD of today; it "
+                "has as much again at 00:00 UTC, or raise its allowance"
+            )
+            return Outcome(OccasionState.REFUSED, text, "quota_exceeded")
+        if errand.workflow_id and not errand.agent_id:
+            purse.reserve(task.occasion.id)
+            # The run has a limit of its own, for which all of this is held.
+            task.context = replace(task.context, pools=())
+        return None
+
+    async def _mark_begun(self, task: Task, day: int) -> None:
+        """Write that it is being done, and on which terms.
+
+        Raises:
+            Gone: It was cancelled meanwhile.
+        """
+        from .writes import begin
+
+        host, occasion, errand = self._host, task.occasion, task.errand
+        ends = task.session_id if errand.session is SessionMode.NEW else ""
+        reserved = task.spending.purse.reserved.get(occasion.id, 0)
+        values: dict[str, Any] = {
+            "terms": terms_text(terms_of(errand, reserved, ends)),
+            "day": day,
+            "labels": json.dumps(sorted(task.context.labels)),
+        }
+        if task.agent is not None:
+            values |= {"turn_id": occasion.id, "agent_id": task.agent.id}
+            task.occasion = replace(
+                occasion, turn_id=occasion.id, agent_id=task.agent.id
+            )
+        started = Outcome(OccasionState.RUNNING)
+        event = event_of(task.occasion, started, task.context, host.clock.time())
+        keep = host.events.keeping(event)
+        writing = partial(begin, occasion_id=occasion.id, values=values, keep=keep)
+        if not await host.store.write(writing):
+            raise Gone("it was cancelled")
+        host.events.publish(event)
+
+    async def _pause_after_strikes(self, source: Source, kept: Kept) -> None:
+        if kept.strike < self._settings.pause_after:
+            return
+        from .writes import forgive
+
+        occasion = kept.occasion
+        reason = f"{kept.strike} failures in a row: {occasion.detail}"
+        await self._pause(source, occasion, reason)
+        await self._host.store.write(partial(forgive, occasion=occasion))
+
+    async def _pause(self, source: Source, occasion: Occasion, reason: str) -> None:
+        log.warning("%s %s is paused: %s", source.kind, occasion.source_id, reason)
+        what = f"the source {source.kind}"
+        # It may have been deleted meanwhile.
+        with suppress(NotFound):
+            pausing = source.pause(self._host, occasion.source_id, reason)
+            await within(PATIENCE, what, pausing)
