@@ -18,7 +18,7 @@ from agenthost import (
     NotFound,
 )
 
-from ..background.errands import Errand, Occasion, OccasionState
+from ..background.errands import Errand, Occasion
 from .events import (
     ScheduleChanged,
     ScheduleCreated,
@@ -174,7 +174,7 @@ class Schedules:
         return schedule.errand
 
     async def ended(self, host: Host, occasion: Occasion) -> None:
-        """Need nothing of it: what stands in the way of a time is read when it comes."""
+        """Need nothing of it: what stands in the way is read when a time comes."""
 
     async def pause(self, host: Host, source_id: str, reason: str) -> None:
         """Switch a schedule off until a person resumes it, and keep why.

@@ -70,13 +70,13 @@ class Timekeeper:
             try:
                 await self._follow()
                 nearest = await self._look()
-            except AgentHostError as error:
-                log.warning("schedules are looked at again: %s", error.message)
-                nearest = self._host.clock.time() + TRY_AGAIN
-            except Exception:
-                log.exception("schedules are looked at again")
-                nearest = self._host.clock.time() + TRY_AGAIN
-            await self._wait(nearest)
+                since = self._seen
+            except Exception as error:
+                known = isinstance(error, AgentHostError)
+                log.warning("schedules are looked at again", exc_info=not known)
+                since = self._host.clock.time()
+                nearest = since + TRY_AGAIN
+            await self._wait(nearest, since)
 
     async def _look(self) -> float | None:
         """Do what is due, and tell when something will be."""
@@ -98,13 +98,13 @@ class Timekeeper:
         row = await self._host.store.first(NEAREST)
         return None if row is None else row["next_at"]
 
-    async def _wait(self, nearest: float | None) -> None:
+    async def _wait(self, nearest: float | None, since: float) -> None:
         """Wait until something changes, it is time, or the clock was set back."""
         if nearest is None:
             await self._changed.wait()
             return
         waits = [
-            asyncio.ensure_future(self._sleep_until(nearest)),
+            asyncio.ensure_future(self._sleep_until(nearest, since)),
             asyncio.ensure_future(self._changed.wait()),
         ]
         try:
@@ -113,13 +113,11 @@ class Timekeeper:
             for each in waits:
                 each.cancel()
 
-    async def _sleep_until(self, moment: float) -> None:
+    async def _sleep_until(self, moment: float, seen: float) -> None:
+        """Sleep until a moment, or until the clock is before one that it has shown."""
         clock = self._host.clock
-        seen = clock.time()
-        while seen < moment:
-            # Never longer at once: the wall clock may jump, and the sleep does not.
-            await clock.sleep(min(moment - seen, LONGEST_WAIT))
-            before, seen = seen, clock.time()
-            if seen < before:
-                return
+        while seen <= (now := clock.time()) < moment:
+            seen = now
             self._seen = max(self._seen, seen)
+            # Never longer at once: the wall clock may jump, and the sleep does not.
+            await clock.sleep(min(moment - now, LONGEST_WAIT))

@@ -131,7 +131,7 @@ async def obeys(
 
 
 @settings(
-    max_examples=12,
+    max_examples=5,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import pytest
-from agenthost import OPERATOR, AgentTerminated, AgentUpdated
+from agenthost import OPERATOR, AgentTerminated, AgentUpdated, Context
 from agenthost.testing import Daemons, ManualClock
 from agenthost.testing.daemons import RunningDaemon
 from agenthost_orchestration.orchestration import Orchestration
@@ -102,12 +103,12 @@ async def test_a_schedule_goes_with_what_its_manifest_says(
     assert off.json()["enabled"] is False
     host = daemon.daemon
     changed = {"schedule": {"periodic": {"cron": "0 9 * * *"}}}
-    await host.agents.change(OPERATOR, host.agents.find("ada"), changed)
+    await host.agents.change(Context(OPERATOR), host.agents.find("ada"), changed)
     while (await daemon.http.get(path)).json()["when"].get("cron") != "0 9 * * *":
         pass
     assert (await daemon.http.get(path)).json()["enabled"] is True
     await host.agents.change(
-        OPERATOR, host.agents.find("ada"), {"schedule": "reactive"}
+        Context(OPERATOR), host.agents.find("ada"), {"schedule": "reactive"}
     )
     await said_by(daemon, 0)
 
@@ -159,9 +160,10 @@ async def test_a_start_makes_up_for_what_a_crash_left(
     )
     await daemon.daemon.stop()
     daemon = await daemons.start(home=home, clock=ManualClock())
-    assert [row["id"] for row in await said_by(daemon)] == [
-        row["id"] for row in rows if row["origin"] == "manifest"
-    ]
+    wanted = [row["id"] for row in rows if row["origin"] == "manifest"]
+    async with asyncio.timeout(10):
+        while [row["id"] for row in await said_by(daemon)] != wanted:
+            pass
 
 
 async def test_a_start_keeps_the_beat_of_an_interval(
