@@ -30,8 +30,14 @@ class Occasions(Protocol):
     def wake(self) -> object:
         """Have done what is due; called after the commit."""
 
-    async def list(self, source: str, source_id: str) -> Sequence[Occasion]:
-        """Give the occasions of a source, newest first."""
+    async def list(
+        self, source: str, source_id: str, *, limit: int, after: str
+    ) -> Sequence[Occasion]:
+        """Give the occasions of a source, newest first, behind one where it is named.
+
+        Raises:
+            NotFound: There is no occasion ``after``.
+        """
 
     async def occasion(self, occasion_id: str) -> Occasion:
         """Give an occasion, or raise NotFound."""

@@ -19,6 +19,7 @@ from .shapes import (
     NextQuery,
     NextTimes,
     OccasionList,
+    OccasionsQuery,
     ScheduleItem,
     ScheduleList,
 )
@@ -95,10 +96,18 @@ async def run_schedule(call: Call, schedule_id: UUID) -> Answer:
     return {"occasion_id": await schedules.run(call.context, schedule)}
 
 
-@routes.get("/api/schedules/<schedule_id>/occasions", scope=READ, answer=OccasionList)
-async def list_occasions(call: Call, schedule_id: UUID) -> Answer:
+@routes.get(
+    "/api/schedules/<schedule_id>/occasions",
+    scope=READ,
+    query=OccasionsQuery,
+    answer=OccasionList,
+)
+async def list_occasions(
+    call: Call, schedule_id: UUID, query: OccasionsQuery
+) -> Answer:
     """List what became of its times, newest first: done, failed, missed, refused."""
-    found = await _schedules(call).occasions_of(str(schedule_id))
+    after = str(query.after) if query.after else ""
+    found = await _schedules(call).occasions_of(str(schedule_id), query.limit, after)
     return {"occasions": [occasion_shown(each) for each in found], "total": len(found)}
 
 

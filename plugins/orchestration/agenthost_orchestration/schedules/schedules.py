@@ -74,10 +74,17 @@ class Schedules:
             raise NotFound("schedule", schedule_id)
         return schedule_of(row)
 
-    async def occasions_of(self, schedule_id: str) -> Sequence[Occasion]:
-        """Give what became of its times, newest first."""
+    async def occasions_of(
+        self, schedule_id: str, limit: int, after: str
+    ) -> Sequence[Occasion]:
+        """Give what became of its times, newest first, behind one if it is named.
+
+        Raises:
+            NotFound: There is no such schedule, or no occasion ``after``.
+        """
         await self.get(schedule_id)
-        return await self._occasions.list(KIND, schedule_id)
+        listed = self._occasions.list
+        return await listed(KIND, schedule_id, limit=limit, after=after)
 
     async def create(self, context: Context, draft: Schedule) -> Schedule:
         """Keep a new schedule.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, Field, model_validator
 from typing_extensions import TypedDict
@@ -100,6 +101,13 @@ class NextQuery(BaseModel):
     """How many of the next times are told."""
 
     count: int = Field(5, ge=1, le=100)
+
+
+class OccasionsQuery(BaseModel):
+    """How many occasions are listed, and behind which; the newest by default."""
+
+    limit: int = Field(100, ge=1, le=500)
+    after: UUID | None = None
 
 
 class WhenItem(TypedDict, total=False):

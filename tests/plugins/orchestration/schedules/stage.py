@@ -60,9 +60,11 @@ class Record:
         async with asyncio.timeout(10):
             await self._woken.wait()
 
-    async def list(self, source: str, source_id: str) -> Sequence[Occasion]:
+    async def list(
+        self, source: str, source_id: str, *, limit: int, after: str
+    ) -> Sequence[Occasion]:
         kept = [each for each in await self.all() if each.source_id == source_id]
-        return sorted(kept, key=lambda each: -each.at)
+        return sorted(kept, key=lambda each: -each.at)[:limit]
 
     async def occasion(self, occasion_id: str) -> Occasion:
         for each in await self.all():
