@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -82,6 +83,18 @@ class Course:
         self.wall = wall
         self.daemon = DaemonProcess(home, wall.environ)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # Killed as a crash would: no goodbye.
+        self.daemon.__exit__(kind, error, trace)
+
     def make(self, **said: Any) -> str:
         body = {"name": "x", "what": {"event": "due"}, "misfire": "once", **said}
         answer = self.daemon.http.post("/api/schedules", json=body)
@@ -107,8 +120,7 @@ class Course:
 
     def kill(self, moment: float) -> None:
         """Die at once, and live again at a moment."""
-        self.daemon.kill()
-        self.daemon.http.close()
+        self.__exit__(None, None, None)
         self.wall.set(moment)
         self.daemon = DaemonProcess(self._home, self.wall.environ)
         self.settle()
@@ -141,8 +153,7 @@ def test_a_schedule_is_done_neither_twice_nor_never(
     at = moment_of(turned)
     wall = Wall(tmp_path)
     wall.set(at - 2 * HOUR)
-    course = Course(tmp_path / "home", wall)
-    with course.daemon:
+    with Course(tmp_path / "home", wall) as course:
         created = wall.now()
         crons = {
             course.make(when={"cron": c, "zone": zone}): c for c in (cron, "0 * * * *")
@@ -182,8 +193,7 @@ def test_a_jump_is_noticed_within_a_minute_by_itself(tmp_path: Path) -> None:
     wall = Wall(tmp_path)
     start = moment_of("2026-06-01T00:30:00Z")
     wall.set(start)
-    course = Course(tmp_path / "home", wall)
-    with course.daemon:
+    with Course(tmp_path / "home", wall) as course:
         schedule = course.make(when={"cron": "0 * * * *"})
         wall.set(start + 3 * HOUR)
         course.until(lambda: len(course.occasions(schedule)) == 2, 65)
