@@ -16,10 +16,10 @@ from agenthost import (
 )
 
 from ..background.errands import Creator, Delivery, Errand, Occasion, SessionMode
-from .misfire import Misfire
-from .schedule import Schedule
+from .schedule import Misfire, Schedule
 from .settings import SchedulesSection
-from .times import Times, When
+from .times import Times
+from .when import When
 
 if TYPE_CHECKING:
     from .shapes import (

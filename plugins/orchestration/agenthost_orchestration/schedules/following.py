@@ -23,7 +23,6 @@ from agenthost import (
     PrincipalKind,
 )
 
-from .events import ScheduleChanged, ScheduleCreated, ScheduleDeleted
 from .manifest import AUTONOMOUS, SCHEDULE
 from .telling import Telling
 from .texts import AGENTS, ONE
@@ -134,6 +133,8 @@ class Following:
         await self._replace(there, wanted)
 
     async def _replace(self, there: Schedule | None, wanted: Schedule | None) -> None:
+        from .events import ScheduleChanged, ScheduleCreated, ScheduleDeleted
+
         telling = self._telling
         if wanted is None:
             if there is not None:
@@ -161,7 +162,8 @@ def _wanted(
     from .drafts import micro
     from .schedule import Schedule
     from .settings import SchedulesSection
-    from .times import Times, When
+    from .times import Times
+    from .when import When
 
     said, alone = SCHEDULE.of(agent.manifest).schedule, AUTONOMOUS.of(agent.manifest)
     now = host.clock.time()

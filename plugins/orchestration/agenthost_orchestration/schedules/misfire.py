@@ -10,27 +10,13 @@ from __future__ import annotations
 from agenthost import timestamp
 from agenthost_values.value_class import value_class
 
+from .schedule import Misfire
 from .times import Times
 
 GRACE = 120.0
 """Seconds after which a time is late: twice what a jump of the clock stays unseen."""
 COUNTED = 1_000
 """Missed times that are counted one by one; more are told as so many or more."""
-DAY = 86_400
-
-
-@value_class
-class Misfire:
-    """``skip`` does nothing late, ``once`` the last time, ``within`` only so soon."""
-
-    policy: str = "within"
-    within: int = DAY
-
-    def allows(self, late: float) -> bool:
-        """Tell whether something is done so many seconds late."""
-        if self.policy == "within":
-            return late <= self.within
-        return self.policy == "once"
 
 
 @value_class

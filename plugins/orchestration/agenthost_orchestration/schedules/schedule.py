@@ -11,11 +11,27 @@ from agenthost import Row
 from agenthost_values.value_class import value_class
 
 from ..background.errands import Creator, Delivery, Errand, SessionMode
-from .misfire import Misfire
-from .times import When
+from .when import When
 
 NAMES = UUID("b5d0a3a8-6f0e-4a51-9a3c-5f3f0c6f6d21")
 """Names what a schedule makes: the same thing has the same id, however often."""
+
+
+DAY = 86_400
+
+
+@value_class
+class Misfire:
+    """``skip`` does nothing late, ``once`` the last time, ``within`` only so soon."""
+
+    policy: str = "within"
+    within: int = DAY
+
+    def allows(self, late: float) -> bool:
+        """Tell whether something is done so many seconds late."""
+        if self.policy == "within":
+            return late <= self.within
+        return self.policy == "once"
 
 
 @value_class

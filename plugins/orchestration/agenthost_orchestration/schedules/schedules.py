@@ -19,19 +19,11 @@ from agenthost import (
 )
 
 from ..background.errands import Errand, Occasion
-from .events import (
-    ScheduleChanged,
-    ScheduleCreated,
-    ScheduleDeleted,
-    SchedulePaused,
-    ScheduleRun,
-)
 from .occasions import Occasions, in_the_way, occasion_of
 from .schedule import Schedule, schedule_of
 from .settings import SchedulesSection
 from .telling import Telling
 from .texts import ALL, KIND, ONE
-from .times import Times
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -93,6 +85,7 @@ class Schedules:
             InvalidInput: It is never due.
             Conflict: There are too many.
         """
+        from .events import ScheduleCreated
         from .tables import add
 
         made = self._armed(replace(draft, id=str(uuid4())), context)
@@ -114,6 +107,7 @@ class Schedules:
                 room for it.
             NotFound: It has been deleted.
         """
+        from .events import ScheduleChanged
         from .tables import change
 
         if before.origin and replace(draft, enabled=before.enabled) != before:
@@ -132,6 +126,7 @@ class Schedules:
             Conflict: Its manifest says it.
             NotFound: It has been deleted.
         """
+        from .events import ScheduleDeleted
         from .tables import remove
 
         if schedule.origin:
@@ -146,6 +141,7 @@ class Schedules:
             Conflict: What it did last still runs.
             NotFound: It has been deleted.
         """
+        from .events import ScheduleRun
         from .tables import settle
 
         if stands := await in_the_way(self._host, self._occasions, schedule):
@@ -190,6 +186,7 @@ class Schedules:
             NotFound: It has been deleted.
         """
         del host
+        from .events import SchedulePaused
         from .tables import settle
 
         schedule = await self.get(source_id)
@@ -212,6 +209,8 @@ class Schedules:
         Raises:
             InvalidInput: It is never due.
         """
+        from .times import Times
+
         now = self._host.clock.time()
         next_at = Times(draft.when).after(now)
         if next_at is None:

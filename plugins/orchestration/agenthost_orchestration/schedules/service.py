@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from agenthost import Host
 
-from .deciding import Deciding
 from .following import Conditions, Following
 from .occasions import Occasions
 from .schedules import Schedules
 from .telling import Telling
-from .timekeeper import Timekeeper
+from .timekeeper import Due, Timekeeper
 
 
 class ScheduleService:
@@ -27,8 +26,15 @@ class ScheduleService:
         telling = Telling(host, self._wake)
         self.schedules = Schedules(host, occasions, telling)
         self._following = Following(host, telling, self._wake, conditions)
-        deciding = Deciding(host, occasions, self.schedules.pause)
-        self._timekeeper = Timekeeper(host, deciding, self._following.follow)
+        self._timekeeper = Timekeeper(host, self._deciding, self._following.follow)
+        self._host = host
+        self._occasions = occasions
+
+    def _deciding(self) -> Due:
+        # A daemon without schedules need not know of zones.
+        from .deciding import Deciding
+
+        return Deciding(self._host, self._occasions, self.schedules.pause)
 
     def _wake(self) -> None:
         self._timekeeper.wake()

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import AwareDatetime, BaseModel, Field, model_validator
 from typing_extensions import TypedDict
 
-from .times import LONGEST, SHORTEST
+from .when import LONGEST, SHORTEST
 
 Id = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
 Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from agenthost import InvalidInput
 
-from .times import LONGEST, SHORTEST, When
+from .when import LONGEST, SHORTEST, When
 
 _EVERY = re.compile(r"every\s+(\d{1,9})\s*([smhd])", re.IGNORECASE)
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}

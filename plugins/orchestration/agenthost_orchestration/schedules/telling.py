@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from agenthost import Caused, Context, Host
 
-from .events import ScheduleEvent
 from .schedule import Schedule
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+    from .events import ScheduleEvent
 
 T = TypeVar("T")
 NOBODY: Caused = {"by": "", "source": "", "depth": 0}

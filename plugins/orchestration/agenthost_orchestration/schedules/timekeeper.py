@@ -35,12 +35,15 @@ class Timekeeper:
 
     Args:
         host: The daemon.
-        due: What is to be done when it is time.
+        due: Gives what is to be done when it is time; not called while there is none.
         follow: Takes note of what became of agents; called after each change.
     """
 
     def __init__(
-        self, host: Host, due: Due, follow: Callable[[], Awaitable[None]]
+        self,
+        host: Host,
+        due: Callable[[], Due],
+        follow: Callable[[], Awaitable[None]],
     ) -> None:
         self._host = host
         self._due = due
@@ -85,13 +88,13 @@ class Timekeeper:
             return None
         now = self._host.clock.time()
         if now < self._seen:
-            await self._due.walk_again(now)
+            await self._due().walk_again(now)
             nearest = await self._nearest()
         # Not before: a walk that failed is made again.
         self._seen = now
         if nearest is None or nearest > now:
             return nearest
-        await self._due.decide(now)
+        await self._due().decide(now)
         return await self._nearest()
 
     async def _nearest(self) -> float | None:

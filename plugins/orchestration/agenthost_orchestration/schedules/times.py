@@ -17,42 +17,18 @@ from math import floor
 from typing import TYPE_CHECKING
 
 from agenthost import InvalidInput
-from agenthost_values.value_class import value_class
 
 from .quiet import Quiet, quiet_of
+from .when import When
 from .zones import moment_of, offset_at, turn_of, zone_of
 
 if TYPE_CHECKING:
     from cronsim import CronSim
 
-SHORTEST = 10
-"""Seconds between two times of an interval, at least."""
-LONGEST = 366 * 86_400
 TRIES = 500
 """Quiet hours in a row that a schedule may run into; then it has no time ahead."""
 SPANS = (600.0, 3_600.0, 86_400.0, 8 * 86_400.0, 32 * 86_400.0, float("inf"))
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local time, of no zone
-
-
-@value_class
-class When:
-    """When something is due: one of ``cron``, ``every`` and ``at``.
-
-    Args:
-        cron: Five fields, or "".
-        every: Seconds from one time to the next, or 0.
-        at: The one moment in epoch seconds, or None.
-        zone: The IANA name of the zone of ``cron`` and ``quiet``.
-        quiet: Hours in which nothing is due, ``22:00-07:00``, or "".
-        anchor: The epoch second from which ``every`` counts.
-    """
-
-    cron: str = ""
-    every: int = 0
-    at: float | None = None
-    zone: str = "UTC"
-    quiet: str = ""
-    anchor: float = 0.0
 
 
 class Times:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -35,7 +36,7 @@ STEPS = st.lists(
 CRONS = st.sampled_from(
     ["30 2 * * *", "*/15 1-3 * * *", "0 * * * *", "*/20 * * * *", "15,45 2 * * *"]
 )
-MISFIRES = st.sampled_from(["skip", "once", 1_200])
+MISFIRES: st.SearchStrategy[str | int] = st.sampled_from(["skip", "once", 1_200])
 
 
 class Stage:
@@ -77,8 +78,8 @@ class Stage:
             while True:
                 row = await self.daemon.store.first(NEAREST)
                 now = self.clock.time()
-                due = row is not None and row["next_at"] is not None
-                if keeper._seen <= now and not (due and row["next_at"] <= now):
+                nearest = None if row is None else row["next_at"]
+                if keeper._seen <= now and not (nearest and nearest <= now):
                     break
                 await asyncio.sleep(0)
         await self._record.end()
@@ -97,7 +98,7 @@ def told(occasions: Sequence[Occasion], at: float) -> bool:
 
 
 async def obeys(
-    folder: Path, record: Record, drawn: tuple[str, str, str, object, object, object]
+    folder: Path, record: Record, drawn: tuple[str, str, str, str | int, int, list[Any]]
 ) -> None:
     """Play a course and compare what became due with the model."""
     name, day, cron, misfire, start, steps = drawn

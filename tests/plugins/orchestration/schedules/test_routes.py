@@ -147,7 +147,11 @@ async def test_of_two_changes_at_once_none_undoes_the_other(
     daemon = await daemons.start(clock=ManualClock())
     row = await made(daemon)
     path = f"/api/schedules/{row['id']}"
-    said = [{"name": "a"}, {"quiet_hours": "22:00-07:00"}, {"allowance_usd": 1}]
+    said: list[dict[str, object]] = [
+        {"name": "a"},
+        {"quiet_hours": "22:00-07:00"},
+        {"allowance_usd": 1},
+    ]
     answers = await asyncio.gather(*(daemon.http.put(path, json=each) for each in said))
     now = (await daemon.http.get(path)).json()
     for each, answer in zip(said, answers, strict=True):

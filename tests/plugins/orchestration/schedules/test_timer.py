@@ -263,7 +263,7 @@ async def test_nothing_is_asked_of_anybody_while_no_time_is_near(
         reads += "schedules" in str(asked[0])
         return await first(*asked)
 
-    daemon.daemon.store.first = counted  # type: ignore[method-assign]  # reason: it counts
+    daemon.daemon.store.first = counted  # type: ignore[method-assign, assignment]  # reason: it counts
     await clock.advance(DAY)
     assert reads == 0
     assert daemon.model.requests == []

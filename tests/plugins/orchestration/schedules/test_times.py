@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from agenthost import InvalidInput
-from agenthost_orchestration.schedules.times import Times, When
+from agenthost_orchestration.schedules.times import Times
+from agenthost_orchestration.schedules.when import When
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
