@@ -147,6 +147,15 @@ async def shows(daemon: RunningDaemon, schedule_id: str, **said: Any) -> None:
                 return
 
 
+async def asleep() -> None:
+    """Wait until the timer sleeps."""
+    async with asyncio.timeout(10):
+        while not any("_sleep_until" in repr(task) for task in asyncio.all_tasks()):
+            await asyncio.sleep(0)
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+
 class WallClock(ManualClock):
     """A clock whose wall can be set, as people and NTP do."""
 

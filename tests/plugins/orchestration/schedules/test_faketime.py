@@ -117,9 +117,15 @@ class Course:
     def jump(self, moment: float) -> None:
         """Set the clock, and have the timer look, as it does each minute."""
         self.wall.set(moment)
-        time.sleep(1.5)
-        self.daemon.http.delete(f"/api/schedules/{self.make(when={'every_secs': 60})}")
+        self.until(lambda: abs(self.looked() - self.wall.now()) < 30)
         self.settle()
+
+    def looked(self) -> float:
+        """Have the timer look at the clock, and tell what it shows."""
+        path = f"/api/schedules/{self.make(when={'every_secs': 3_600})}"
+        row = self.daemon.http.get(path).json()
+        self.daemon.http.delete(path)
+        return moment_of(row["created_at"])
 
     def kill(self, moment: float) -> None:
         """Die at once, and live again at a moment."""

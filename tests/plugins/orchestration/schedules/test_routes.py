@@ -219,3 +219,13 @@ async def test_a_change_is_kept_in_its_commit_and_then_told(
     body = {"name": "refused", "when": {"every_secs": 60}, "what": {"event": "due"}}
     assert (await daemon.http.post("/api/schedules", json=body)).status_code == 409
     assert (await daemon.http.get("/api/schedules")).json()["total"] == 0
+
+
+async def test_of_two_who_want_it_at_once_one_has_it_done(
+    daemons: Daemons, record: Record
+) -> None:
+    daemon = await daemons.start(clock=ManualClock())
+    path = f"/api/schedules/{(await made(daemon))['id']}/run"
+    answers = await asyncio.gather(*(daemon.http.post(path) for _ in range(8)))
+    assert sorted(answer.status_code for answer in answers) == [202, *[409] * 7]
+    assert len(await record.all()) == 1

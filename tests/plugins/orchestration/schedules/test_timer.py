@@ -11,8 +11,9 @@ from agenthost import AgentState, Denied
 from agenthost.testing import Daemons, ManualClock
 from agenthost.testing.clock import START
 from agenthost_orchestration.background.errands import OccasionState
+from agenthost_orchestration.schedules.texts import DUE
 
-from .stage import Record, WallClock, kept, made, shows, states
+from .stage import Record, WallClock, asleep, kept, made, shows, states
 
 HOUR, DAY = 3_600.0, 86_400.0
 MINUTELY = {"every_secs": 60}
@@ -111,6 +112,7 @@ async def test_a_jump_forward_is_noticed_within_a_minute(
     clock = WallClock()
     daemon = await daemons.start(clock=clock)
     row = await made(daemon, when={"cron": "0 * * * *"}, misfire="skip")
+    await asleep()
     clock.set_by(5 * HOUR + 600)
     async with record.decided():
         await clock.advance(60)
@@ -267,3 +269,27 @@ async def test_nothing_is_asked_of_anybody_while_no_time_is_near(
     await clock.advance(DAY)
     assert reads == 0
     assert daemon.model.requests == []
+
+
+async def test_what_was_changed_meanwhile_is_decided_as_it_is_then(
+    daemons: Daemons, record: Record
+) -> None:
+    clock = ManualClock()
+    daemon = await daemons.start(clock=clock)
+    row = await made(daemon, when=MINUTELY)
+    path = f"/api/schedules/{row['id']}"
+    store = daemon.daemon.store
+    read, changes = store.read, ["changed"]
+
+    async def late(*asked: Any) -> Any:
+        found = await read(*asked)
+        if asked[0] == DUE and found and changes:
+            # After it was read, and before anything is written.
+            await daemon.http.put(path, json={"name": changes.pop()})
+        return found
+
+    store.read = late  # type: ignore[method-assign, assignment]  # reason: it is late
+    async with record.decided():
+        await clock.advance(60)
+    (occasion,) = await record.all()
+    assert occasion.payload["name"] == "changed"

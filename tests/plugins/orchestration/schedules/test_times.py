@@ -47,6 +47,12 @@ def test_a_local_time_that_is_skipped_or_repeated_is_due_once(
     assert found[1][:2] == f"{int(due[:2]) + 1:02}"
 
 
+def test_in_the_second_of_two_equal_hours_what_was_due_in_the_first_is_over() -> None:
+    second = datetime(2026, 10, 25, 1, 15, tzinfo=UTC).timestamp()
+    due = Times(When(cron="30 2 * * *", zone="Europe/Berlin")).after(second)
+    assert due == datetime(2026, 10, 26, 1, 30, tzinfo=UTC).timestamp()
+
+
 def test_what_is_due_each_hour_goes_by_the_time_that_passes() -> None:
     hourly = When(cron="0 * * * *", zone="Europe/Berlin")
     assert local_times(hourly, "2026-03-29T00:30", 3) == [
