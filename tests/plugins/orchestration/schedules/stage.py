@@ -150,10 +150,14 @@ async def shows(daemon: RunningDaemon, schedule_id: str, **said: Any) -> None:
 async def asleep() -> None:
     """Wait until the timer sleeps."""
     async with asyncio.timeout(10):
-        while not any("_sleep_until" in repr(task) for task in asyncio.all_tasks()):
+        while not _sleeps():
             await asyncio.sleep(0)
         for _ in range(3):
             await asyncio.sleep(0)
+
+
+def _sleeps() -> bool:
+    return any("_sleep_until" in repr(task) for task in asyncio.all_tasks())
 
 
 class WallClock(ManualClock):

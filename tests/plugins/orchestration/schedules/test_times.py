@@ -98,6 +98,8 @@ def test_quiet_hours_leave_out_what_lies_in_them() -> None:
     ]
     never = When(cron="0 3 * * *", quiet="22:00-06:00")
     assert Times(never).after(0) is None
+    minutely = When(cron="* * * * *", zone="Europe/Berlin", quiet="22:00-07:00")
+    assert local_times(minutely, "2026-10-24T21:59", 1) == ["25 07:00+0100"]
     second = When(cron="*/10 * * * *", zone="Europe/Berlin", quiet="02:15-02:35")
     assert local_times(second, "2026-10-25T02:05", 6) == [
         "25 02:10+0200",
