@@ -22,6 +22,7 @@ OPERATE = (
     "desktop:invoke",
     "desktop:operate",
     "memory:write",
+    "occasions:write",
     "providers:test",
     "schedules:run",
     "schedules:write",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from agenthost import Host, ServiceSpec, Unavailable
@@ -32,7 +33,7 @@ class Orchestration:
         """Make one, with the service that starts and stops it."""
         made = cls()
         return OrchestrationService(
-            "orchestration", made.start, made.stop, orchestration=made
+            "orchestration", made.start, made.stop, _warm_up, orchestration=made
         )
 
     async def start(self, host: Host) -> None:
@@ -53,6 +54,13 @@ class Orchestration:
 
     async def _conditions(self, agent_id: str, conditions: Sequence[str]) -> None:
         """Have an agent told when one of its manifest's conditions is met."""
+
+
+def _warm_up() -> None:
+    """Import what the first occasion and schedule need and a start does not."""
+    import_module(".background.worker", __package__)
+    import_module(".background.tables", __package__)
+    import_module(".schedules.tables", __package__)
 
 
 @dataclass(frozen=True, slots=True)

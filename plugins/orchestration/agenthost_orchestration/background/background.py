@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .worker import Worker
 
 PAGE = 100
+ATTEMPTS = 4
+"""Runs of a job; the last only says that those before it died."""
 
 
 class Background:
@@ -72,26 +74,23 @@ class Background:
 
     def wake(self) -> None:
         """Have done what is due; before the start, that is found by the start."""
-        if self._pump is not None and self._retention is not None:
-            self._pump.wake()
-            self._retention.begin()
+        if self._pump is None or self._host is None:
+            return
+        self._pump.wake()
+        if self._retention is None:
+            from .retention import Retention
+
+            self._retention = Retention(self._host)
+        self._retention.begin()
 
     async def start(self, host: Host) -> None:
         """Take up what the last process left, and do what is due."""
         from .pump import KIND, Pump
-        from .retention import Retention
         from .settings import BackgroundSection
-        from .waits import Waits
-        from .worker import ATTEMPTS, Worker
 
         self._host = host
         limits = host.settings(BackgroundSection)
         self._pump = Pump(host, limits.max_concurrent, self._give_up)
-        self._waits = Waits(host, self._pump.go_on)
-        self._retention = Retention(host)
-        self._worker = Worker(host, self._sources, self._waits)
-        self._worker.doer.runs = self.runs
-        self._worker.doer.workflows = self.workflows
         if await host.store.first(ANY_OPEN) is not None:
             await self._take_up()
             self.wake()
@@ -216,6 +215,16 @@ class Background:
             await host.approvals.cancel(occasion.agent_id, reason, session)
 
     def _served(self) -> tuple[Host, Worker]:
-        if self._host is None or self._worker is None:
+        """Give what does the work; it is made when the first is to be done."""
+        host, pump = self._host, self._pump
+        if host is None or pump is None:
             raise Unavailable("background work has not started yet; try again soon")
-        return self._host, self._worker
+        if self._worker is None:
+            from .waits import Waits
+            from .worker import Worker
+
+            self._waits = Waits(host, pump.go_on)
+            self._worker = Worker(host, self._sources, self._waits, ATTEMPTS)
+            self._worker.doer.runs = self.runs
+            self._worker.doer.workflows = self.workflows
+        return host, self._worker

@@ -86,14 +86,22 @@ def cancel(here: Here, occasion: str, *, as_json: bool) -> None:
     click.echo(json.dumps(told, indent=2) if as_json else _line(told))
 
 
+def _plain(text: str) -> str:
+    """What agents and people outside wrote draws nothing on a terminal."""
+    return "".join(
+        char if char.isprintable() or char == "\n" else "\ufffd" for char in text
+    )
+
+
 def _line(item: dict[str, Any]) -> str:
     whose = f"{item['source']} {item['source_id']}"
     why = f"  {item['detail']}" if item["detail"] else ""
-    return f"{item['at']}  {item['id']}  {whose}  {item['state']}{why}"
+    line = f"{item['at']}  {item['id']}  {whose}  {item['state']}{why}"
+    return " ".join(_plain(line).split("\n"))
 
 
 def _lines(told: dict[str, Any]) -> list[str]:
     facts = [_line(told), f"cost: {told['cost_usd']:g} USD"]
     if told["delivered"]:
-        facts.append(f"delivered: {told['delivered']}")
-    return [*facts, "", told["text"]] if told["text"] else facts
+        facts.append(_plain(f"delivered: {told['delivered']}"))
+    return [*facts, "", _plain(told["text"])] if told["text"] else facts

@@ -120,9 +120,13 @@ class Doer:
         record = await host.journal.find(occasion.id)
         if record is not None and (known := of_record(record)) is not None:
             return known
-        if record is None and task.errand.session is SessionMode.ROLLING:
-            await shorten(host, agent, task.session_id, task.errand.keep)
         until = host.clock.monotonic() + self._seconds
+        if record is None and task.errand.session is SessionMode.ROLLING:
+            shortening = shorten(host, agent, task.session_id, task.errand.keep)
+            try:
+                await in_time(host.clock, self._seconds, shortening)
+            except TimeoutError:
+                raise TooLong(self._limit) from None
         while True:
             turn = await self._started(task, agent, until)
             try:
@@ -191,13 +195,14 @@ class Doer:
             waiting = _first_of(runs.wait(run_id), stopping.asked.wait())
             await in_time(self._host.clock, self._seconds, waiting)
         except TimeoutError:
+            stopping.late = True
+        if stopping.late or stopping.reason:
             await runs.cancel(run_id)
-            raise TooLong(self._limit) from None
-        finally:
-            run = await runs.get(run_id)
-            task.ran(run_id, run.cost_micro_usd)
+        run = await runs.get(run_id)
+        task.ran(run_id, run.cost_micro_usd)
+        if stopping.late:
+            raise TooLong(self._limit)
         if stopping.reason:
-            await runs.cancel(run_id)
             raise Cancelled(f"the run was stopped: {stopping.reason}")
         if run.state != COMPLETED:
             raise TurnFailed(run.error or f"the run ended {run.state}")
@@ -223,11 +228,12 @@ class Doer:
 
 
 class _Stopping:
-    """Whether a person has asked for the end of a run, and why."""
+    """Whether a run is to end: a person has asked for it, or it takes too long."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
         self.reason = ""
+        self.late = False
 
     def stop(self, reason: str) -> None:
         """Ask for it."""

@@ -8,7 +8,7 @@ it done, delivers the result and writes what came of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Protocol
 
@@ -112,7 +112,7 @@ OPEN = frozenset({OccasionState.DUE, OccasionState.RUNNING, OccasionState.WAITIN
 """The states in which something is still to come."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Occasion:
     """One time that something is to be done, and what came of it.
 

@@ -17,6 +17,7 @@ from .rows import kept_of
 
 DAY = 86_400
 MOST = 2**53
+MILLION = 1_000_000
 
 Name = tuple[str, str, int]
 
@@ -72,6 +73,15 @@ class Purse:
         """Whether all is spent, whatever is given back."""
         return self.pool.used >= self.pool.limit
 
+    @property
+    def told(self) -> str:
+        """What is spent, and what helps, for a person."""
+        used, limit = self.pool.used / MILLION, self.pool.limit / MILLION
+        return (
+            f"has spent {used:g} of its {limit:g} USD of today; it has all of it "
+            "again at 00:00 UTC, or raise its allowance"
+        )
+
     async def wait_for_runs(self) -> None:
         """Wait while a run of this source holds what is left."""
         while self.left <= 0 and self.reserved and not self.spent:
@@ -110,12 +120,13 @@ class Purses:
         """Let an occasion spend out of its source's purse; ``leave`` ends it."""
         name = (occasion.source, occasion.source_id, day)
         async with self._loading:
+            before = await self._taken(occasion)
             purse = self._open.get(name)
             if purse is None:
                 purse = self._open[name] = await self._read(name, allowance)
+            # Nothing is awaited from here on: who leaves closes an empty purse.
             purse.pool.limit = allowance
             if occasion.id not in purse.members:
-                before = await self._taken(occasion)
                 purse.members[occasion.id] = Spending(purse, before)
             return purse.members[occasion.id]
 

@@ -19,10 +19,16 @@ log = logging.getLogger(__name__)
 
 
 class Retention:
-    """Forgets occasions in small writes, at most once an hour."""
+    """Forgets occasions in small writes, at most once an hour.
 
-    def __init__(self, host: Host) -> None:
+    Args:
+        host: The daemon.
+        most: How many that have ended are kept of a source.
+    """
+
+    def __init__(self, host: Host, most: int = MOST) -> None:
         self._host = host
+        self._most = most
         self._due = 0.0
         self._pass: asyncio.Task[None] | None = None
 
@@ -57,9 +63,9 @@ class Retention:
         wanted = {"before": now - KEPT, "limit": BATCH}
         while rows := await store.read(OLD, wanted):
             await self._delete([row["id"] for row in rows])
-        for source in await store.read(CROWDED, {"most": MOST}):
+        for source in await store.read(CROWDED, {"most": self._most}):
             over = {name: source[name] for name in ("source", "source_id")}
-            over |= {"most": MOST, "limit": BATCH, "day": day_of(now)}
+            over |= {"most": self._most, "limit": BATCH, "day": day_of(now)}
             while rows := await store.read(BEYOND, over):
                 await self._delete([row["id"] for row in rows])
 

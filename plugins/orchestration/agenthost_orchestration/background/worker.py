@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agenthost import (
     OPERATOR,
-    Agent,
     AgentHostError,
-    Conflict,
     Context,
     Denied,
     Host,
     Json,
-    Keep,
     NotFound,
+    QuotaExceeded,
     RunningJob,
     Unavailable,
     within,
 )
 
-from .conversations import session_for
+from .beginning import Attempt, Beginning, Gone
 from .delivering import deliver_once
-from .doing import Doer, Task
-from .errands import Errand, Occasion, OccasionState, SessionMode, Source
-from .events import OccasionEvent
+from .doing import Doer
+from .errands import Occasion, OccasionState, Source
 from .outcomes import (
     Outcome,
     columns_of,
@@ -40,37 +36,19 @@ from .outcomes import (
     of_record,
     refused,
 )
-from .purses import Purses, Spending, day_of
-from .rights import Lapsed, check_errand, principal_of
-from .rows import Kept, kept_of, terms_of, terms_text
+from .purses import Purses, day_of
+from .rights import Lapsed
+from .rows import Kept, kept_of
 from .settings import BackgroundSection
 from .waits import Waits
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-ATTEMPTS = 4
-"""Runs of a job; the last only says that those before it died."""
 PATIENCE = 30.0
+LONGEST_NAME = 100
 
 log = logging.getLogger(__name__)
-
-
-class Gone(AgentHostError):
-    """It was cancelled or has ended while it was to be begun."""
-
-
-@dataclass(slots=True)
-class Attempt:
-    """One run of an occasion's job, until its outcome is on disk."""
-
-    kept: Kept
-    outcome: Outcome | None = None
-    spending: Spending | None = None
-    task: Task | None = None
-    event: OccasionEvent | None = None
-    keeps: tuple[Keep, ...] = ()
-    written: bool = False
 
 
 class Worker:
@@ -80,14 +58,19 @@ class Worker:
         host: The daemon.
         sources: What writes occasions, by kind.
         waits: The turns of occasions.
+        attempts: Runs of a job; the last only says that those before it died.
     """
 
-    def __init__(self, host: Host, sources: Mapping[str, Source], waits: Waits) -> None:
+    def __init__(
+        self, host: Host, sources: Mapping[str, Source], waits: Waits, attempts: int
+    ) -> None:
         self._host = host
         self._sources = sources
         self._waits = waits
+        self._attempts = attempts
         self._settings = host.settings(BackgroundSection)
         self._purses = Purses(host)
+        self._beginning = Beginning(host, self._purses, waits)
         self.doer = Doer(host, self._settings.max_seconds)
 
     async def read(self, occasion_id: str) -> Kept:
@@ -100,7 +83,7 @@ class Worker:
 
         row = await self._host.store.first(ONE, {"id": occasion_id})
         if row is None:
-            raise NotFound("occasion", occasion_id)
+            raise NotFound("occasion", occasion_id[:LONGEST_NAME])
         return kept_of(row)
 
     async def run(self, job: RunningJob) -> Json:
@@ -192,7 +175,7 @@ class Worker:
         try:
             if occasion.state is OccasionState.WAITING:
                 outcome = await self._of_turn(attempt)
-            elif job.job.attempts >= ATTEMPTS:
+            elif job.job.attempts >= self._attempts:
                 outcome = Outcome(
                     OccasionState.FAILED,
                     "the process died again and again while it was done",
@@ -204,7 +187,7 @@ class Worker:
             return OccasionState.CANCELLED.value
         except (Unavailable, NotFound) as error:
             # It may come right by itself: the queue tries it again.
-            if job.job.attempts + 1 < ATTEMPTS:
+            if job.job.attempts + 1 < self._attempts:
                 raise
             outcome = failed(error)
         except AgentHostError as error:
@@ -216,10 +199,14 @@ class Worker:
         return self._ready(attempt, outcome)
 
     def _ready(self, attempt: Attempt, outcome: Outcome) -> Json:
-        occasion, task = attempt.kept.occasion, attempt.task
+        occasion, task = attempt.occasion, attempt.task
         spending = attempt.spending
         cost = max(outcome.cost, 0 if spending is None else spending.cost)
         run_id = ""
+        if spending is not None and outcome.code == QuotaExceeded.code and task:
+            had = spending.purse.told
+            detail = f"{outcome.detail}; the {occasion.source} {had}"
+            outcome = replace(outcome, detail=detail)
         if task is not None and task.run_id:
             run_id, cost = task.run_id, task.run_cost
         attempt.outcome = replace(outcome, cost=cost, run_id=run_id)
@@ -238,7 +225,7 @@ class Worker:
         outcome, event = attempt.outcome, attempt.event
         if outcome is None or event is None:
             return
-        occasion = attempt.kept.occasion
+        occasion = attempt.occasion
         ending = Ending(columns_of(occasion, outcome, event.at), attempt.keeps)
         attempt.written = end(connection, occasion, ending)
 
@@ -285,102 +272,13 @@ class Worker:
         try:
             asking = source.errand(self._host, occasion)
             errand = await within(PATIENCE, f"the source {source.kind}", asking)
-            return await self._begun(attempt, errand)
+            task = await self._beginning.begin(attempt, errand)
+            return task if isinstance(task, Outcome) else await self.doer.do(task)
         except Lapsed as error:
             await self._pause(source, occasion, error.message)
             return refused(error)
         except (Denied, NotFound) as error:
             return refused(error)
-
-    async def _begun(self, attempt: Attempt, errand: Errand) -> Outcome:
-        host, occasion = self._host, attempt.kept.occasion
-        principal = await principal_of(host, errand.creator)
-        agent = self._agent_of(errand)
-        check_errand(principal, errand, agent)
-        if agent is not None:
-            try:
-                agent.check_accepts_messages()
-            except Conflict as error:
-                return refused(error)
-        day = attempt.kept.day
-        day = day_of(host.clock.time()) if day is None else day
-        allowance = errand.allowance_micro_usd
-        spending = await self._purses.join(occasion, day, allowance)
-        attempt.spending = spending
-        labels = errand.labels | occasion.labels
-        context = Context(
-            principal,
-            depth=errand.depth,
-            labels=labels,
-            pools=spending.pools,
-            log_fields={"occasion_id": occasion.id},
-        )
-        task = Task(occasion, errand, context, spending, agent)
-        if refusal := await self._no_money(task):
-            return refusal
-        if agent is not None:
-            task.session_id = await session_for(host, occasion, errand, agent)
-            self._waits.begin(occasion.id, spending, errand.depth)
-        await self._mark_begun(task, day)
-        attempt.task = task
-        return await self.doer.do(task)
-
-    def _agent_of(self, errand: Errand) -> Agent | None:
-        if not errand.agent_id:
-            return None
-        try:
-            return self._host.agents.find(errand.agent_id)
-        except NotFound as error:
-            raise Lapsed(f"{error.message}; name another agent") from error
-
-    async def _no_money(self, task: Task) -> Outcome | None:
-        """Refuse what its source has no money for; what a run holds is waited for."""
-        purse, errand = task.spending.purse, task.errand
-        if errand.event is not None and not errand.agent_id and not errand.workflow_id:
-            return None
-        if task.occasion.id not in purse.reserved:
-            await purse.wait_for_runs()
-        if purse.spent and task.occasion.state is not OccasionState.RUNNING:
-            limit = errand.allowance_micro_usd / 1_000_000
-            text = (
-                f"the {task.occasion.source} has spent its {limit:g} USD of today; it "
-                "has as much again at 00:00 UTC, or raise its allowance"
-            )
-            return Outcome(OccasionState.REFUSED, text, "quota_exceeded")
-        if errand.workflow_id and not errand.agent_id:
-            purse.reserve(task.occasion.id)
-            # The run has a limit of its own, for which all of this is held.
-            task.context = replace(task.context, pools=())
-        return None
-
-    async def _mark_begun(self, task: Task, day: int) -> None:
-        """Write that it is being done, and on which terms.
-
-        Raises:
-            Gone: It was cancelled meanwhile.
-        """
-        from .writes import begin
-
-        host, occasion, errand = self._host, task.occasion, task.errand
-        ends = task.session_id if errand.session is SessionMode.NEW else ""
-        reserved = task.spending.purse.reserved.get(occasion.id, 0)
-        values: dict[str, Any] = {
-            "terms": terms_text(terms_of(errand, reserved, ends)),
-            "day": day,
-            "labels": json.dumps(sorted(task.context.labels)),
-        }
-        if task.agent is not None:
-            values |= {"turn_id": occasion.id, "agent_id": task.agent.id}
-            task.occasion = replace(
-                occasion, turn_id=occasion.id, agent_id=task.agent.id
-            )
-        started = Outcome(OccasionState.RUNNING)
-        event = event_of(task.occasion, started, task.context, host.clock.time())
-        keep = host.events.keeping(event)
-        writing = partial(begin, occasion_id=occasion.id, values=values, keep=keep)
-        if not await host.store.write(writing):
-            raise Gone("it was cancelled")
-        host.events.publish(event)
 
     async def _pause_after_strikes(self, source: Source, kept: Kept) -> None:
         if kept.strike < self._settings.pause_after:

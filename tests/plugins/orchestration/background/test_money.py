@@ -41,8 +41,10 @@ async def test_two_at_once_do_not_overspend_one_allowance(daemons: Daemons) -> N
     assert {each.state for each in ended} >= {OccasionState.DONE}
     others = [each for each in ended if each.state is not OccasionState.DONE]
     assert {each.code for each in others} == {"quota_exceeded"}
+    assert any("of its 0.01 USD of today" in each.detail for each in others)
 
 
+@pytest.mark.conformance
 async def test_what_is_spent_is_anew_the_next_day_of_utc(daemons: Daemons) -> None:
     clock = ManualClock()
     stage = stage_of(await daemons.start(clock=clock))
@@ -59,6 +61,7 @@ async def test_what_is_spent_is_anew_the_next_day_of_utc(daemons: Daemons) -> No
     assert (await stage.done()).state is OccasionState.DONE
 
 
+@pytest.mark.conformance
 async def test_an_allowance_of_nothing_allows_nothing(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     agent = await stage.daemon.agent("ada")
@@ -67,6 +70,7 @@ async def test_an_allowance_of_nothing_allows_nothing(daemons: Daemons) -> None:
     assert stage.daemon.model.requests == []
 
 
+@pytest.mark.conformance
 async def test_what_was_spent_before_a_start_counts(daemons: Daemons) -> None:
     first = stage_of(await daemons.start())
     agent = await first.daemon.agent("ada", (), "[model]\nmax_tokens = 1000\n")
@@ -81,9 +85,10 @@ async def test_what_was_spent_before_a_start_counts(daemons: Daemons) -> None:
     assert (await second.done()).state is OccasionState.REFUSED
 
 
+@pytest.mark.conformance
 async def test_what_agents_that_are_called_spend_counts(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
-    ada = await stage.daemon.agent("ada", (), "[model]\nmax_tokens = 1000\n")
+    ada = await stage.daemon.agent("ada", extra="[model]\nmax_tokens = 1000\n")
     await stage.daemon.agent("bob", extra="[model]\nmax_tokens = 1000\n")
     stage.dial.errands["noon"] = Errand(ME, ada.id, "one", session=SessionMode.OWN)
     stage.daemon.model.calls("agent_call", agent_id="bob", message="hello")
@@ -152,12 +157,6 @@ async def with_runs(daemons: Daemons, runs: FakeRuns, **options: Any) -> Stage:
     stage = stage_of(await daemons.start(**options))
     background = stage.background
     background.runs = background.workflows = runs
-    await background.stop()
-    worker = background._worker
-    assert worker is not None
-    worker.doer.runs = worker.doer.workflows = runs
-    assert background._pump is not None
-    background._pump.start()
     return stage
 
 
@@ -165,6 +164,7 @@ def review(**facts: Any) -> Errand:
     return Errand(ME, workflow_id="review", input="this", **facts)
 
 
+@pytest.mark.conformance
 async def test_a_workflow_runs_within_what_is_left(daemons: Daemons) -> None:
     runs = FakeRuns(cost=700)
     stage = await with_runs(daemons, runs)
@@ -195,6 +195,7 @@ async def test_runs_of_one_source_at_once_do_not_overspend(daemons: Daemons) -> 
     assert sum(each.state is OccasionState.REFUSED for each in ended) == 1
 
 
+@pytest.mark.conformance
 async def test_a_run_that_fails_or_is_unknown_is_told(daemons: Daemons) -> None:
     runs = FakeRuns(cost=5, fails="step 2: no such agent")
     stage = await with_runs(daemons, runs)
@@ -207,6 +208,7 @@ async def test_a_run_that_fails_or_is_unknown_is_told(daemons: Daemons) -> None:
     assert (lost.state, lost.code) == (OccasionState.FAILED, "not_found")
 
 
+@pytest.mark.conformance
 async def test_a_run_is_stopped_by_time_or_by_a_person(daemons: Daemons) -> None:
     clock, runs = ManualClock(), FakeRuns(pause=Pause())
     stage = await with_runs(daemons, runs, clock=clock)
@@ -225,6 +227,7 @@ async def test_a_run_is_stopped_by_time_or_by_a_person(daemons: Daemons) -> None
     assert runs.started[f"run-{other}"].state == "cancelled"
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize("left", [0, 1_000])
 async def test_what_a_run_holds_is_held_again_after_a_start(
     daemons: Daemons, left: int

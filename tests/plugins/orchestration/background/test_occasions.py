@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from agenthost import ProviderFault, Role, TurnState
+from agenthost import Keep, ProviderFault, Role, TurnState
 from agenthost.testing import Daemons, ManualClock, Pause
 from agenthost_orchestration.background.errands import (
     Creator,
@@ -14,6 +14,9 @@ from agenthost_orchestration.background.errands import (
     OccasionState,
     SessionMode,
 )
+from agenthost_orchestration.background.events import OccasionEnded, OccasionEvent
+from agenthost_orchestration.background.tables import occasions
+from sqlalchemy import Connection, select
 
 from .stage import ME, Sundial, stage_of, wait_until
 
@@ -40,6 +43,7 @@ async def test_of_one_key_there_is_one_occasion(daemons: Daemons) -> None:
     assert await stage.write(again) == []
 
 
+@pytest.mark.conformance
 async def test_a_new_session_is_gone_with_its_turn(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     agent = await stage.daemon.agent("ada")
@@ -51,6 +55,7 @@ async def test_a_new_session_is_gone_with_its_turn(daemons: Daemons) -> None:
     assert (await agent.session())["messages"] == []
 
 
+@pytest.mark.conformance
 async def test_a_persistent_session_goes_on_and_the_agents_own_is_its_own(
     daemons: Daemons,
 ) -> None:
@@ -82,6 +87,7 @@ async def test_a_rolling_session_keeps_its_last_messages(daemons: Daemons) -> No
     assert "say 1" not in words
 
 
+@pytest.mark.conformance
 async def test_a_custom_event_is_published_once(daemons: Daemons) -> None:
     from agenthost import Custom
 
@@ -89,14 +95,20 @@ async def test_a_custom_event_is_published_once(daemons: Daemons) -> None:
     heard: list[Custom] = []
     stage.daemon.daemon.events.subscribe(heard.append, Custom)
     told = {"type": "bell", "data": {"strokes": 12}}
-    stage.dial.errands["noon"] = Errand(ME, event=told, depth=2)
+    stage.dial.errands["noon"] = Errand(
+        ME, event=told, depth=2, labels=frozenset({"untrusted"})
+    )
     done = await stage.done()
-    assert done.state is OccasionState.DONE
+    assert (done.state, done.labels) == (
+        OccasionState.DONE,
+        frozenset({"untrusted"}),
+    )
     (event,) = heard
     assert (event.id, event.type, event.data) == (done.id, "bell", {"strokes": 12})
     assert (event.depth, event.by) == (2, "operator:operator")
 
 
+@pytest.mark.conformance
 async def test_what_fails_is_told_with_its_code(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     agent = await stage.daemon.agent("ada")
@@ -132,6 +144,7 @@ async def test_failures_over_a_bill_in_a_row_pause_the_source(
     assert stage.dial.pauses == {}
 
 
+@pytest.mark.conformance
 async def test_a_deleted_source_refuses(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     done = await stage.done("nowhere")
@@ -176,19 +189,18 @@ async def test_no_more_than_allowed_are_done_at_once_and_no_source_is_kept_waiti
 async def test_32_sources_at_once_are_each_done_once(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     agent = await stage.daemon.agent("ada")
-    ids = []
     for number in range(32):
         stage.dial.errands[f"s{number}"] = Errand(ME, agent.id, f"do {number}")
     made = [stage.occasion(f"s{number}") for number in range(32)]
     await asyncio.gather(*(stage.write(each) for each in made))
     for _ in range(5):
         stage.background.wake()
-    for each in made:
-        ids.append((await stage.ended(each.id)).text)
-    assert sorted(ids) == sorted(f"You said: do {number}" for number in range(32))
+    said = [(await stage.ended(each.id)).text for each in made]
+    assert sorted(said) == sorted(f"You said: do {number}" for number in range(32))
     assert len(stage.daemon.model.requests) == 32
 
 
+@pytest.mark.conformance
 @pytest.mark.setting("background.max_seconds")
 async def test_what_takes_too_long_is_stopped(daemons: Daemons) -> None:
     clock = ManualClock()
@@ -206,6 +218,7 @@ async def test_what_takes_too_long_is_stopped(daemons: Daemons) -> None:
     assert "background.max_seconds" in done.detail
 
 
+@pytest.mark.conformance
 async def test_what_is_due_or_runs_can_be_cancelled(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     agent = await stage.daemon.agent("ada")
@@ -229,6 +242,7 @@ async def test_what_is_due_or_runs_can_be_cancelled(daemons: Daemons) -> None:
     assert len(stage.daemon.model.requests) == 1
 
 
+@pytest.mark.conformance
 async def test_what_was_due_before_the_start_is_found_by_it(daemons: Daemons) -> None:
     first = stage_of(await daemons.start())
     agent = await first.daemon.agent("ada")
@@ -242,6 +256,7 @@ async def test_what_was_due_before_the_start_is_found_by_it(daemons: Daemons) ->
     assert done.text == "You said: one"
 
 
+@pytest.mark.conformance
 async def test_missed_ones_are_kept_as_they_are(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     missed = stage.occasion(state=OccasionState.MISSED, detail="nothing ran")
@@ -251,6 +266,7 @@ async def test_missed_ones_are_kept_as_they_are(daemons: Daemons) -> None:
     assert await stage.open() == 0
 
 
+@pytest.mark.conformance
 async def test_an_unknown_creator_may_nothing(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     agent = await stage.daemon.agent("ada")
@@ -260,3 +276,32 @@ async def test_an_unknown_creator_may_nothing(daemons: Daemons) -> None:
     assert "telegram '42'" in done.detail
     assert stage.dial.pauses["noon"] == done.detail
     assert stage.daemon.model.requests == []
+
+
+async def test_what_is_recorded_of_its_end_is_in_the_commit_of_it(
+    daemons: Daemons,
+) -> None:
+    stage = stage_of(await daemons.start())
+    agent = await stage.daemon.agent("ada")
+    stage.dial.errands["noon"] = Errand(ME, agent.id, "one", depth=4)
+    events = stage.daemon.daemon.events
+    told: list[str] = []
+    states: list[str] = []
+    query = select(occasions.c.state)
+
+    def record(event: OccasionEvent) -> Keep:
+        def keep(connection: Connection) -> None:
+            states.append(connection.execute(query).scalar_one())
+
+        return keep
+
+    events.record(record, OccasionEvent)
+    events.subscribe(lambda each: told.append(each.kind), OccasionEvent)
+    ended: list[OccasionEnded] = []
+    events.subscribe(ended.append, OccasionEnded)
+    done = await stage.done()
+    assert states == ["running", "done"]
+    assert told == ["occasion_started", "occasion_ended"]
+    (event,) = ended
+    assert (event.occasion_id, event.turn_id, event.depth) == (done.id, done.id, 4)
+    assert (event.by, event.cost_micro_usd) == ("operator:operator", 20)

@@ -60,6 +60,7 @@ async def test_a_revoked_key_ends_what_it_has_stored(daemons: Daemons) -> None:
     assert stage.dial.pauses["noon"] == done.detail
 
 
+@pytest.mark.conformance
 async def test_an_expired_key_ends_what_it_has_stored(daemons: Daemons) -> None:
     clock = ManualClock()
     stage = await keyed(daemons, clock=clock)
@@ -71,6 +72,7 @@ async def test_an_expired_key_ends_what_it_has_stored(daemons: Daemons) -> None:
     assert "noon" in stage.dial.pauses
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize("scope", ["read", "chat"])
 async def test_a_keys_scopes_are_those_of_now(daemons: Daemons, scope: str) -> None:
     stage = await keyed(daemons)
@@ -83,6 +85,7 @@ async def test_a_keys_scopes_are_those_of_now(daemons: Daemons, scope: str) -> N
     assert ("noon" in stage.dial.pauses) is not allowed
 
 
+@pytest.mark.conformance
 async def test_events_need_a_right_of_their_own(daemons: Daemons) -> None:
     stage = await keyed(daemons)
     await key(stage.daemon, "chat")
@@ -91,6 +94,7 @@ async def test_events_need_a_right_of_their_own(daemons: Daemons) -> None:
     check_refused(stage, await stage.done(), "events:write")
 
 
+@pytest.mark.conformance
 async def test_workflows_need_a_right_of_their_own(daemons: Daemons) -> None:
     stage = await keyed(daemons)
     await key(stage.daemon, "chat")
@@ -98,6 +102,7 @@ async def test_workflows_need_a_right_of_their_own(daemons: Daemons) -> None:
     check_refused(stage, await stage.done(), "workflows:run")
 
 
+@pytest.mark.conformance
 async def test_loopback_holds_only_while_there_is_no_key(daemons: Daemons) -> None:
     open_ = stage_of(await daemons.start())
     agent = await open_.daemon.agent("ada")
@@ -125,6 +130,7 @@ async def test_a_deleted_agent_ends_what_it_has_stored(daemons: Daemons) -> None
     assert "noon" in stage.dial.pauses
 
 
+@pytest.mark.conformance
 async def test_an_agent_speaks_with_whom_it_may_now(daemons: Daemons) -> None:
     stage = stage_of(await daemons.start())
     answer = await stage.daemon.http.post(
@@ -143,6 +149,7 @@ async def test_an_agent_speaks_with_whom_it_may_now(daemons: Daemons) -> None:
     check_refused(stage, await stage.done("bob"), "agent_message")
 
 
+@pytest.mark.conformance
 async def test_a_deleted_target_is_refused_and_the_source_paused(
     daemons: Daemons,
 ) -> None:
@@ -168,6 +175,7 @@ class Badges(Authenticator):
         return Principal(kind, name, Grants({"route": ("agents:message",)}), "anna")
 
 
+@pytest.mark.conformance
 async def test_whoever_a_plugin_recalls_may_what_it_says(daemons: Daemons) -> None:
     badges = Badges()
 

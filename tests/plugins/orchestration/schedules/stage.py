@@ -150,7 +150,7 @@ async def shows(daemon: RunningDaemon, schedule_id: str, **said: Any) -> None:
 async def asleep() -> None:
     """Wait until the timer sleeps."""
     async with asyncio.timeout(10):
-        while not _sleeps():
+        while not _sleeps():  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0)
         for _ in range(3):
             await asyncio.sleep(0)
