@@ -14,7 +14,7 @@ from agenthost import Grants
 Scope = Literal["read", "chat", "operate", "admin"]
 
 READ = ("*:read", "keys:own")
-CHAT = (*READ, "agents:message", "files:write", "sessions:write")
+CHAT = (*READ, "agents:message", "files:write", "sessions:write", "workflows:run")
 OPERATE = (
     *CHAT,
     "agents:write",
@@ -26,6 +26,7 @@ OPERATE = (
     "providers:test",
     "schedules:run",
     "schedules:write",
+    "workflows:write",
 )
 
 ROUTES: Mapping[Scope, tuple[str, ...]] = {

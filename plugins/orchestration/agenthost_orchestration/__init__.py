@@ -42,7 +42,11 @@ def register_manifest() -> Iterable[ManifestTable[Any]]:
 @hookimpl
 def register_schema() -> tuple[SchemaSpec, ...]:
     """Offer the tables of this area, each folder's with a version of its own."""
-    return SchemaSpec("occasions", _occasions), SchemaSpec("schedules", _schedules)
+    return (
+        SchemaSpec("occasions", _occasions),
+        SchemaSpec("schedules", _schedules),
+        SchemaSpec("workflows", _workflows),
+    )
 
 
 @hookimpl
@@ -58,9 +62,11 @@ def register_routes() -> Iterable[RouteGroup]:
     """Offer what people see of this area, and change."""
     from .background.routes import routes as occasions
     from .schedules.routes import routes as schedules
+    from .workflows.routes import routes as workflows
 
     yield occasions
     yield schedules
+    yield workflows
 
 
 @hookimpl
@@ -73,12 +79,14 @@ def register_tool() -> Iterable[ToolSpec]:
 
 @hookimpl
 def register_command() -> Iterable[CommandSpec]:
-    """Offer ``agenthost occasions`` and ``agenthost schedule``."""
+    """Offer ``agenthost occasions``, ``schedule`` and ``workflow``."""
     from .background.commands import occasions
     from .schedules.commands import schedule
+    from .workflows.commands import workflow
 
     yield CommandSpec(occasions)
     yield CommandSpec(schedule)
+    yield CommandSpec(workflow)
 
 
 def _occasions() -> MetaData:
@@ -89,5 +97,11 @@ def _occasions() -> MetaData:
 
 def _schedules() -> MetaData:
     from .schedules.tables import metadata
+
+    return metadata
+
+
+def _workflows() -> MetaData:
+    from .workflows.tables import metadata
 
     return metadata

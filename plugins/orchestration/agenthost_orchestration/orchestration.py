@@ -7,21 +7,35 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from agenthost import Host, ServiceSpec, Unavailable
+from agenthost import OPERATOR, Context, Host, ServiceSpec, Unavailable
 
 from .background.background import Background
+from .workflows.files import WorkflowFiles
+from .workflows.workflows import Workflows
 
 if TYPE_CHECKING:
     from .schedules.schedules import Schedules
     from .schedules.service import ScheduleService
 
+AT_FIRST = (
+    "background.worker",
+    "background.tables",
+    "schedules.tables",
+    "workflows.reading",
+    "workflows.rows",
+    "workflows.tables",
+)
+"""What the first requests and occasions need, and a start does not."""
+
 
 class Orchestration:
     """The background work, workflows, triggers and schedules of one daemon.
 
-    Its schedules are there from its start on.
+    What it has is there from its start on.
     """
 
+    workflows: Workflows
+    workflow_files: WorkflowFiles
     schedules: Schedules
     _keeping: ScheduleService
 
@@ -40,6 +54,9 @@ class Orchestration:
         """Take up what was left, and begin to listen and to keep time."""
         from .schedules.service import ScheduleService
 
+        self.workflows = Workflows(host)
+        self.workflow_files = WorkflowFiles(host, self.workflows)
+        await self.workflow_files.load(Context(OPERATOR))
         self._keeping = ScheduleService(host, self.background, self._conditions)
         self.schedules = self._keeping.schedules
         self.background.source(self.schedules)
@@ -57,10 +74,8 @@ class Orchestration:
 
 
 def _warm_up() -> None:
-    """Import what the first occasion and schedule need and a start does not."""
-    import_module(".background.worker", __package__)
-    import_module(".background.tables", __package__)
-    import_module(".schedules.tables", __package__)
+    for module in AT_FIRST:
+        import_module(f".{module}", __package__)
 
 
 @dataclass(frozen=True, slots=True)
