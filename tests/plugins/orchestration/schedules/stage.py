@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from agenthost import Host, NotFound
@@ -32,8 +32,7 @@ class Record:
     def write(self, connection: Connection, occasions: Sequence[Occasion]) -> None:
         connection.execute(text(TABLE))
         for each in occasions:
-            row = {name: getattr(each, name) for name in each.__slots__}
-            row["labels"] = sorted(each.labels)
+            row = _row(each)
             assert self.host is not None
             self.written.setdefault(each.id, self.host.clock.time())
             connection.execute(
@@ -89,12 +88,15 @@ class Record:
         for each in await self.all():
             if each.state is OccasionState.DUE:
                 ended.append(replace(each, state=state, **said))
-                row = {name: getattr(ended[-1], name) for name in each.__slots__}
-                row["labels"] = sorted(each.labels)
+                row = _row(ended[-1])
                 values = {"id": each.id, "occasion": json.dumps(row)}
                 change = "UPDATE recorded SET occasion = :occasion WHERE id = :id"
                 await self.host.store.change(change, values)
         return ended
+
+
+def _row(occasion: Occasion) -> dict[str, Any]:
+    return {**asdict(occasion), "labels": sorted(occasion.labels)}
 
 
 def _occasion(row: Mapping[str, Any]) -> Occasion:
