@@ -55,6 +55,7 @@ class TestTheRoutesOfSchedules(RoutesContract):
         )
 
 
+@pytest.mark.conformance
 class TestScheduleCreate(ToolContract):
     """Makes a schedule."""
 
@@ -64,6 +65,7 @@ class TestScheduleCreate(ToolContract):
     failing = ({"name": "x", "when": "never", "prompt": "Look."},)
 
 
+@pytest.mark.conformance
 class TestScheduleList(ToolContract):
     """Lists schedules."""
 
@@ -72,6 +74,7 @@ class TestScheduleList(ToolContract):
     refused = ({"id": "x"},)
 
 
+@pytest.mark.conformance
 class TestScheduleDelete(ToolContract):
     """Deletes a schedule."""
 

@@ -38,6 +38,8 @@ CRONS = st.sampled_from(
 )
 MISFIRES: st.SearchStrategy[str | int] = st.sampled_from(["skip", "once", 1_200])
 
+Course = tuple[str, str, str, str | int, int, list[Any]]
+
 
 class Stage:
     """A daemon whose schedules stop and start while its clock runs and is set."""
@@ -97,9 +99,7 @@ def told(occasions: Sequence[Occasion], at: float) -> bool:
     return False
 
 
-async def obeys(
-    folder: Path, record: Record, drawn: tuple[str, str, str, str | int, int, list[Any]]
-) -> None:
+async def obeys(folder: Path, record: Record, drawn: Course) -> None:
     """Play a course and compare what became due with the model."""
     name, day, cron, misfire, start, steps = drawn
     zone = ZoneInfo(name)
@@ -131,24 +131,37 @@ async def obeys(
     assert len(found) <= 2 * len(times), "a flood"
 
 
-@settings(
-    max_examples=5,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+UNHURRIED = settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+
+
+@settings(UNHURRIED, max_examples=2)
 @given(st.data())
 def test_a_schedule_is_done_neither_twice_nor_never(
     tmp_path_factory: pytest.TempPathFactory, record: Record, data: st.DataObject
 ) -> None:
+    asyncio.run(obeys(tmp_path_factory.mktemp("home"), record, course(data)))
+
+
+@pytest.mark.conformance
+@settings(UNHURRIED, max_examples=100)
+@given(st.data())
+def test_many_schedules_are_done_neither_twice_nor_never(
+    tmp_path_factory: pytest.TempPathFactory, record: Record, data: st.DataObject
+) -> None:
+    asyncio.run(obeys(tmp_path_factory.mktemp("home"), record, course(data)))
+
+
+def course(data: st.DataObject) -> Course:
+    """Draw a zone, its day, what is due, how late, from when on, and what happens."""
     name = data.draw(st.sampled_from(sorted(TURNS)))
-    drawn = (
+    hours = st.integers(20, 28).map(lambda hour: hour * 3_600)
+    return (
         name,
         data.draw(st.sampled_from(TURNS[name])),
         data.draw(CRONS),
         data.draw(MISFIRES),
-        data.draw(
-            st.integers(0, 20) | st.integers(20, 28).map(lambda hour: hour * 3_600)
-        ),
+        data.draw(st.integers(0, 20) | hours),
         data.draw(STEPS),
     )
-    asyncio.run(obeys(tmp_path_factory.mktemp("home"), record, drawn))

@@ -123,7 +123,7 @@ DAYS = st.sampled_from(["*", "*", "*", "1-7", "*/2", "29"])
 WEEKDAYS = st.sampled_from(["*", "*", "*", "0", "7", "1-5", "6,0"])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.data())
 def test_the_times_are_those_of_the_model(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(TURNS)))
