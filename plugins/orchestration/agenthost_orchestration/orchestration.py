@@ -70,7 +70,7 @@ class Orchestration:
         await self.background.stop()
 
     async def _conditions(self, agent_id: str, conditions: Sequence[str]) -> None:
-        """Have an agent told when one of its manifest's conditions is met."""
+        """Be told what an agent's manifest is proactive about; triggers are to hear."""
 
 
 def _warm_up() -> None:

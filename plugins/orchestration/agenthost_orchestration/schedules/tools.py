@@ -86,6 +86,7 @@ async def schedule_create(context: ToolContext, call: ScheduleCreate) -> ToolRes
         session=SessionMode(call.session),
         allowance_micro_usd=micro(call.allowance_usd),
         labels=context.labels,
+        depth=context.depth,
     )
     draft = replace(draft, name=call.name, when=when, errand=errand)
     made = await orchestration_of(host).schedules.create(context, draft)

@@ -25,7 +25,7 @@ TOOLS = ("schedule_create", "schedule_list", "schedule_delete")
 
 
 def within(agent: RunningAgent, labels: frozenset[str] = frozenset()) -> ToolContext:
-    context: Context = replace(agent.context(), labels=labels)
+    context: Context = replace(agent.context(), labels=labels, depth=2)
     return ToolContext.of(context, agent.host.daemon, Reports())
 
 
@@ -55,6 +55,8 @@ async def test_an_agent_makes_lists_and_deletes_its_own(
     # What it was told by strangers then, it is told by them at that time as well.
     schedule = await kept(daemon.daemon).get(row["id"])
     assert schedule.errand.labels == UNTRUSTED
+    # And events that lead in a ring by way of a schedule are counted on.
+    assert schedule.errand.depth == 2
     listed = await schedule_list(own, ScheduleList())
     assert (json.loads(listed.text), listed.labels) == ([row], UNTRUSTED)
     assert (await schedule_list(within(grace), ScheduleList())).text == "[]"
