@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from agenthost_values.value_class import value_class
 
@@ -86,3 +87,10 @@ class Workflow:
     updated_at: float
     owner: str
     file: str = ""
+
+
+class Workflows(Protocol):
+    """The workflows there are."""
+
+    async def get(self, workflow_id: str) -> Workflow:
+        """Give a workflow by its id, or raise NotFound."""
