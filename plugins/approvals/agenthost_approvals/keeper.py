@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Literal
 
@@ -17,14 +16,12 @@ from agenthost import (
     Context,
     Grants,
     Host,
-    NotFound,
     Principal,
     PrincipalKind,
     RateLimited,
     Row,
     Step,
     StorageFull,
-    TurnEnded,
     TurnRecord,
     TurnState,
     Unavailable,
@@ -220,31 +217,6 @@ async def close_turn(
         agent_id=record.agent_id,
     )
     await host.journal.keep(step)
-    if host.events.wants(TurnEnded):
-        host.events.publish(_ended(host, turn_id, record, closed))
-
-
-def _ended(
-    host: Host, turn_id: str, record: TurnRecord, closed: TurnRecord
-) -> TurnEnded:
-    """Tell of a turn that no task of its own ends."""
-    name = ""
-    with suppress(NotFound):
-        name = host.agents.get(record.agent_id).name
-    said, now = closed.result, host.clock.time()
-    return TurnEnded(
-        record.agent_id,
-        now,
-        name,
-        record.session_id,
-        turn_id,
-        state=closed.state.value,
-        text="",
-        error=closed.error.code if closed.error else "",
-        input_tokens=said.usage.input_tokens,
-        output_tokens=said.usage.output_tokens,
-        cost_micro_usd=said.cost_micro_usd,
-    )
 
 
 def _is_pending(row: Row) -> bool:

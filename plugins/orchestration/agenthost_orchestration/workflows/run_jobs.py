@@ -21,6 +21,7 @@ from agenthost import (
     Principal,
     RunningJob,
     Waiting,
+    telling,
 )
 
 from .calls import erase
@@ -33,6 +34,8 @@ from .walk import StepFailed
 from .watchers import Watchers
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from agenthost import Keep
 
 KIND = "workflow"
@@ -106,16 +109,20 @@ class RunJobs:
         if course is None:
             await self._clean_up(run, reason)
 
-    def ended(self, run: Run, state: RunState, **facts: Any) -> WorkflowRunEnded:
-        """Make the event of a run's end; ``facts`` are its code and its cost."""
-        return WorkflowRunEnded(
+    def ending(
+        self, run: Run, state: RunState, code: str, cost: int
+    ) -> AbstractContextManager[Keep | None]:
+        """Tell of a run's end, once that is on disk."""
+        return telling(
+            self._host.events,
+            WorkflowRunEnded,
             run.id,
             self._host.clock.time(),
             run.workflow_id,
             run.workflow_name,
             state=state.value,
-            error=facts.get("code", ""),
-            cost_micro_usd=facts.get("cost", run.cost_micro_usd),
+            error=code,
+            cost_micro_usd=cost,
             by=run.owner,
             depth=run.depth,
         )
@@ -201,38 +208,39 @@ class RunJobs:
         """Write a run's end, once, in the commit of the job's last step."""
         from . import run_tables
 
-        state: RunState = ending["state"]
-        now, cost = self._host.clock.time(), (await self.get(run.id)).cost_micro_usd
-        event = self.ended(run, state, code=ending.get("code", ""), cost=cost)
-        keep = self._host.events.keeping(event)
-        values = run_tables.ending(now=now, **ending)
+        state, code = ending["state"], ending.get("code", "")
+        values = run_tables.ending(now=self._host.clock.time(), **ending)
+        cost = (await self.get(run.id)).cost_micro_usd
 
         async def nothing() -> None:
             pass
 
-        await job.step(
-            "end",
-            nothing,
-            lambda connection, _: run_tables.change_mine(
-                connection, run.id, values, keep
-            ),
-        )
-        self._host.events.publish(event)
+        with self.ending(run, state, code, cost) as keep:
+            await job.step(
+                "end",
+                nothing,
+                lambda connection, _: run_tables.change_mine(
+                    connection, run.id, values, keep
+                ),
+            )
         self._watchers.run(run.id)
 
-    async def close(self, run: Run, ending: dict[str, Any]) -> bool:
-        """Write the end of a run that no job has in hand; tell whether this did."""
+    async def close(self, run: Run, ending: dict[str, Any]) -> None:
+        """Write the end of a run from outside its job.
+
+        Raises:
+            Superseded: It has ended meanwhile.
+        """
         from . import run_tables
 
-        event = self.ended(run, ending["state"], code=ending.get("code", ""))
-        keep: Keep | None = self._host.events.keeping(event)
+        state, code = ending["state"], ending.get("code", "")
         values = run_tables.ending(now=self._host.clock.time(), **ending)
-        change = partial(run_tables.change, run=run.id, values=values, keep=keep)
-        if not await self._host.store.write(change):
-            return False
-        self._host.events.publish(event)
+        with self.ending(run, state, code, run.cost_micro_usd) as keep:
+            change = partial(
+                run_tables.change_mine, run=run.id, values=values, keep=keep
+            )
+            await self._host.store.write(change)
         self._watchers.run(run.id)
-        return True
 
     async def _take_up(self, run: Run) -> None:
         """Go on with a run that the last process left."""

@@ -17,8 +17,10 @@ from agenthost import (
     Host,
     Interrupted,
     Mismatch,
+    Superseded,
     TooLarge,
     Unavailable,
+    telling,
 )
 
 from .definition import Workflow
@@ -33,6 +35,14 @@ if TYPE_CHECKING:
     from .course import Course
 
 INPUT_CHARACTERS = 256 * 1024
+
+
+class _AskedBefore(Exception):
+    """There is a run of this key already."""
+
+    def __init__(self, digest: str) -> None:
+        super().__init__(digest)
+        self.digest = digest
 
 
 class Runs:
@@ -94,12 +104,15 @@ class Runs:
             ),
             "created_at": self._host.clock.time(),
         }
-        known = await self._add(context, row)
-        if known is not None and known != row["digest"]:
-            raise Mismatch(
-                "this Idempotency-Key was given before with another body; use a new one"
-            )
-        if known is None:
+        try:
+            await self._add(context, row)
+        except _AskedBefore as before:
+            if before.digest != row["digest"]:
+                raise Mismatch(
+                    "this Idempotency-Key was given before with another body; "
+                    "use a new one"
+                ) from None
+        else:
             # Were the process to die here, its next start would submit the job.
             await self._jobs.submit(run_of(row))
         return str(row["id"])
@@ -158,9 +171,11 @@ class Runs:
             "error": f"The run was cancelled by {by.owner}",
             "code": "cancelled",
         }
-        if run.ended or not await self._jobs.close(run, ending):
+        try:
+            await self._jobs.close(run, ending)
+        except Superseded:
             now = (await self.get(run_id)).state.value
-            raise Conflict(f"the run is {now} already; nothing was changed")
+            raise Conflict(f"the run is {now} already; nothing was changed") from None
         await self._jobs.cancel(run, reason)
         return await self.get(run_id)
 
@@ -186,19 +201,16 @@ class Runs:
             cut.facts = {"run_id": run_id}
             raise cut
 
-    async def _add(self, context: Context, row: dict[str, Any]) -> str | None:
+    async def _add(self, context: Context, row: dict[str, Any]) -> None:
+        """Write a run, or raise _AskedBefore: then nothing is told."""
         from . import run_tables
 
-        told = (row["workflow_id"], row["workflow_name"])
-        event = WorkflowRunStarted(
-            row["id"], row["created_at"], *told, **context.caused
-        )
-        keep = self._host.events.keeping(event)
-        add = partial(run_tables.add, row=row, keep=keep)
-        known = await self._host.store.write(add)
-        if known is None:
-            self._host.events.publish(event)
-        return known
+        told = (row["id"], row["created_at"], row["workflow_id"], row["workflow_name"])
+        kind, caused = WorkflowRunStarted, context.caused
+        with telling(self._host.events, kind, *told, **caused) as keep:
+            add = partial(run_tables.add, row=row, keep=keep)
+            if (digest := await self._host.store.write(add)) is not None:
+                raise _AskedBefore(digest)
 
     def _drain(self, _: DaemonStopping) -> None:
         self._draining = True

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from agenthost.testing import Daemons
 from agenthost.testing.daemons import RunningDaemon
+
 from tests.plugins.approvals.stage import TOOLS, Shop, answer, ask, listed
 
 from .stage import comes, detail, orchestration, row, run, shelve, step, workflow

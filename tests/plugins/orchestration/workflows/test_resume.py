@@ -166,7 +166,7 @@ async def poke(lives: Lives, statement: str) -> None:
         )
         async with running as daemon:
             write = daemon.daemon.store.write
-            await write(lambda connection: connection.execute(text(statement)) and None)
+            await write(lambda connection: connection.execute(text(statement)).close())
     (lives._home / "config.toml").unlink()
 
 
