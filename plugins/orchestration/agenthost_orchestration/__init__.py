@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from agenthost import (
@@ -20,10 +18,12 @@ if TYPE_CHECKING:
     from sqlalchemy import MetaData
 
 
-def _runs() -> MetaData:
-    from .workflows.run_tables import metadata
+@hookimpl
+def register_service() -> Iterable[ServiceSpec]:
+    """Offer what runs workflows, fires triggers and keeps schedules."""
+    from .orchestration import Orchestration
 
-    return metadata
+    yield Orchestration.served()
 
 
 @hookimpl
@@ -36,30 +36,41 @@ def register_config() -> Iterable[ConfigSection]:
 
 @hookimpl
 def register_schema() -> tuple[SchemaSpec, ...]:
-    """Offer the tables of the runs of workflows."""
-    return (SchemaSpec("workflow_runs", _runs),)
+    """Offer the tables, one schema for each kind of thing."""
+    return (
+        SchemaSpec("workflows", _workflow_tables),
+        SchemaSpec("workflow_runs", _run_tables),
+    )
 
 
 @hookimpl
 def register_routes() -> Iterable[RouteGroup]:
-    """Offer the runs of workflows."""
-    from .workflows import run_routes
+    """Offer ``/api/workflows`` and the runs of them."""
+    from .workflows import routes as workflows
+    from .workflows import run_routes as runs
 
-    yield run_routes.routes
+    yield workflows.routes
+    yield runs.routes
 
 
 @hookimpl
 def register_command() -> Iterable[CommandSpec]:
     """Offer ``agenthost workflow``."""
     from .workflows.commands import workflow
+    from .workflows.run_commands import RUN_COMMANDS
 
+    for command in RUN_COMMANDS:
+        workflow.add_command(command)
     yield CommandSpec(workflow)
 
 
-@hookimpl
-def register_service() -> Iterable[ServiceSpec]:
-    """Offer what runs workflows, fires triggers and keeps schedules."""
-    from .orchestration import Orchestration
+def _workflow_tables() -> MetaData:
+    from .workflows.tables import metadata
 
-    warm_up = partial(import_module, ".workflows.run_tables", __package__)
-    yield Orchestration.served(warm_up)
+    return metadata
+
+
+def _run_tables() -> MetaData:
+    from .workflows.run_tables import metadata
+
+    return metadata

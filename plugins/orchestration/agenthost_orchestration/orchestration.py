@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from importlib import import_module
 
-from agenthost import Host, ServiceSpec, Unavailable
+from agenthost import OPERATOR, Context, Host, ServiceSpec, Unavailable
 
-if TYPE_CHECKING:
-    from .workflows.definition import Workflows
-    from .workflows.runs import Runs
+from .workflows.files import WorkflowFiles
+from .workflows.runs import Runs
+from .workflows.workflows import Workflows
 
 
 class Orchestration:
-    """The background work, workflows, triggers and schedules of one daemon."""
+    """The background work, workflows, triggers and schedules of one daemon.
 
-    runs: Runs
+    What it has is there from its start on.
+    """
+
     workflows: Workflows
+    workflow_files: WorkflowFiles
+    runs: Runs
 
     @classmethod
-    def served(cls, warm_up: Callable[[], object]) -> OrchestrationService:
+    def served(cls) -> OrchestrationService:
         """Make one, with the service that starts and stops it."""
         made = cls()
         return OrchestrationService(
-            "orchestration", made.start, made.stop, warm_up, orchestration=made
+            "orchestration", made.start, made.stop, _warm_up, orchestration=made
         )
 
     async def start(self, host: Host) -> None:
         """Take up what was left, and begin to listen and to keep time."""
-        from .workflows.runs import Runs
-
+        self.workflows = Workflows(host)
+        self.workflow_files = WorkflowFiles(host, self.workflows)
+        await self.workflow_files.load(Context(OPERATOR))
         self.runs = Runs(host)
         await self.runs.open()
 
@@ -38,6 +42,12 @@ class Orchestration:
         """Listen no more; what is due is done after the next start."""
         del host
         await self.runs.close()
+
+
+def _warm_up() -> None:
+    """Import what the first requests need."""
+    for module in ("reading", "rows", "tables", "run_tables"):
+        import_module(f".workflows.{module}", __package__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from agenthost_values.value_class import value_class
 
@@ -62,6 +61,24 @@ class WorkflowStep:
     shared_session: bool = False
 
 
+@value_class
+class Draft:
+    """What people say of a workflow, read and checked."""
+
+    name: str
+    description: str
+    steps: tuple[WorkflowStep, ...]
+    max_cost_micro_usd: int | None
+
+
+@value_class
+class Origin:
+    """The file that a workflow is read from: its name, and a digest of what it says."""
+
+    file: str = ""
+    digest: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Workflow:
     """A workflow as it stands.
@@ -76,6 +93,7 @@ class Workflow:
         updated_at: Epoch seconds.
         owner: Who made it (``kind:name``).
         file: The name of the file in the home that it was read from, "" for none.
+        labels: Where what it says came from, such as ``untrusted``.
     """
 
     id: str
@@ -87,10 +105,4 @@ class Workflow:
     updated_at: float
     owner: str
     file: str = ""
-
-
-class Workflows(Protocol):
-    """The workflows there are."""
-
-    async def get(self, workflow_id: str) -> Workflow:
-        """Give a workflow by its id, or raise NotFound."""
+    labels: frozenset[str] = frozenset()
