@@ -175,6 +175,8 @@ class Calls:
         self, asked: Asked, agent: Agent, open_: _Open, known: TurnRecord | None
     ) -> TurnResult:
         if known is not None:
+            if (key := self._key(asked, agent)) is not None:
+                self.sessions[key] = known.session_id
             await self._count(open_)
             if known.state in GIVEN_UP:
                 raise known.error or Cancelled("the turn was stopped")
