@@ -16,6 +16,7 @@ from pathlib import Path
 from . import install, load, measure, servers, sockets, writes
 from .crowds import Crowd, crowd_rows
 from .figures import Row
+from .workflows import workflow_rows
 
 REQUESTS = 300
 """In one round."""
@@ -154,6 +155,7 @@ def daemon_rows(home: Path) -> Iterator[Row]:
             yield from memory_rows(bench)
             yield socket_row(bench)
             yield from request_rows(bench)
+            yield from workflow_rows(daemon)
     with tempfile.TemporaryDirectory() as folder:
         other = Path(folder)
         servers.write_home(other, upstream.port)

@@ -45,7 +45,7 @@ def workflow_of(row: Row) -> Workflow:
         id=row["id"],
         name=row["name"],
         description=definition["description"],
-        steps=tuple(map(_step, definition["steps"])),
+        steps=tuple(map(step_of, definition["steps"])),
         max_cost_micro_usd=definition["max_cost_micro_usd"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
@@ -55,7 +55,8 @@ def workflow_of(row: Row) -> Workflow:
     )
 
 
-def _step(kept: Mapping[str, Any]) -> WorkflowStep:
+def step_of(kept: Mapping[str, Any]) -> WorkflowStep:
+    """Read a step of a definition that is kept."""
     # A later release may have kept more, and gone back.
     known = {name: value for name, value in kept.items() if name in _FIELDS}
     modes = {"mode": Mode(kept["mode"]), "error_mode": ErrorMode(kept["error_mode"])}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 from agenthost import Row
 from agenthost_values.value_class import value_class
 
-from .definition import ErrorMode, Mode, WorkflowStep
+from .definition import WorkflowStep
+from .rows import step_of
 from .walk import Outcome
 
 OPEN = "SELECT id FROM workflow_runs WHERE ended = 0 ORDER BY created_at, id"
@@ -129,7 +129,7 @@ class StepRecord:
 def run_of(row: Row | Any) -> Run:
     """Read a run from its row."""
     told: dict[str, Any] = {name: row[name] for name in _RUN if name != "steps"}
-    told["steps"] = steps_of(row["definition"])
+    told["steps"] = tuple(map(step_of, json.loads(row["definition"])))
     told["state"] = RunState(row["state"])
     told["waiting"] = tuple(json.loads(row["waiting"]))
     told["labels"] = frozenset(json.loads(row["labels"]))
@@ -152,25 +152,6 @@ def row_of(record: StepRecord) -> dict[str, Any]:
     row["final"] = int(record.final)
     row["labels"] = json.dumps(sorted(record.labels))
     return row
-
-
-def definition_of(steps: tuple[WorkflowStep, ...]) -> str:
-    """Write steps as the snapshot that a run keeps."""
-    names = WorkflowStep.__match_args__
-    return json.dumps([{name: getattr(each, name) for name in names} for each in steps])
-
-
-def steps_of(definition: str) -> tuple[WorkflowStep, ...]:
-    """Read the steps of a snapshot."""
-    return tuple(_step(each) for each in json.loads(definition))
-
-
-def _step(told: Mapping[str, Any]) -> WorkflowStep:
-    modes = {
-        "mode": Mode(told["mode"]),
-        "error_mode": ErrorMode(told["error_mode"]),
-    }
-    return WorkflowStep(**{**told, **modes})
 
 
 _RUN: tuple[str, ...] = Run.__match_args__

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from agenthost import (
 from .definition import Workflow
 from .run_events import WorkflowRunStarted
 from .run_jobs import RunJobs
-from .run_rows import Run, RunState, StepRecord, definition_of, run_of
+from .run_rows import Run, RunState, StepRecord, run_of
 from .watchers import Watchers
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def _new_row(context: Context, workflow: Workflow) -> dict[str, Any]:
     return {
         "workflow_id": workflow.id,
         "workflow_name": workflow.name,
-        "definition": definition_of(workflow.steps),
+        "definition": json.dumps([asdict(step) for step in workflow.steps]),
         "state": RunState.PENDING.value,
         "ended": 0,
         "output": None,
@@ -236,7 +237,7 @@ def _new_row(context: Context, workflow: Workflow) -> dict[str, Any]:
         "steps_completed": 0,
         "owner": context.owner,
         "person": who.person,
-        "labels": json.dumps(sorted(context.labels)),
+        "labels": json.dumps(sorted(context.labels | workflow.labels)),
         "depth": context.depth,
         "started_at": None,
         "completed_at": None,

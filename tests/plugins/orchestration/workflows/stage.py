@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -11,28 +12,17 @@ import httpx
 from agenthost import NotFound
 from agenthost.testing.daemons import RunningDaemon
 from agenthost_orchestration.orchestration import Orchestration, orchestration_of
+from agenthost_orchestration.workflows import tables
 from agenthost_orchestration.workflows.definition import (
     ErrorMode,
     Mode,
     Workflow,
     WorkflowStep,
 )
+from agenthost_orchestration.workflows.rows import row_of
 from agenthost_orchestration.workflows.run_rows import Run
 
 PATIENCE = 15.0
-
-
-class Shelf:
-    """The workflows that a test has written."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, Workflow] = {}
-
-    async def get(self, workflow_id: str) -> Workflow:
-        """Give one."""
-        if workflow_id not in self.known:
-            raise NotFound("workflow", workflow_id)
-        return self.known[workflow_id]
 
 
 def step(name: str, prompt: str = "{{input}}", **facts: Any) -> WorkflowStep:
@@ -55,13 +45,12 @@ def orchestration(daemon: RunningDaemon) -> Orchestration:
     return orchestration_of(daemon.daemon)
 
 
-def shelve(daemon: RunningDaemon, flow: Workflow) -> str:
+async def shelve(daemon: RunningDaemon, flow: Workflow) -> str:
     """Have a daemon know a workflow; give the beginning of its routes."""
-    area = orchestration(daemon)
-    shelf = getattr(area, "workflows", None)
-    if not isinstance(shelf, Shelf):
-        shelf = area.workflows = Shelf()
-    shelf.known[flow.id] = flow
+    try:
+        await orchestration(daemon).workflows.get(flow.id)
+    except NotFound:
+        await daemon.daemon.store.write(partial(tables.add, row=row_of(flow)))
     return f"/api/workflows/{flow.id}"
 
 
@@ -69,7 +58,7 @@ async def run(
     daemon: RunningDaemon, flow: Workflow, given: str = "", **how: Any
 ) -> httpx.Response:
     """Run a workflow over REST and wait for its end."""
-    path, body = shelve(daemon, flow), {"input": given, **how}
+    path, body = await shelve(daemon, flow), {"input": given, **how}
     return await daemon.http.post(f"{path}/run", json=body)
 
 
@@ -90,7 +79,7 @@ async def detail(daemon: RunningDaemon, run_id: str) -> dict[str, Any]:
 
 async def only_run(daemon: RunningDaemon, flow: Workflow) -> dict[str, Any]:
     """Read the one run of a workflow with its steps."""
-    answer = await daemon.http.get(f"{shelve(daemon, flow)}/runs")
+    answer = await daemon.http.get(f"{await shelve(daemon, flow)}/runs")
     (item,) = answer.json()
     return await detail(daemon, item["id"])
 

@@ -119,7 +119,7 @@ async def test_branches_beside_one_that_waits_go_on(daemons: Daemons) -> None:
         step("b", "say", mode="fan_out"),
         step("all", mode="collect"),
     )
-    path = f"{shelve(daemon, flow)}/run"
+    path = f"{await shelve(daemon, flow)}/run"
     told: httpx.Response = await daemon.http.post(path, json={"input": ""})
     assert told.json()["status"] == "waiting"
     run_id = told.json()["run_id"]

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import httpx
+import pytest
 from agenthost import OPERATOR, Context
 from agenthost.testing import Daemons
 from agenthost.testing.clock import ManualClock
@@ -42,7 +43,7 @@ async def test_a_key_is_one_run_and_another_body_is_refused(daemons: Daemons) ->
     daemon = await daemons.start()
     await daemon.agent()
     flow = workflow(step("one"))
-    path, key = f"{shelve(daemon, flow)}/run", {"Idempotency-Key": "k"}
+    path, key = f"{await shelve(daemon, flow)}/run", {"Idempotency-Key": "k"}
 
     async def start(given: str) -> httpx.Response:
         return await daemon.http.post(path, json={"input": given}, headers=key)
@@ -60,7 +61,7 @@ async def test_a_key_is_one_run_and_another_body_is_refused(daemons: Daemons) ->
 async def test_a_run_that_nobody_waits_for_is_done(daemons: Daemons) -> None:
     daemon = await daemons.start()
     await daemon.agent()
-    path = shelve(daemon, workflow(step("one")))
+    path = await shelve(daemon, workflow(step("one")))
     answer = await daemon.http.post(f"{path}/run?wait=false", json={"input": "a"})
     assert answer.status_code == 202
     told = answer.json()
@@ -88,7 +89,7 @@ async def test_runs_are_listed_newest_first_page_by_page(daemons: Daemons) -> No
     clock = ManualClock()
     daemon = await daemons.start(clock=clock)
     flow = workflow()
-    path = shelve(daemon, flow)
+    path = await shelve(daemon, flow)
     ids = []
     for _ in range(4):
         started = await run(daemon, flow)
@@ -108,7 +109,7 @@ async def test_runs_are_listed_newest_first_page_by_page(daemons: Daemons) -> No
 
 async def test_what_is_not_there_is_told(daemons: Daemons) -> None:
     daemon = await daemons.start()
-    shelve(daemon, workflow())
+    await shelve(daemon, workflow())
     nobody = "00000000-0000-4000-8000-000000000000"
     for path in (f"{nobody}/runs", f"runs/{nobody}", f"runs/{nobody}/events"):
         assert (await daemon.http.get(f"/api/workflows/{path}")).status_code == 404
@@ -191,6 +192,7 @@ async def test_each_retry_has_its_whole_time(daemons: Daemons) -> None:
     assert answer.json()["error"] == told
 
 
+@pytest.mark.setting("workflows.max_seconds")
 async def test_a_run_may_take_no_longer_than_workflows_allow(daemons: Daemons) -> None:
     clock = ManualClock()
     daemon = await daemons.start(clock=clock, config="[workflows]\nmax_seconds = 60\n")
@@ -248,8 +250,12 @@ async def test_steps_speak_in_a_session_of_the_run_that_ends_with_it(
     assert lengths[1] == lengths[0] + 2
     assert lengths[2] == lengths[0]
     assert (await agent.session())["message_count"] == 2
-    rows = await daemon.daemon.store.read("SELECT id FROM sessions WHERE ephemeral = 1")
-    assert rows == []
+
+    async def gone() -> bool:
+        left = "SELECT id FROM sessions WHERE ephemeral = 1"
+        return not await daemon.daemon.store.read(left)
+
+    await comes(gone, "the sessions of the run are deleted")
 
 
 async def test_the_smaller_limit_holds_for_all_that_a_run_spends(
@@ -311,7 +317,7 @@ async def test_events_tell_what_was_and_then_what_is(daemons: Daemons) -> None:
     flow, pause = workflow(step("one"), step("two")), Pause()
     daemon.model.says("first")
     daemon.model.says(pause, "second")
-    path = f"{shelve(daemon, flow)}/run?wait=false"
+    path = f"{await shelve(daemon, flow)}/run?wait=false"
     run_id = (await daemon.http.post(path, json={"input": "x"})).json()["run_id"]
     await pause.reached.wait()
     live = asyncio.create_task(events(daemon, run_id))
