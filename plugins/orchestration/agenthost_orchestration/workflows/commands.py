@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
+
+if TYPE_CHECKING:
+    from .documents import Document
 
 SHOWN = ("description", "file", "max_cost_usd", "owner", "created_at", "updated_at")
 
@@ -88,29 +91,8 @@ def show(here: Here, wanted: str, *, as_json: bool) -> None:
 @click.pass_obj
 def apply(here: Here, file: Path, *, as_json: bool) -> None:
     """Make the workflow of FILE, or replace the one of its name; tell what changed."""
-    from .documents import Unfit, read_document
-    from .folder import LARGEST
-
-    if file.stat().st_size > LARGEST:
-        raise click.ClickException(f"{file.name} is larger than 1 MiB; make it smaller")
-    try:
-        document = read_document(file.name, file.read_bytes())
-    except Unfit as error:
-        raise click.ClickException("\n".join(error.lines)) from None
-    api = here.connect()
-    same = [each for each in _all(api) if each["name"] == document.draft.name]
-    if len(same) > 1:
-        raise _several(document.draft.name, same)
-    body = {"name": document.draft.name, **document.known}
-    if not same:
-        answer = api.post("/api/workflows", body)
-        told = f"made {document.draft.name}  {answer['workflow_id']}"
-    else:
-        path = f"/api/workflows/{same[0]['id']}"
-        before = api.get(path)
-        answer = api.put(path, body)
-        changed = ", ".join(_differences(before, api.get(path))) or "nothing"
-        told = f"replaced {document.draft.name}  {same[0]['id']}, changed: {changed}"
+    document = _document(file)
+    answer, told = _applied(here.connect(), document)
     click.echo(json.dumps(answer, indent=2) if as_json else told)
     located = (document.located(each) for each in answer["warnings"])
     for line in dict.fromkeys((*document.warnings, *located)):
@@ -154,6 +136,38 @@ def reload(here: Here, *, as_json: bool) -> None:
     click.echo(f"{len(answer['unchanged'])} unchanged")
     for line in (*answer["problems"], *answer["warnings"]):
         click.echo(f"warning: {_plain(line)}", err=True)
+
+
+def _document(file: Path) -> Document:
+    """Read a file, or a pipe; what is wrong is told with its line."""
+    from .documents import Unfit, read_document
+    from .folder import LARGEST
+
+    with file.open("rb") as stream:
+        data = stream.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise click.ClickException(f"{file.name} is larger than 1 MiB; make it smaller")
+    try:
+        return read_document(file.name, data)
+    except Unfit as error:
+        raise click.ClickException("\n".join(error.lines)) from None
+
+
+def _applied(api: Api, document: Document) -> tuple[dict[str, Any], str]:
+    """Make or replace the workflow; give the answer, and what was done in words."""
+    name = document.draft.name
+    same = [each for each in _all(api) if each["name"] == name]
+    if len(same) > 1:
+        raise _several(name, same)
+    body = {"name": name, **document.known}
+    if not same:
+        answer = api.post("/api/workflows", body)
+        return answer, f"made {name}  {answer['workflow_id']}"
+    path = f"/api/workflows/{same[0]['id']}"
+    before = api.get(path)
+    answer = api.put(path, body)
+    changed = ", ".join(_differences(before, api.get(path))) or "nothing"
+    return answer, f"replaced {name}  {same[0]['id']}, changed: {changed}"
 
 
 def _detail(api: Api, wanted: str) -> Any:

@@ -72,6 +72,21 @@ class Draft:
 
 
 @value_class
+class Listed:
+    """A workflow in a list, as :class:`Workflow` has it; ``steps`` counts them."""
+
+    id: str
+    name: str
+    description: str
+    steps: int
+    max_cost_micro_usd: int | None
+    created_at: float
+    updated_at: float
+    owner: str
+    file: str
+
+
+@value_class
 class Origin:
     """The file that a workflow is read from: its name, and a digest of what it says."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from .workflows import Workflows
 
 FOLDER = "workflows"
+SUFFIX = ".toml"
+MOST_FILES = 1_000
 SECONDS = 30.0
-"""How long the disk may take."""
+"""How long the disk may take for one of them."""
 OF_FILES = "SELECT id, name, file, digest FROM workflows WHERE file <> ''"
 
 _log = logging.getLogger(__name__)
@@ -86,25 +89,28 @@ class WorkflowFiles:
         known = {row["file"]: row for row in await self._host.store.read(OF_FILES)}
         load = _Load(self._workflows, context, known)
         try:
-            async with asyncio.timeout(SECONDS):
-                found = await asyncio.to_thread(self._found)
+            names = await self._names()
+            for name in names[:MOST_FILES]:
+                await load.take(await self._read(name))
         except OSError as error:
             # A time-out is one too.
             reason = error.strerror or "it is silent"
-            problem = f"{FOLDER}: the folder cannot be read: {reason}"
-            load.loaded["problems"].append(problem)
+            load.tell(f": the folder cannot be read: {reason}")
             return load.loaded
-        for each in found:
-            await load.take(each)
-        load.miss({each.name for each in found})
+        for name in names[MOST_FILES:]:
+            load.tell(f"/{name} is not read: {MOST_FILES} files are the most")
+        load.miss({*names})
         return load.loaded
 
-    def _found(self) -> list[Found]:
-        if not self._folder.is_dir():
-            return []
-        from .folder import found_in
+    async def _names(self) -> list[str]:
+        async with asyncio.timeout(SECONDS):
+            return await asyncio.to_thread(names_in, self._folder)
 
-        return list(found_in(self._folder))
+    async def _read(self, name: str) -> Found:
+        from .folder import read_in
+
+        async with asyncio.timeout(SECONDS):
+            return await asyncio.to_thread(read_in, self._folder, name)
 
 
 class _Load:
@@ -133,7 +139,7 @@ class _Load:
         """Do what a file says."""
         known = self._known.get(found.name)
         if found.problem:
-            self.loaded["problems"].append(f"{FOLDER}/{found.name} {found.problem}")
+            self.tell(f"/{found.name} {found.problem}")
         elif known is None:
             await self._use(found, None)
         elif known["digest"] != found.digest:
@@ -146,10 +152,14 @@ class _Load:
         for name in sorted(self._known.keys() - there):
             row = self._known[name]
             self.loaded["gone"].append(name)
-            self.loaded["problems"].append(
-                f"{FOLDER}/{name} has gone; its workflow {row['name']} ({row['id']}) "
-                "stays until it is deleted"
+            self.tell(
+                f"/{name} has gone; its workflow {row['name']} ({row['id']}) stays "
+                "until it is deleted"
             )
+
+    def tell(self, problem: str) -> None:
+        """Tell what is wrong with the folder, or with what is in it."""
+        self.loaded["problems"].append(f"{FOLDER}{problem}")
 
     async def _use(self, found: Found, workflow_id: str | None) -> None:
         from .definition import Origin
@@ -158,8 +168,8 @@ class _Load:
         try:
             read = await asyncio.to_thread(read_document, found.name, found.data)
         except Unfit as error:
-            told = self.loaded["problems"]
-            told += [f"{FOLDER}/{each}" for each in error.lines]
+            for line in error.lines:
+                self.tell(f"/{line}")
             return
         self.loaded["warnings"] += [f"{FOLDER}/{each}" for each in read.warnings]
         origin = Origin(found.name, found.digest)
@@ -170,8 +180,7 @@ class _Load:
                 await self._workflows.add(self._context, read.draft, origin)
                 self.loaded["added"].append(found.name)
         except AgentHostError as error:
-            problem = f"{FOLDER}/{found.name}: {error.message}"
-            self.loaded["problems"].append(problem)
+            self.tell(f"/{found.name}: {error.message}")
 
     async def _replaced(
         self, workflow_id: str | None, draft: Draft, origin: Origin
@@ -185,3 +194,19 @@ class _Load:
             # Somebody deleted it meanwhile, and the file is there: it is a new one.
             return False
         return True
+
+
+def names_in(folder: Path) -> list[str]:
+    """Name the TOML files of a folder; there need not be one.
+
+    Raises:
+        OSError: The folder cannot be read.
+    """
+    if not folder.is_dir():
+        return []
+    return sorted(name for name in os.listdir(folder) if _is_meant(name))
+
+
+def _is_meant(name: str) -> bool:
+    # What is hidden is an editor's, what is not text has no place in a row.
+    return name.endswith(SUFFIX) and not name.startswith(".") and name.isprintable()

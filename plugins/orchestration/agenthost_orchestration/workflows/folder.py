@@ -1,4 +1,4 @@
-"""The folder of workflows in the home: what lies in it, read and nothing beyond it.
+"""A file of the folder of workflows, read as it lies there and nothing beyond it.
 
 Functions here block: use a thread.
 """
@@ -8,14 +8,11 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 from agenthost_values.value_class import value_class
 
 LARGEST = 1024 * 1024
-MOST_FILES = 1_000
-SUFFIX = ".toml"
 
 
 @value_class
@@ -32,26 +29,13 @@ class Found:
         return hashlib.sha256(self.data).hexdigest()
 
 
-def found_in(folder: Path) -> Iterator[Found]:
-    """Read every TOML file of a folder.
-
-    Raises:
-        OSError: The folder cannot be read.
-    """
-    names = sorted(name for name in os.listdir(folder) if _is_meant(name))
-    for name in names[:MOST_FILES]:
-        try:
-            yield _read(folder, name)
-        except OSError as error:
-            reason = error.strerror or "input/output error"
-            yield Found(name, problem=f"cannot be read: {reason}")
-    for name in names[MOST_FILES:]:
-        yield Found(name, problem=f"is not read: {MOST_FILES} files are the most")
-
-
-def _is_meant(name: str) -> bool:
-    # What is hidden is an editor's, what is not text has no place in a row.
-    return name.endswith(SUFFIX) and not name.startswith(".") and name.isprintable()
+def read_in(folder: Path, name: str) -> Found:
+    """Read a file of a folder, or tell why it cannot be."""
+    try:
+        return _read(folder, name)
+    except OSError as error:
+        reason = error.strerror or "input/output error"
+        return Found(name, problem=f"cannot be read: {reason}")
 
 
 def _read(folder: Path, name: str) -> Found:

@@ -90,7 +90,7 @@ class _Walk:
         known = {**self._names, "input": self._now}
         likely = {name: each.likely for name, each in known.items()}
         most = {name: each.most for name, each in known.items()}
-        return _Said(_filled(step.prompt, likely), _filled(step.prompt, most))
+        return _Said(filled(step.prompt, likely), filled(step.prompt, most))
 
     def _hand_on(self, step: WorkflowStep, said: _Said) -> None:
         if step.mode is Mode.CONDITIONAL:
@@ -122,7 +122,7 @@ class _Walk:
             self._group = []
 
 
-def _filled(prompt: str, known: dict[str, str]) -> str:
+def filled(prompt: str, known: dict[str, str]) -> str:
     """Put in what is known, up to what is priced."""
     pieces: list[str] = []
     size = end = 0

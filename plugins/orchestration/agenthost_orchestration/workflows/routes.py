@@ -31,7 +31,7 @@ from .shapes import (
 )
 
 if TYPE_CHECKING:
-    from .definition import Draft, Workflow
+    from .definition import Draft, Listed, Workflow
 
 routes = RouteGroup("workflows")
 
@@ -44,7 +44,7 @@ UNSET = frozenset({"agent_id", "agent_name", "output_var", "condition", "until"}
 async def list_workflows(call: Call) -> Answer:
     """List all workflows, oldest first."""
     found = await orchestration_of(call.host).workflows.list()
-    return [_shown(each) for each in found]
+    return [_shown(each, each.steps) for each in found]
 
 
 @routes.post(
@@ -76,7 +76,8 @@ async def reload_workflows(call: Call) -> Answer:
 async def get_workflow(call: Call, workflow_id: UUID) -> Answer:
     """Show a workflow with its steps."""
     found = await orchestration_of(call.host).workflows.get(str(workflow_id))
-    return {**_shown(found), "steps": [_or_null(asdict(s)) for s in found.steps]}
+    steps = [_or_null(asdict(each)) for each in found.steps]
+    return {**_shown(found, len(steps)), "steps": steps}
 
 
 @routes.put(
@@ -162,14 +163,14 @@ def _absent(host: Host, draft: Draft) -> list[str]:
     return told
 
 
-def _shown(workflow: Workflow) -> WorkflowItem:
+def _shown(workflow: Workflow | Listed, steps: int) -> WorkflowItem:
     """What list and detail have in common."""
     most = workflow.max_cost_micro_usd
     return {
         "id": workflow.id,
         "name": workflow.name,
         "description": workflow.description,
-        "steps": len(workflow.steps),
+        "steps": steps,
         "created_at": timestamp(workflow.created_at),
         "updated_at": timestamp(workflow.updated_at),
         "owner": workflow.owner,

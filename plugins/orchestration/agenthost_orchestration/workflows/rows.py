@@ -9,9 +9,13 @@ from typing import Any
 
 from agenthost import Row
 
-from .definition import ErrorMode, Mode, Workflow, WorkflowStep
+from .definition import ErrorMode, Listed, Mode, Workflow, WorkflowStep
 
-ALL = "SELECT * FROM workflows ORDER BY created_at, id"
+LISTED = (
+    "SELECT id, name, description, steps, max_cost_micro_usd, created_at, updated_at, "
+    "owner, file FROM workflows ORDER BY created_at, id"
+)
+"""Without the definitions: a thousand of them are a gigabyte at most."""
 ONE = "SELECT * FROM workflows WHERE id = :id"
 NAMED = "SELECT * FROM workflows WHERE name = :name ORDER BY created_at, id"
 
@@ -20,15 +24,13 @@ _FIELDS = frozenset(each.name for each in fields(WorkflowStep))
 
 def row_of(workflow: Workflow, digest: str = "") -> dict[str, object]:
     """Write a workflow as its row; ``digest`` is that of the file that it is from."""
-    definition = {
-        "description": workflow.description,
-        "max_cost_micro_usd": workflow.max_cost_micro_usd,
-        "steps": [asdict(step) for step in workflow.steps],
-    }
     return {
         "id": workflow.id,
         "name": workflow.name,
-        "definition": json.dumps(definition),
+        "description": workflow.description,
+        "steps": len(workflow.steps),
+        "max_cost_micro_usd": workflow.max_cost_micro_usd,
+        "definition": json.dumps([asdict(step) for step in workflow.steps]),
         "created_at": workflow.created_at,
         "updated_at": workflow.updated_at,
         "file": workflow.file,
@@ -40,19 +42,23 @@ def row_of(workflow: Workflow, digest: str = "") -> dict[str, object]:
 
 def workflow_of(row: Row) -> Workflow:
     """Read a workflow from its row."""
-    definition = json.loads(row["definition"])
     return Workflow(
         id=row["id"],
         name=row["name"],
-        description=definition["description"],
-        steps=tuple(map(step_of, definition["steps"])),
-        max_cost_micro_usd=definition["max_cost_micro_usd"],
+        description=row["description"],
+        steps=tuple(map(step_of, json.loads(row["definition"]))),
+        max_cost_micro_usd=row["max_cost_micro_usd"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         owner=row["owner"],
         file=row["file"],
         labels=frozenset(json.loads(row["labels"])),
     )
+
+
+def listed_of(row: Row) -> Listed:
+    """Read a workflow of a list from its row."""
+    return Listed(*row)
 
 
 def step_of(kept: Mapping[str, Any]) -> WorkflowStep:

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Connection,
     Float,
     Index,
+    Integer,
     MetaData,
     Table,
     Text,
@@ -31,6 +32,9 @@ workflows = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("name", Text, nullable=False, index=True),
+    Column("description", Text, nullable=False),
+    Column("steps", Integer, nullable=False),
+    Column("max_cost_micro_usd", Integer),
     Column("definition", Text, nullable=False),
     Column("created_at", Float, nullable=False),
     Column("updated_at", Float, nullable=False),
@@ -67,8 +71,7 @@ def replace(connection: Connection, row: Mapping[str, object]) -> None:
     Raises:
         NotFound: It was deleted meanwhile.
     """
-    kept = {name: row[name] for name in row if name not in {"id", "created_at"}}
-    there = update(workflows).where(workflows.c.id == row["id"]).values(**kept)
+    there = update(workflows).where(workflows.c.id == row["id"]).values(**row)
     if not connection.execute(there).rowcount:
         raise NotFound("workflow", str(row["id"]))
 

@@ -13,7 +13,7 @@ from agenthost import Conflict, Context, Host, NotFound, telling
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from .definition import Draft, Origin, Workflow
+    from .definition import Draft, Listed, Origin, Workflow
     from .events import WorkflowEvent
 
 NAMED_IN_ERRORS = 10
@@ -29,11 +29,11 @@ class Workflows:
     def __init__(self, host: Host) -> None:
         self._host = host
 
-    async def list(self) -> list[Workflow]:
+    async def list(self) -> list[Listed]:
         """Give all workflows, the oldest first."""
-        from .rows import ALL, workflow_of
+        from .rows import LISTED, listed_of
 
-        return [workflow_of(row) for row in await self._host.store.read(ALL)]
+        return [listed_of(row) for row in await self._host.store.read(LISTED)]
 
     async def get(self, workflow_id: str) -> Workflow:
         """Give a workflow by its id.

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from agenthost.testing import Daemons, RunningDaemon
-from agenthost_orchestration.workflows import folder as folder_module
+from agenthost_orchestration.workflows import files as files_module
 
 from .test_definitions import shown
 
@@ -209,7 +209,7 @@ async def test_a_file_that_is_loaded_many_times_at_once_is_one_workflow(
 async def test_more_files_than_are_read_are_told(
     daemons: Daemons, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder_module, "MOST_FILES", 1)
+    monkeypatch.setattr(files_module, "MOST_FILES", 1)
     for name in "ab":
         (folder / f"{name}.toml").write_text("steps = []")
     daemon = await daemons.start(home=folder.parent)
@@ -230,7 +230,7 @@ async def test_a_folder_that_cannot_be_read_is_told(
     def refuse(_: object) -> list[str]:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(folder_module, "found_in", refuse)
+    monkeypatch.setattr(files_module, "names_in", refuse)
     told = await reloaded(daemon)
     assert told == {
         "problems": ["workflows: the folder cannot be read: Permission denied"]

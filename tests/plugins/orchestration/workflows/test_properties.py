@@ -17,7 +17,7 @@ from agenthost_orchestration.workflows.export import as_toml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-EXAMPLES = {"quick": 25, "long": 600}
+EXAMPLES = {"quick": 12, "long": 600}
 
 JSON = "application/json"
 FIELDS = [each.name for each in fields(WorkflowStep)]

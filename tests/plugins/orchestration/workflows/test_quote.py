@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from agenthost.testing import RunningDaemon
+from agenthost_orchestration.workflows.quote import LONGEST, filled
 
 from .test_definitions import made
 
@@ -72,6 +73,32 @@ async def test_what_a_step_hands_on_is_priced_in_the_next(
     assert both > draft + most
     assert told["steps"][6]["model"] is None
     assert told["steps"][6]["most_cost_usd"] == 0
+
+
+async def test_the_last_of_a_group_is_handed_on_where_nothing_collects(
+    daemon: RunningDaemon,
+) -> None:
+    await daemon.agent("ada")
+    group = {**ADA, "mode": "fan_out"}
+    told = (await quoted(daemon, group, group, ADA))["steps"]
+    one, beside, after = [step["next_call"]["input_tokens"] for step in told]
+    assert one == beside
+    assert after > one + told[0]["next_call"]["output_tokens"]
+
+
+def test_no_more_is_put_into_a_prompt_than_is_priced() -> None:
+    class Counting(dict[str, str]):
+        put = 0
+
+        def get(self, *given: Any) -> Any:
+            self.put += 1
+            return super().get(*given)
+
+    known = Counting(a="x" * LONGEST)
+    assert filled("{{a}}" * 13_000, known) == "x" * LONGEST
+    assert known.put < 3
+    assert filled("ü" * LONGEST, known) == "ü" * (LONGEST // 2)
+    assert filled("{{b}} {{a", known) == "{{b}} {{a"
 
 
 async def test_loops_and_retries_count_at_their_most(daemon: RunningDaemon) -> None:
