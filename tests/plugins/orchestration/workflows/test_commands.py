@@ -172,6 +172,7 @@ async def test_run_prints_the_output_and_runs_are_listed_and_cancelled(
     assert "is Cancelled already" in capsys.readouterr().err
 
 
+@pytest.mark.conformance
 async def test_run_tells_what_failed_and_which_names_there_are(
     daemon: RunningDaemon, run: Run, capsys: Captured
 ) -> None:

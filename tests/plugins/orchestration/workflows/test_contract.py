@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+import pytest
 from agenthost.testing import RoutesContract, RunningDaemon, Sample
 from agenthost.testing.scripted import Pause
 
@@ -34,6 +35,7 @@ class TestTheRoutesOfWorkflows(RoutesContract):
         )
 
 
+@pytest.mark.conformance
 class TestTheRoutesOfRuns(RoutesContract):
     """``/api/workflows/{id}/run`` and what is told of runs."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from agenthost import ProviderFault
 from agenthost.testing import Daemons
 
@@ -55,6 +56,7 @@ async def test_a_brainstorm_fans_out_and_is_collected_in_order(
     assert len((await only_run(daemon, flow))["steps"]) == 5
 
 
+@pytest.mark.conformance
 async def test_a_condition_that_does_not_hold_passes_its_step_over(
     daemons: Daemons,
 ) -> None:
@@ -108,6 +110,7 @@ async def test_a_retry_of_three_makes_four_calls(daemons: Daemons) -> None:
     assert len(daemon.model.requests) == 4
 
 
+@pytest.mark.conformance
 async def test_a_retry_that_succeeds_goes_on(daemons: Daemons) -> None:
     daemon = await daemons.start()
     await daemon.agent()
@@ -118,6 +121,7 @@ async def test_a_retry_that_succeeds_goes_on(daemons: Daemons) -> None:
     assert (await only_run(daemon, flow))["steps_completed"] == 2
 
 
+@pytest.mark.conformance
 async def test_a_step_that_is_skipped_leaves_the_input_as_it_was(
     daemons: Daemons,
 ) -> None:
@@ -131,6 +135,7 @@ async def test_a_step_that_is_skipped_leaves_the_input_as_it_was(
     assert await output(daemon, flow, "kept") == "You said: kept {{x}}"
 
 
+@pytest.mark.conformance
 async def test_a_failure_ends_the_run_and_says_of_which_step(daemons: Daemons) -> None:
     daemon = await daemons.start()
     await daemon.agent()
@@ -143,6 +148,7 @@ async def test_a_failure_ends_the_run_and_says_of_which_step(daemons: Daemons) -
     assert len(daemon.model.requests) == 1
 
 
+@pytest.mark.conformance
 async def test_nothing_to_do_gives_the_input_back(daemons: Daemons) -> None:
     daemon = await daemons.start()
     assert await output(daemon, workflow(), "as it is") == "as it is"

@@ -71,6 +71,7 @@ async def ended(daemon: RunningDaemon, run_id: str) -> None:
     await comes(over, "the run has ended")
 
 
+@pytest.mark.conformance
 async def test_a_waiting_run_outlives_its_daemon(
     daemons: Daemons, tmp_path: Any
 ) -> None:
@@ -88,6 +89,7 @@ async def test_a_waiting_run_outlives_its_daemon(
     assert shop.runs == [("pay", 5)]
 
 
+@pytest.mark.conformance
 async def test_a_waiting_run_that_is_cancelled_withdraws_its_question(
     daemons: Daemons,
 ) -> None:
@@ -101,6 +103,7 @@ async def test_a_waiting_run_that_is_cancelled_withdraws_its_question(
     assert rows == []
 
 
+@pytest.mark.conformance
 async def test_a_run_whose_agent_is_deleted_does_not_wait_for_ever(
     daemons: Daemons,
 ) -> None:
@@ -112,6 +115,7 @@ async def test_a_run_whose_agent_is_deleted_does_not_wait_for_ever(
     assert (await row(daemon, run_id)).state == "Failed"
 
 
+@pytest.mark.conformance
 async def test_branches_beside_one_that_waits_go_on(daemons: Daemons) -> None:
     daemon, _ = await shop_with_a_wish(daemons)
     flow = workflow(
@@ -132,6 +136,7 @@ async def test_branches_beside_one_that_waits_go_on(daemons: Daemons) -> None:
 
 
 @pytest.mark.parametrize("verb", ["approve", "deny"])
+@pytest.mark.conformance
 async def test_an_answer_that_comes_at_once_is_not_missed(
     daemons: Daemons, verb: str
 ) -> None:

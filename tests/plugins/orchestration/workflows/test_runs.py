@@ -58,6 +58,7 @@ async def test_a_key_is_one_run_and_another_body_is_refused(daemons: Daemons) ->
     assert empty.status_code == 400
 
 
+@pytest.mark.conformance
 async def test_a_run_that_nobody_waits_for_is_done(daemons: Daemons) -> None:
     daemon = await daemons.start()
     await daemon.agent()
@@ -71,6 +72,7 @@ async def test_a_run_that_nobody_waits_for_is_done(daemons: Daemons) -> None:
     assert (shown["state"], shown["output"]) == ("Completed", "You said: a")
 
 
+@pytest.mark.conformance
 async def test_a_client_that_leaves_does_not_stop_the_run(daemons: Daemons) -> None:
     daemon = await daemons.start()
     await daemon.agent()
@@ -85,6 +87,7 @@ async def test_a_client_that_leaves_does_not_stop_the_run(daemons: Daemons) -> N
     assert (await ended(daemon, run_id))["output"] == "You said: late"
 
 
+@pytest.mark.conformance
 async def test_runs_are_listed_newest_first_page_by_page(daemons: Daemons) -> None:
     clock = ManualClock()
     daemon = await daemons.start(clock=clock)
@@ -107,6 +110,7 @@ async def test_runs_are_listed_newest_first_page_by_page(daemons: Daemons) -> No
     assert (await daemon.http.get(f"{path}/runs?limit=0")).status_code == 400
 
 
+@pytest.mark.conformance
 async def test_what_is_not_there_is_told(daemons: Daemons) -> None:
     daemon = await daemons.start()
     await shelve(daemon, workflow())
@@ -144,6 +148,7 @@ async def test_cancel_ends_a_run_with_its_turns(daemons: Daemons) -> None:
     assert len(daemon.model.requests) == 1
 
 
+@pytest.mark.conformance
 async def test_a_cancelled_run_that_never_began_is_never_begun(
     daemons: Daemons,
 ) -> None:
@@ -173,6 +178,7 @@ async def test_a_step_that_takes_too_long_is_ended(daemons: Daemons) -> None:
     assert answer.json()["error"] == "Step 'slow' timed out after 7s"
 
 
+@pytest.mark.conformance
 async def test_each_retry_has_its_whole_time(daemons: Daemons) -> None:
     clock = ManualClock()
     daemon = await daemons.start(clock=clock)
@@ -193,6 +199,7 @@ async def test_each_retry_has_its_whole_time(daemons: Daemons) -> None:
 
 
 @pytest.mark.setting("workflows.max_seconds")
+@pytest.mark.conformance
 async def test_a_run_may_take_no_longer_than_workflows_allow(daemons: Daemons) -> None:
     clock = ManualClock()
     daemon = await daemons.start(clock=clock, config="[workflows]\nmax_seconds = 60\n")
@@ -207,6 +214,7 @@ async def test_a_run_may_take_no_longer_than_workflows_allow(daemons: Daemons) -
     assert answer.json()["code"] == "timed_out"
 
 
+@pytest.mark.conformance
 async def test_branches_of_one_agent_run_side_by_side(daemons: Daemons) -> None:
     daemon = await daemons.start()
     await daemon.agent()
@@ -223,6 +231,7 @@ async def test_branches_of_one_agent_run_side_by_side(daemons: Daemons) -> None:
     assert await waiting == "said"
 
 
+@pytest.mark.conformance
 async def test_a_failed_branch_fails_the_run_once_all_have_ended(
     daemons: Daemons,
 ) -> None:
@@ -238,6 +247,7 @@ async def test_a_failed_branch_fails_the_run_once_all_have_ended(
     assert asked(daemon) == ["x"]
 
 
+@pytest.mark.conformance
 async def test_steps_speak_in_a_session_of_the_run_that_ends_with_it(
     daemons: Daemons,
 ) -> None:
@@ -258,6 +268,7 @@ async def test_steps_speak_in_a_session_of_the_run_that_ends_with_it(
     await comes(gone, "the sessions of the run are deleted")
 
 
+@pytest.mark.conformance
 async def test_the_smaller_limit_holds_for_all_that_a_run_spends(
     daemons: Daemons,
 ) -> None:
@@ -275,6 +286,7 @@ async def test_the_smaller_limit_holds_for_all_that_a_run_spends(
     assert (await run(daemon, rich, "x", max_cost_usd=0.5)).status_code == 200
 
 
+@pytest.mark.conformance
 async def test_what_agents_take_that_a_step_has_asked_counts(daemons: Daemons) -> None:
     daemon = await daemons.start()
     await daemon.agent("helper")
@@ -342,6 +354,7 @@ async def test_events_tell_what_was_and_then_what_is(daemons: Daemons) -> None:
     assert await events(daemon, run_id, "99999999999999999999") == told
 
 
+@pytest.mark.conformance
 async def test_starts_and_ends_are_recorded_with_what_happened(
     daemons: Daemons,
 ) -> None:
@@ -369,6 +382,7 @@ async def test_starts_and_ends_are_recorded_with_what_happened(
     assert end.by == "loopback:loopback"
 
 
+@pytest.mark.conformance
 async def test_a_huge_input_is_refused(daemons: Daemons) -> None:
     daemon = await daemons.start()
     answer = await run(daemon, workflow(), "x" * 262_145)
@@ -376,6 +390,7 @@ async def test_a_huge_input_is_refused(daemons: Daemons) -> None:
     assert "input: over the limit" in answer.json()["error"]
 
 
+@pytest.mark.conformance
 async def test_the_offline_provider_calculates_and_remembers_in_steps(
     daemons: Daemons,
 ) -> None:

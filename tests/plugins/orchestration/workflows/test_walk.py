@@ -18,7 +18,7 @@ from agenthost_orchestration.workflows.walk import (
     filled,
     walk,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from .stage import step
@@ -182,12 +182,22 @@ STEPS = st.builds(
 )
 
 
+EXAMPLES = {"quick": 60, "long": 5_000}
+
+
+@pytest.mark.parametrize(
+    "extent", ["quick", pytest.param("long", marks=pytest.mark.conformance)]
+)
+def test_a_walk_does_what_the_model_says(extent: str) -> None:
+    settings(max_examples=EXAMPLES[extent])(does_what_the_model_says)()
+
+
 @given(
     st.lists(STEPS, max_size=7).map(tuple),
     WORDS,
     st.lists(OUTCOMES, min_size=1, max_size=12),
 )
-def test_a_walk_does_what_the_model_says(
+def does_what_the_model_says(
     steps: tuple[WorkflowStep, ...], given_: str, outcomes: list[Outcome]
 ) -> None:
     def answer(asked: Asked) -> Outcome:
