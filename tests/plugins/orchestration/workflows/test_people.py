@@ -90,6 +90,32 @@ async def test_a_waiting_run_outlives_its_daemon(
 
 
 @pytest.mark.conformance
+async def test_a_turn_that_went_on_while_nobody_looked_is_not_waited_for(
+    daemons: Daemons, tmp_path: Any
+) -> None:
+    home = tmp_path / "home"
+    first, shop = await shop_with_a_wish(daemons, home=home)
+    run_id, approval = await waiting(first)
+    await first.http.aclose()
+    await first.daemon.stop()
+    off = {"AGENTHOST_PLUGINS__DISABLE": "plugin:orchestration"}
+    second = await daemons.start(home=home, plugins=shop.plugins, environ=off)
+    second.model.says("paid")
+    await answer(second, approval)
+    await comes(lambda: _is_paid(second), "the turn has gone on")
+    await second.http.aclose()
+    await second.daemon.stop()
+    third = await daemons.start(home=home, plugins=shop.plugins)
+    await ended(third, run_id)
+    assert (await row(third, run_id)).output == "You said: tell paid"
+
+
+async def _is_paid(daemon: RunningDaemon) -> bool:
+    done = "SELECT id FROM turns WHERE state = 'done'"
+    return bool(await daemon.daemon.store.read(done))
+
+
+@pytest.mark.conformance
 async def test_a_waiting_run_that_is_cancelled_withdraws_its_question(
     daemons: Daemons,
 ) -> None:

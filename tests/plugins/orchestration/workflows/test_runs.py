@@ -33,6 +33,12 @@ from .stage import (
 )
 
 
+async def no_sessions(daemon: RunningDaemon) -> bool:
+    """Whether no session of a run is left."""
+    left = "SELECT id FROM sessions WHERE ephemeral = 1"
+    return not await daemon.daemon.store.read(left)
+
+
 async def ended(daemon: RunningDaemon, run_id: str) -> dict[str, Any]:
     """Wait for a run's end and show it."""
     await orchestration(daemon).runs.wait(run_id)
@@ -145,6 +151,7 @@ async def test_cancel_ends_a_run_with_its_turns(daemons: Daemons) -> None:
         return daemon.daemon.turns.running == 0
 
     await comes(rests, "the turn has ended")
+    await comes(lambda: no_sessions(daemon), "the sessions of the run are deleted")
     assert len(daemon.model.requests) == 1
 
 
@@ -176,6 +183,7 @@ async def test_a_step_that_takes_too_long_is_ended(daemons: Daemons) -> None:
     answer = await waiting
     assert answer.status_code == 500
     assert answer.json()["error"] == "Step 'slow' timed out after 7s"
+    assert daemon.daemon.turns.running == 0
 
 
 @pytest.mark.conformance
@@ -260,12 +268,7 @@ async def test_steps_speak_in_a_session_of_the_run_that_ends_with_it(
     assert lengths[1] == lengths[0] + 2
     assert lengths[2] == lengths[0]
     assert (await agent.session())["message_count"] == 2
-
-    async def gone() -> bool:
-        left = "SELECT id FROM sessions WHERE ephemeral = 1"
-        return not await daemon.daemon.store.read(left)
-
-    await comes(gone, "the sessions of the run are deleted")
+    await comes(lambda: no_sessions(daemon), "the sessions of the run are deleted")
 
 
 @pytest.mark.conformance

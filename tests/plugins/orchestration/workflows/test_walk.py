@@ -182,28 +182,26 @@ STEPS = st.builds(
 )
 
 
-EXAMPLES = {"quick": 60, "long": 5_000}
+EXAMPLES = [60, pytest.param(5_000, marks=pytest.mark.conformance)]
 
 
-@pytest.mark.parametrize(
-    "extent", ["quick", pytest.param("long", marks=pytest.mark.conformance)]
-)
-def test_a_walk_does_what_the_model_says(extent: str) -> None:
-    settings(max_examples=EXAMPLES[extent])(does_what_the_model_says)()
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_a_walk_does_what_the_model_says(examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(
+        st.lists(STEPS, max_size=7).map(tuple),
+        WORDS,
+        st.lists(OUTCOMES, min_size=1, max_size=12),
+    )
+    def holds(
+        steps: tuple[WorkflowStep, ...], given_: str, outcomes: list[Outcome]
+    ) -> None:
+        def answer(asked: Asked) -> Outcome:
+            return outcomes[crc32(asked.key.encode()) % len(outcomes)]
 
+        assert walked(steps, given_, answer) == Model(answer).told(steps, given_)
 
-@given(
-    st.lists(STEPS, max_size=7).map(tuple),
-    WORDS,
-    st.lists(OUTCOMES, min_size=1, max_size=12),
-)
-def does_what_the_model_says(
-    steps: tuple[WorkflowStep, ...], given_: str, outcomes: list[Outcome]
-) -> None:
-    def answer(asked: Asked) -> Outcome:
-        return outcomes[crc32(asked.key.encode()) % len(outcomes)]
-
-    assert walked(steps, given_, answer) == Model(answer).told(steps, given_)
+    holds()
 
 
 def test_what_is_put_in_is_never_expanded_again() -> None:
