@@ -102,6 +102,8 @@ async def test_what_is_wrong_is_400_with_step_and_field(daemon: RunningDaemon) -
     before = await shown(daemon, id_)
     answer = await daemon.http.put(f"/api/workflows/{id_}", json=body)
     assert (answer.status_code, await shown(daemon, id_)) == (400, before)
+    answer = await daemon.http.post("/api/workflows", json={})
+    assert answer.json()["error"] == "steps: is missing; add it"
     key = {"steps": [], "k" * 100_000: 1, "name": ""}
     answer = await daemon.http.post("/api/workflows", json=key)
     assert answer.json()["error"].startswith("name: must be 1 to 100")

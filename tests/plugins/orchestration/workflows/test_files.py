@@ -8,8 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agenthost.testing import Daemons, RunningDaemon
+from agenthost import OPERATOR, Context
+from agenthost.testing import Daemons, Recorded, RunningDaemon
+from agenthost_orchestration.orchestration import orchestration_of
 from agenthost_orchestration.workflows import files as files_module
+from agenthost_orchestration.workflows.events import WorkflowEvent
+from agenthost_orchestration.workflows.files import _Load
+from agenthost_orchestration.workflows.folder import Found
 
 from .test_definitions import shown
 
@@ -209,14 +214,48 @@ async def test_a_file_that_is_loaded_many_times_at_once_is_one_workflow(
 async def test_more_files_than_are_read_are_told(
     daemons: Daemons, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files_module, "MOST_FILES", 1)
     for name in "ab":
         (folder / f"{name}.toml").write_text("steps = []")
     daemon = await daemons.start(home=folder.parent)
+    monkeypatch.setattr(files_module, "MOST_FILES", 1)
+    (folder / "c.toml").write_text("steps = []")
+    left = "is not read: 1 files are the most"
+    assert await reloaded(daemon) == {
+        "unchanged": ["a.toml"],
+        "problems": [f"workflows/b.toml {left}", f"workflows/c.toml {left}"],
+    }
+    assert set(await listed(daemon)) == {"a", "b"}
+
+
+async def test_a_home_without_the_folder_has_nothing_to_tell(
+    daemon: RunningDaemon,
+) -> None:
+    assert await reloaded(daemon) == {}
+    assert await health(daemon) == []
+
+
+async def test_what_may_not_be_recorded_is_told_of_its_file(
+    daemons: Daemons, folder: Path
+) -> None:
+    daemon = await daemons.start(home=folder.parent)
+    recorded = Recorded(daemon.daemon.events, WorkflowEvent)
+    recorded.refuses = (WorkflowEvent,)
+    (folder / "a.toml").write_text(REVIEW)
+    told = await reloaded(daemon)
+    assert told == {"problems": ["workflows/a.toml: the book is closed"]}
+    recorded.refuses = ()
+    assert await reloaded(daemon) == {"added": ["a.toml"]}
+
+
+async def test_a_workflow_that_goes_while_its_file_is_read_is_made_anew(
+    daemon: RunningDaemon,
+) -> None:
+    workflows = orchestration_of(daemon.daemon).workflows
+    known: Any = {"a.toml": {"id": "gone", "digest": "", "name": "a"}}
+    load = _Load(workflows, Context(OPERATOR), known)
+    await load.take(Found("a.toml", b"steps = []"))
+    assert load.loaded["added"] == ["a.toml"]
     assert set(await listed(daemon)) == {"a"}
-    assert await health(daemon) == [
-        "workflows/b.toml is not read: 1 files are the most"
-    ]
 
 
 async def test_a_folder_that_cannot_be_read_is_told(

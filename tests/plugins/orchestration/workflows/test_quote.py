@@ -86,6 +86,16 @@ async def test_the_last_of_a_group_is_handed_on_where_nothing_collects(
     assert after > one + told[0]["next_call"]["output_tokens"]
 
 
+async def test_what_a_condition_lets_pass_is_handed_on_too(
+    daemon: RunningDaemon,
+) -> None:
+    await daemon.agent("ada")
+    step = {**ADA, "mode": "conditional", "condition": "x"}
+    told = (await quoted(daemon, step, ADA, ADA, text="x" * 60_000))["steps"]
+    first, second, third = [step["next_call"]["input_tokens"] for step in told]
+    assert first == second > 60_000 > third
+
+
 def test_no_more_is_put_into_a_prompt_than_is_priced() -> None:
     class Counting(dict[str, str]):
         put = 0
