@@ -55,6 +55,8 @@ class Course:
         self.asked: dict[str, Asked] = {}
         """The calls under way, by their keys."""
         self.parked = False
+        # What is cut off by a failure of ours goes on with the job's next attempt.
+        self._ends_as = TurnState.INTERRUPTED
         self.cancelled_for = ""
 
     @property
@@ -81,6 +83,7 @@ class Course:
             await asyncio.wait((walking, late), return_when=asyncio.FIRST_COMPLETED)
             if walking.done():
                 return walking.result()
+            self._ends_as = TurnState.FAILED
             raise StepFailed(
                 f"the run took longer than {limit:g} s, the most that "
                 "workflows.max_seconds allows",
@@ -90,9 +93,8 @@ class Course:
             late.cancel()
             walking.cancel()
             await asyncio.gather(walking, return_exceptions=True)
-            # At the daemon's end they have ended by now.
-            reason = self.cancelled_for or "its workflow's run ended"
-            ends_as = TurnState.CANCELLED if self.cancelled_for else TurnState.FAILED
+            reason = self.cancelled_for or "its workflow's run stopped"
+            ends_as = TurnState.CANCELLED if self.cancelled_for else self._ends_as
             await self.calls.stop(reason, ends_as)
 
     async def _walk(self, job: RunningJob) -> str:

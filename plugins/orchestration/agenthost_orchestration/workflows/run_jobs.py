@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agenthost import (
+    AgentHostError,
     Context,
     Grants,
     Host,
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 KIND = "workflow"
 ATTEMPTS = 3
 """How often a run is tried that gets nowhere, or dies with the process."""
-KEPT = 90 * 86_400.0
+DAY = 86_400.0
+KEPT = 90 * DAY
 OVER = frozenset(
     {JobState.DONE, JobState.FAILED, JobState.POISONED, JobState.CANCELLED}
 )
@@ -60,6 +62,7 @@ class RunJobs:
         self._host = host
         self._watchers = watchers
         self._people = People(host, self._next_leg)
+        self._forget_at = 0.0
         self.live: dict[str, Course] = {}
 
     async def start(self) -> None:
@@ -68,7 +71,11 @@ class RunJobs:
         self._host.jobs.register(KIND, self._do, ATTEMPTS + 1)
         await self._forget()
         for row in await self._host.store.read(OPEN):
-            await self._take_up(await self.get(row["id"]))
+            try:
+                await self._take_up(await self.get(row["id"]))
+            except (AgentHostError, ValueError, LookupError):
+                # One that cannot be read holds up none of the others.
+                log.exception("run %s was not taken up", row["id"])
 
     async def stop(self) -> None:
         """Wait for people no more; jobs are ended by what runs them."""
@@ -141,6 +148,7 @@ class RunJobs:
             await self._end(job, run, _given_up(job.job))
             return None
         await self._conduct(job, run)
+        await self._forget()
         return None
 
     async def _conduct(self, job: RunningJob, run: Run) -> None:
@@ -279,8 +287,11 @@ class RunJobs:
         await erase(self._host, (sessions | known) - {""})
 
     async def _forget(self) -> None:
-        """Delete the runs that ended long ago."""
-        before = self._host.clock.time() - KEPT
+        """Once a day, delete the runs that ended long ago."""
+        now = self._host.clock.time()
+        if now < self._forget_at:
+            return
+        self._forget_at, before = now + DAY, now - KEPT
         if await self._host.store.first(OLD, {"before": before}) is None:
             return
         from . import run_tables

@@ -225,7 +225,8 @@ async def _frames(runs: Runs, run_id: str, after: int) -> AsyncIterator[bytes]:
             if run.ended:
                 yield _frame("run_ended", item_of(run))
                 return
-            runs.check_goes_on(run_id)
+            if runs.stands_still(run_id):
+                return
             await changed.wait()
 
 

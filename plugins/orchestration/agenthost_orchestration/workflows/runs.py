@@ -113,9 +113,11 @@ class Runs:
                     "this Idempotency-Key was given before with another body; "
                     "use a new one"
                 ) from None
-        else:
-            # Were the process to die here, its next start would submit the job.
-            await self._jobs.submit(run_of(row))
+        # Were the process to die here, its next start would submit the job; who asks
+        # again after an error does so as well.
+        run = await self.get(str(row["id"]))
+        if run.state is RunState.PENDING:
+            await self._jobs.submit(run)
         return str(row["id"])
 
     async def get(self, run_id: str) -> Run:
@@ -155,7 +157,8 @@ class Runs:
                 run = await self.get(run_id)
                 if run.ended or run.waiting:
                     return run
-                self.check_goes_on(run_id)
+                if self.stands_still(run_id):
+                    raise _cut_off(run_id)
                 await changed.wait()
 
     async def cancel(self, run_id: str, by: Context) -> Run:
@@ -190,17 +193,10 @@ class Runs:
         """Give a run's course while a job has it in hand."""
         return self._jobs.live.get(run_id)
 
-    def check_goes_on(self, run_id: str) -> None:
-        """Refuse to wait for a run that goes on after the next start only.
-
-        Raises:
-            Interrupted: So it is.
-        """
+    def stands_still(self, run_id: str) -> bool:
+        """Tell whether a run goes on after the daemon's next start only."""
         course = self.under_way(run_id)
-        if self._draining and (course is None or course.parked):
-            cut = Interrupted("the daemon is shutting down; the run goes on later", "")
-            cut.facts = {"run_id": run_id}
-            raise cut
+        return self._draining and (course is None or course.parked)
 
     async def _add(self, context: Context, row: dict[str, Any]) -> None:
         """Write a run, or raise _AskedBefore: then nothing is told."""
@@ -216,6 +212,12 @@ class Runs:
     def _drain(self, _: DaemonStopping) -> None:
         self._draining = True
         self._watchers.everyone()
+
+
+def _cut_off(run_id: str) -> Interrupted:
+    cut = Interrupted("the daemon is shutting down; the run goes on later", "")
+    cut.facts = {"run_id": run_id}
+    return cut
 
 
 def _new_row(context: Context, workflow: Workflow) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import pytest
-from agenthost import OPERATOR, Context
+from agenthost import OPERATOR, Context, Unavailable
 from agenthost.testing import Daemons
 from agenthost.testing.clock import ManualClock
 from agenthost.testing.daemons import RunningDaemon
@@ -414,3 +415,38 @@ async def test_the_offline_provider_calculates_and_remembers_in_steps(
     assert "42" in got
     path = f"/api/memory/agents/{agent.id}/kv/answer"
     assert (await daemon.http.get(path)).json()["value"] == "42"
+
+
+@pytest.mark.conformance
+async def test_who_asks_again_after_an_error_gets_the_run_done(
+    daemons: Daemons,
+) -> None:
+    daemon = await daemons.start()
+    await daemon.agent()
+    flow, runs = workflow(step("one")), orchestration(daemon).runs
+    context = Context(OPERATOR)
+    full = patch.object(daemon.daemon.jobs, "submit", side_effect=Unavailable("full"))
+    with full, pytest.raises(Unavailable):
+        await runs.start(context, flow, "a", key="k")
+    run_id = await runs.start(context, flow, "a", key="k")
+    assert (await runs.wait(run_id)).output == "You said: a"
+
+
+@pytest.mark.conformance
+async def test_runs_are_forgotten_long_after_their_end(daemons: Daemons) -> None:
+    clock = ManualClock()
+    daemon = await daemons.start(clock=clock)
+    await daemon.agent()
+    flow = workflow(step("one"))
+    await output(daemon, flow, "a")
+    old = (await only_run(daemon, flow))["id"]
+    await clock.advance(91 * 86_400)
+    await output(daemon, flow, "b")
+
+    async def gone() -> bool:
+        path = f"/api/workflows/runs/{old}"
+        return (await daemon.http.get(path)).status_code == 404
+
+    await comes(gone, "the old run is forgotten")
+    records = await daemon.daemon.store.read("SELECT run_id FROM workflow_run_steps")
+    assert len(records) == 1
