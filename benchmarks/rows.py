@@ -16,6 +16,7 @@ from pathlib import Path
 from . import install, load, measure, servers, sockets, writes
 from .crowds import Crowd, crowd_rows
 from .figures import Row
+from .triggers import trigger_rows
 from .workflows import workflow_rows
 
 REQUESTS = 300
@@ -169,4 +170,5 @@ def all_rows() -> Iterator[Row]:
     yield write_row()
     with tempfile.TemporaryDirectory() as folder:
         yield from daemon_rows(Path(folder))
+        yield from trigger_rows(Path(folder))
     yield from install_rows()

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from agenthost.plugins.hooks import API_VERSION, Hooks
-from agenthost.plugins.validation import OFFERS
+from agenthost.plugins.hooks import Hooks
+from agenthost.plugins.marks import API_VERSION
+from agenthost.plugins.validation import OFFERS, hook_names
 from agenthost_deprecations.scan import Deprecated, table
 
 PAGE = Path(__file__).parent.parent / "docs" / "hooks.md"
@@ -21,7 +22,8 @@ HEAD = """# Hooks
 
 What a plugin may offer. A hook is a function of the plugin's module, marked with
 `agenthost.hookimpl`; implement any of these. This page is written by
-`tools/hook_docs.py` from the docstrings in `kernel/agenthost/plugins/hooks.py`.
+`tools/hook_docs.py` from the docstrings in `kernel/agenthost/plugins/hooks.py` and
+`surface_hooks.py` beside it.
 
 Plugins are asked one by one, first-party ones first, then by their keys; `tryfirst`,
 `trylast` and wrappers are refused. A plugin may name the version of the hooks that it
@@ -61,11 +63,6 @@ def main() -> int:
         return 0
     print("docs/hooks.md is stale; run: .venv/bin/python tools/hook_docs.py")
     return 1
-
-
-def hook_names() -> list[str]:
-    """Name every hook, in the order of the source."""
-    return [name for name in vars(Hooks) if not name.startswith("_")]
 
 
 def page() -> str:

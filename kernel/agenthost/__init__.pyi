@@ -127,6 +127,8 @@ from .observe import Subject as Subject
 from .plugins.calls import describe as describe
 from .plugins.calls import guarded_each as guarded_each
 from .plugins.calls import within as within
+from .plugins.deliveries import DeliverySpec as DeliverySpec
+from .plugins.deliveries import Parcel as Parcel
 from .plugins.discovery import PluginState as PluginState
 from .plugins.discovery import find_plugins as find_plugins
 from .plugins.guards import ALLOW as ALLOW
@@ -136,8 +138,8 @@ from .plugins.guards import Guards as Guards
 from .plugins.guards import Replace as Replace
 from .plugins.guards import SecuritySystem as SecuritySystem
 from .plugins.guards import Verdict as Verdict
-from .plugins.hooks import hookimpl as hookimpl
 from .plugins.loader import Plugins as Plugins
+from .plugins.marks import hookimpl as hookimpl
 from .plugins.points import AddressCase as AddressCase
 from .plugins.points import Guard as Guard
 from .plugins.points import GuardPoint as GuardPoint

@@ -157,7 +157,12 @@ class Turns(Protocol):
         """
 
     async def apart(
-        self, agent: Agent, do: Callable[[str], Awaitable[T]], *, sealed: bool = False
+        self,
+        agent: Agent,
+        do: Callable[[str], Awaitable[T]],
+        session_id: str = "",
+        *,
+        sealed: bool = False,
     ) -> T:
         """Do something else than a turn inside the agent's mailbox.
 
@@ -167,6 +172,7 @@ class Turns(Protocol):
         Args:
             agent: Whose mailbox it is.
             do: Called with the id of the session, which the next turn reads anew.
+            session_id: Another session of the agent than its own.
             sealed: Nothing stops it.
 
         Raises:
@@ -191,6 +197,14 @@ class Authenticator:
         Raises:
             Unauthenticated: They are of its kind and no good.
         """
+
+    async def recall(self, host: Host, kind: str, name: str) -> Principal | None:  # noqa: ARG002
+        """Give a principal of its kind as it stands now, for work it has left behind.
+
+        What it has stored is done with the rights that this gives; None, which ends
+        that, when the principal is not of its kind or may do nothing any more.
+        """
+        return None
 
 
 class Offered(Protocol):

@@ -21,9 +21,11 @@ from ..ports.backend import Backend
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import Mountable, RouteGroup
 from .calls import Implementation
+from .deliveries import DeliverySpec
 from .discovery import Entry
 from .guards import SecuritySystem
-from .hooks import API_VERSION, PROJECT, Hooks
+from .hooks import Hooks
+from .marks import API_VERSION, PROJECT
 from .points import GuardPoint
 from .sources import ToolSource
 from .specs import (
@@ -92,6 +94,7 @@ OFFERS: Mapping[str, Offers] = {
     "register_command": Offers(CommandSpec, asked="command line"),
     "register_chat_command": Offers(ChatCommand, _by("chatcommand")),
     "register_card": Offers(Card, _by("card")),
+    "register_delivery": Offers(DeliverySpec, _by("delivery")),
 }
 
 
@@ -168,8 +171,9 @@ def _checked(caller: pluggy.HookCaller, plugin: object) -> dict[str, Implementat
 
 
 def hook_names() -> tuple[str, ...]:
-    """The names of all hooks."""
-    return tuple(name for name in vars(Hooks) if not name.startswith("_"))
+    """The names of all hooks, in the order of the source."""
+    names = (name for each in reversed(Hooks.__mro__) for name in vars(each))
+    return tuple(name for name in names if not name.startswith("_"))
 
 
 def offered(hook: str, implementation: Implementation, *arguments: object) -> list[Any]:

@@ -321,12 +321,12 @@ class Sessions(Protocol):
         """Switch extended thinking for the session."""
 
     async def compact(
-        self, session: Session, first_seq: int, summary: Message, spent: Spent
+        self, session: Session, first_seq: int, summary: Message, spent: Spent | None
     ) -> None:
         """Let the summary stand for what is before ``first_seq``; nothing is lost.
 
         Conflict when the session has been compacted or deleted since it was read: the
-        call is booked all the same.
+        call is booked all the same. ``spent`` is None when no model was asked.
         """
 
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from ..context import Grants, Principal
 from ..errors import Unauthenticated
 from ..host import Authenticator, Host
-from ..plugins.hooks import hookimpl
+from ..plugins.marks import hookimpl
 from ..ports.access import Credentials
 from ..routes import Mountable, Route, RouteGroup, SocketRoute
 from .daemons import Daemons, RunningDaemon

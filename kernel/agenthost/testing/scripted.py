@@ -25,7 +25,7 @@ from agenthost_chat.chat import (
 )
 
 from ..errors import ProviderError, ProviderFault
-from ..plugins.hooks import hookimpl
+from ..plugins.marks import hookimpl
 from ..providers import ModelCall, ModelFacts, ProviderFacts, ProviderSpec
 
 SLUG = "scripted"

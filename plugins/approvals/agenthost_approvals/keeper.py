@@ -17,7 +17,6 @@ from agenthost import (
     Grants,
     Host,
     Principal,
-    PrincipalKind,
     RateLimited,
     Row,
     Step,
@@ -226,4 +225,4 @@ def _is_pending(row: Row) -> bool:
 def _principal(named: str) -> Principal:
     """Who started the turn, by name alone: their rights are not needed any more."""
     kind, _, name = named.partition(":")
-    return Principal(PrincipalKind(kind), name, Grants())
+    return Principal(kind, name, Grants())

@@ -104,6 +104,22 @@ class Keyring(Authenticator):
             _note_use(host, holder.key.id, now)
         return holder.principal
 
+    async def recall(self, host: Host, kind: str, name: str) -> Principal | None:
+        """Give who comes with a key, with its present scopes, while it holds.
+
+        The rows are read anew: work that was stored is not done with a key that was
+        revoked elsewhere a moment ago.
+        """
+        if kind != KIND:
+            return None
+        await self._load(host)
+        now = host.clock.time()
+        for holder in self._holders.values():
+            end = holder.key.expires_at
+            if holder.key.name == name and (end is None or now < end):
+                return holder.principal
+        return None
+
     async def listed(self, host: Host) -> Sequence[Key]:
         """All keys, the revoked of the last months too, oldest first."""
         from .tables import ALL

@@ -21,8 +21,11 @@ OPERATE = (
     "approvals:write",
     "desktop:invoke",
     "desktop:operate",
+    "events:write",
     "memory:write",
+    "occasions:write",
     "providers:test",
+    "triggers:write",
     "workflows:write",
 )
 

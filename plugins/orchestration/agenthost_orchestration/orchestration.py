@@ -7,6 +7,8 @@ from importlib import import_module
 
 from agenthost import OPERATOR, Context, Host, ServiceSpec, Unavailable
 
+from .background.background import Background
+from .triggers.triggers import Triggers
 from .workflows.files import WorkflowFiles
 from .workflows.runs import Runs
 from .workflows.workflows import Workflows
@@ -21,6 +23,10 @@ class Orchestration:
     workflows: Workflows
     workflow_files: WorkflowFiles
     runs: Runs
+    triggers: Triggers
+
+    def __init__(self) -> None:
+        self.background = Background()
 
     @classmethod
     def served(cls) -> OrchestrationService:
@@ -37,10 +43,19 @@ class Orchestration:
         await self.workflow_files.load(Context(OPERATOR))
         self.runs = Runs(host)
         await self.runs.open()
+        self.background.workflows = self.workflows
+        self.background.runs = self.runs
+        self.triggers = Triggers(host, self.background)
+        self.background.source(self.triggers)
+        await self.triggers.start()
+        # Last: what is due may need all that stands above.
+        await self.background.start(host)
 
     async def stop(self, host: Host) -> None:
         """Listen no more; what is due is done after the next start."""
         del host
+        await self.triggers.stop()
+        await self.background.stop()
         await self.runs.close()
 
 
@@ -48,6 +63,9 @@ def _warm_up() -> None:
     """Import what the first requests need."""
     for module in ("reading", "rows", "tables", "run_tables"):
         import_module(f".workflows.{module}", __package__)
+    for module in ("worker", "tables"):
+        import_module(f".background.{module}", __package__)
+    import_module(".triggers.writes", __package__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,7 +227,7 @@ class SessionTable:
         await self._change(session_id, thinking=int(on))
 
     async def compact(
-        self, session: Session, first_seq: int, summary: Message, spent: Spent
+        self, session: Session, first_seq: int, summary: Message, spent: Spent | None
     ) -> None:
         """Let the summary stand for what is before ``first_seq``; nothing is lost.
 
@@ -264,10 +264,14 @@ def _erase_unowned(connection: Connection, session_id: str) -> None:
 
 
 def _compact(
-    connection: Connection, session: Session, row: dict[str, str | float], spent: Spent
+    connection: Connection,
+    session: Session,
+    row: dict[str, str | float],
+    spent: Spent | None,
 ) -> bool:
     # The call was paid for, whatever became of the session meanwhile.
-    record(connection, spent)
+    if spent is not None:
+        record(connection, spent)
     kept = connection.execute(
         select(func.count()).where(
             messages.c.session_id == session.id,

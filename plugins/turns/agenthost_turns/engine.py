@@ -223,7 +223,12 @@ class TurnEngine:
         return await self.apart(agent, switch, sealed=True)
 
     async def apart(
-        self, agent: Agent, do: Callable[[str], Awaitable[T]], *, sealed: bool = False
+        self,
+        agent: Agent,
+        do: Callable[[str], Awaitable[T]],
+        session_id: str = "",
+        *,
+        sealed: bool = False,
     ) -> T:
         """Do something else than a turn inside the agent's mailbox.
 
@@ -233,19 +238,21 @@ class TurnEngine:
         Args:
             agent: Whose mailbox it is.
             do: Called with the id of the session, which the next turn reads anew.
+            session_id: Another session of the agent than its own.
             sealed: Nothing stops it.
 
         Raises:
             Cancelled: It was stopped.
         """
         work_id = str(uuid4())
-        work = Work(work_id, self._inside(Context(OPERATOR), agent, work_id))
+        options = TurnOptions(session_id=session_id or None)
+        work = Work(work_id, self._inside(Context(OPERATOR), agent, work_id, options))
         work.sealed = sealed
 
         async def inside() -> T:
             while True:
                 async with self._mailboxes.hold(work.agent.session_id, work):
-                    if not self._moved(work):
+                    if session_id or not self._moved(work):
                         work.runs = True
                         self._parts.sessions.forget(work.agent.session_id)
                         return await do(work.agent.session_id)

@@ -31,8 +31,9 @@ from agenthost import (
     ToolResult,
     ToolSpec,
 )
-from agenthost.plugins.hooks import Hooks, hookspec
+from agenthost.plugins.hooks import Hooks
 from agenthost.plugins.loader import Plugins
+from agenthost.plugins.marks import hookspec
 from agenthost.plugins.registry import Registry, compile_registry
 from agenthost.plugins.validation import OFFERS, Offers, hook_names
 from pydantic import BaseModel, Field

@@ -18,8 +18,8 @@ from ...errors import Unavailable
 from ...events import AgentSpawned, AgentTerminated, Custom, Event, LifecycleEvent
 from ...host import Host
 from ...plugins.guards import Guards
-from ...plugins.hooks import hookimpl
 from ...plugins.loader import Plugins
+from ...plugins.marks import hookimpl
 from ...ports.events import Events, Keep
 from ..daemons import provided
 

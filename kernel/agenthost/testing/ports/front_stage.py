@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from ...context import PrincipalKind
 from ...errors import Conflict
 from ...plugins.guards import ALLOW, Deny, SecuritySystem, Verdict
-from ...plugins.hooks import hookimpl
+from ...plugins.marks import hookimpl
 from ...plugins.points import Guard, RequestCase
 from ...routes import Answer, Call, EventStream, Reply, RouteGroup, Socket
 from ..daemons import Daemons, RunningDaemon

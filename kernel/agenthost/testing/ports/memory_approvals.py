@@ -27,7 +27,7 @@ from ...errors import (
     Waiting,
 )
 from ...host import Host
-from ...plugins.hooks import hookimpl
+from ...plugins.marks import hookimpl
 from ...plugins.specs import ServiceSpec
 from ...ports.approvals import Approvals, Ask, Question
 from ...ports.backend import Backend

@@ -176,16 +176,22 @@ class PlainTurns:
         return await self.apart(agent, switch, sealed=True)
 
     async def apart(
-        self, agent: Agent, do: Callable[[str], Awaitable[T]], *, sealed: bool = False
+        self,
+        agent: Agent,
+        do: Callable[[str], Awaitable[T]],
+        session_id: str = "",
+        *,
+        sealed: bool = False,
     ) -> T:
         """Do something else than a turn while no turn of the session runs."""
         work_id = str(uuid4())
-        inside = self._inside(Context(OPERATOR), agent, work_id, NO_OPTIONS)
+        options = TurnOptions(session_id=session_id) if session_id else NO_OPTIONS
+        inside = self._inside(Context(OPERATOR), agent, work_id, options)
         work = Work(work_id, inside)
         work.sealed = sealed
 
         async def alone() -> T:
-            await self._wait(work)
+            await self._wait(work, session_id)
             self._host.sessions.forget(work.agent.session_id)
             return await do(work.agent.session_id)
 
@@ -290,13 +296,14 @@ class PlainTurns:
         if isinstance(work, Turn):
             work.fail(work.stopped())
 
-    async def _wait(self, work: Work) -> None:
+    async def _wait(self, work: Work, other: str = "") -> None:
         """Wait until the session is free, also the one that a reset has opened."""
         while True:
             if before := self._before(work):
                 await asyncio.wait([each.task for each in before if each.task])
                 continue
             own = isinstance(work, Turn) and work.options.elsewhere(work.id)
+            own = own or other
             now = self._host.agents.get(work.agent.id)
             if own or now.session_id == work.agent.session_id:
                 work.runs = True

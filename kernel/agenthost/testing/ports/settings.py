@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ...config import load_config
 from ...errors import ConfigError, PluginError
-from ...plugins.hooks import hookimpl
 from ...plugins.loader import Plugins
+from ...plugins.marks import hookimpl
 from ...plugins.registry import Sections
 from ...plugins.specs import ConfigSection
 from ...ports.settings import Settings

@@ -16,7 +16,7 @@ from ...agent import Agent
 from ...clock import Clock
 from ...context import OPERATOR, Context
 from ...plugins.guards import SecuritySystem
-from ...plugins.hooks import hookimpl
+from ...plugins.marks import hookimpl
 from ...ports.backend import Backend
 from ...ports.records import Entry, TurnRecord, TurnResult
 from ...turns.events import TextDelta

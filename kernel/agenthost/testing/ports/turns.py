@@ -289,6 +289,23 @@ class TurnsContract(ToldTurnsContract):
         await soon(turns.reset(known(agent), old))
         assert await texts_of(agent) == ["kept", "You said: kept"]
 
+    async def test_something_can_be_done_apart_in_another_session(
+        self, stage: Stage
+    ) -> None:
+        """It is not held up by a turn of the agent's own, nor moved there."""
+        daemon = await stage.open()
+        pause, first = await paused(stage)
+        agent = daemon.known_agent("ada")
+        other = await daemon.daemon.sessions.open(agent.id, "elsewhere")
+
+        async def told(session_id: str) -> str:
+            return session_id
+
+        turns = daemon.daemon.turns
+        assert await soon(turns.apart(known(agent), told, other.id)) == other.id
+        pause.go_on()
+        await soon(first.result())
+
     async def test_what_is_done_apart_has_the_session_for_itself(
         self, stage: Stage
     ) -> None:

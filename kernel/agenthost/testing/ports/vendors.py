@@ -12,7 +12,7 @@ from agenthost_chat.chat import ChatRequest, Delta, Message, Role, Text, Usage
 from ...context import AgentView, Pool
 from ...embedders import Embedded, EmbedderSpec, EmbeddingCall
 from ...errors import ProviderError, ProviderFault
-from ...plugins.hooks import hookimpl
+from ...plugins.marks import hookimpl
 from ...ports.models import Answered, Payer, Target
 from ...ports.usage import Spent
 from ...providers import ModelFacts, ProviderFacts, ProviderSpec

@@ -13,7 +13,7 @@ from ...context import Context
 from ...errors import StorageFull
 from ...host import ToolContext
 from ...plugins.guards import ALLOW, Verdict
-from ...plugins.hooks import hookimpl
+from ...plugins.marks import hookimpl
 from ...plugins.points import Guard, ToolCallCase, ToolResultCase
 from ...plugins.specs import Effect, ToolResult, ToolSpec
 from ...ports.records import Outcome

@@ -8,7 +8,7 @@ it done, delivers the result and writes what came of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Protocol
 
@@ -37,6 +37,7 @@ class Delivery:
     """Where a result goes: ``kind`` is none, session, webhook, or one that is offered.
 
     ``target`` is what the kind needs: a session's id, a URL, whatever it says.
+    ``session`` without one is the agent's own.
     """
 
     kind: str = "none"
@@ -45,7 +46,11 @@ class Delivery:
 
 @value_class
 class Creator:
-    """Who asked for background work: its rights are looked up anew each time."""
+    """Who asked for background work: its rights are looked up anew each time.
+
+    ``kind`` and ``name`` are those of its principal; of an agent ``name`` is the id,
+    for another may come to have its name.
+    """
 
     kind: str
     name: str
@@ -103,7 +108,11 @@ class OccasionState(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
+OPEN = frozenset({OccasionState.DUE, OccasionState.RUNNING, OccasionState.WAITING})
+"""The states in which something is still to come."""
+
+
+@value_class
 class Occasion:
     """One time that something is to be done, and what came of it.
 
@@ -121,11 +130,13 @@ class Occasion:
         run_id: The workflow's run that it became, if any.
         text: What came of it.
         cost_micro_usd: What it took.
-        delivered: "" while nothing was delivered, ``done``, or why it failed.
+        delivered: "" while nothing was delivered, ``done``, or why it failed; what
+            begins with ``unknown`` may have arrived.
         created_at: When it was written.
         ended_at: When it ended, None while it has not.
         owner: Who caused it.
         labels: Where what it is made from came from.
+        agent_id: Whose turn it became, if any.
     """
 
     id: str
@@ -146,6 +157,7 @@ class Occasion:
     ended_at: float | None = None
     owner: str = ""
     labels: frozenset[str] = frozenset()
+    agent_id: str = ""
 
 
 class Source(Protocol):

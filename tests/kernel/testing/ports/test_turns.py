@@ -239,18 +239,31 @@ class GoesNowhere(TurnEngine):
 
 
 class AtOnce(TurnEngine):
-    async def apart(self, agent: Agent, do: Any, *, sealed: bool = False) -> Any:
-        return await do(agent.session_id)
+    async def apart(
+        self, agent: Agent, do: Any, session_id: str = "", *, sealed: bool = False
+    ) -> Any:
+        return await do(session_id or agent.session_id)
+
+
+class ApartAtHome(TurnEngine):
+    async def apart(
+        self, agent: Agent, do: Any, session_id: str = "", *, sealed: bool = False
+    ) -> Any:
+        return await super().apart(agent, do, sealed=sealed)
 
 
 class SealsAll(TurnEngine):
-    async def apart(self, agent: Agent, do: Any, *, sealed: bool = False) -> Any:
-        return await super().apart(agent, do, sealed=True)
+    async def apart(
+        self, agent: Agent, do: Any, session_id: str = "", *, sealed: bool = False
+    ) -> Any:
+        return await super().apart(agent, do, session_id, sealed=True)
 
 
 class SealsNothing(TurnEngine):
-    async def apart(self, agent: Agent, do: Any, *, sealed: bool = False) -> Any:
-        return await super().apart(agent, do)
+    async def apart(
+        self, agent: Agent, do: Any, session_id: str = "", *, sealed: bool = False
+    ) -> Any:
+        return await super().apart(agent, do, session_id)
 
 
 class NeverRefuses(TurnEngine):
@@ -340,6 +353,7 @@ BREACHES: tuple[tuple[type[TurnEngine], Any], ...] = (
     (KeepsNothing, C.test_a_reset_may_keep_the_session_and_go_back_to_it),
     (GoesNowhere, C.test_a_reset_may_keep_the_session_and_go_back_to_it),
     (AtOnce, C.test_what_is_done_apart_has_the_session_for_itself),
+    (ApartAtHome, C.test_something_can_be_done_apart_in_another_session),
     (SealsAll, C.test_what_is_done_apart_can_be_stopped_unless_it_is_sealed),
     (SealsNothing, C.test_what_is_done_apart_can_be_stopped_unless_it_is_sealed),
     (NeverRefuses, C.test_a_draining_engine_starts_nothing_new),

@@ -46,7 +46,7 @@ def run(daemon: RunningDaemon, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_register_command_offers_workflow() -> None:
-    assert [spec.command.name for spec in register_command()] == ["workflow"]
+    assert "workflow" in [spec.command.name for spec in register_command()]
 
 
 async def test_apply_makes_then_replaces_and_shows_what_changed(

@@ -215,10 +215,11 @@ class MemorySessions:
         self.forget(session_id)
 
     async def compact(
-        self, session: Session, first_seq: int, summary: Message, spent: Spent
+        self, session: Session, first_seq: int, summary: Message, spent: Spent | None
     ) -> None:
         """Let the summary stand for what is before ``first_seq``; nothing is lost."""
-        self._rows.book(spent)
+        if spent is not None:
+            self._rows.book(spent)
         now = self._rows.sessions.get(session.id)
         if now is None or now.first_seq != session.first_seq:
             raise Conflict("the session was changed while it was summarised")
