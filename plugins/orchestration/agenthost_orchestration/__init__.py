@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 
 @hookimpl
 def register_config() -> Iterable[ConfigSection]:
-    """Read the limits of background work, of triggers and of schedules."""
+    """Read the limits of background work, its sources and runs of workflows."""
     from .background.settings import BackgroundSection
     from .schedules.settings import SchedulesSection
     from .triggers.settings import TriggersSection
+    from .workflows.settings import WorkflowsSection
 
     yield ConfigSection("background", BackgroundSection)
     yield ConfigSection("schedules", SchedulesSection)
     yield ConfigSection("triggers", TriggersSection)
+    yield ConfigSection("workflows", WorkflowsSection)
 
 
 @hookimpl
@@ -48,6 +50,7 @@ def register_schema() -> tuple[SchemaSpec, ...]:
         SchemaSpec("occasions", _occasions),
         SchemaSpec("schedules", _schedules),
         SchemaSpec("triggers", _triggers),
+        SchemaSpec("workflow_runs", _runs),
         SchemaSpec("workflows", _workflows),
     )
 
@@ -67,11 +70,13 @@ def register_routes() -> Iterable[RouteGroup]:
     from .schedules.routes import routes as schedules
     from .triggers.routes import routes as triggers
     from .workflows.routes import routes as workflows
+    from .workflows.run_routes import routes as runs
 
     yield occasions
     yield schedules
     yield triggers
     yield workflows
+    yield runs
 
 
 @hookimpl
@@ -91,7 +96,10 @@ def register_command() -> Iterable[CommandSpec]:
     from .schedules.commands import schedule
     from .triggers.commands import trigger
     from .workflows.commands import workflow
+    from .workflows.run_commands import RUN_COMMANDS
 
+    for command in RUN_COMMANDS:
+        workflow.add_command(command)
     yield CommandSpec(occasions)
     yield CommandSpec(schedule)
     yield CommandSpec(trigger)
@@ -118,5 +126,11 @@ def _triggers() -> MetaData:
 
 def _workflows() -> MetaData:
     from .workflows.tables import metadata
+
+    return metadata
+
+
+def _runs() -> MetaData:
+    from .workflows.run_tables import metadata
 
     return metadata

@@ -13,6 +13,7 @@ from agenthost import OPERATOR, Context, Host, ServiceSpec, Unavailable
 from .background.background import Background
 from .triggers.triggers import Triggers
 from .workflows.files import WorkflowFiles
+from .workflows.runs import Runs
 from .workflows.workflows import Workflows
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ AT_FIRST = (
     "triggers.writes",
     "workflows.reading",
     "workflows.rows",
+    "workflows.run_tables",
     "workflows.tables",
 )
 """What the first requests and occasions need, and a start does not."""
@@ -39,6 +41,7 @@ class Orchestration:
 
     workflows: Workflows
     workflow_files: WorkflowFiles
+    runs: Runs
     triggers: Triggers
     schedules: Schedules
     _keeping: ScheduleService
@@ -61,7 +64,10 @@ class Orchestration:
         self.workflows = Workflows(host)
         self.workflow_files = WorkflowFiles(host, self.workflows)
         await self.workflow_files.load(Context(OPERATOR))
+        self.runs = Runs(host)
+        await self.runs.open()
         self.background.workflows = self.workflows
+        self.background.runs = self.runs
         self.triggers = Triggers(host, self.background)
         self.background.source(self.triggers)
         await self.triggers.start()
@@ -79,6 +85,7 @@ class Orchestration:
         await self._keeping.stop()
         await self.triggers.stop()
         await self.background.stop()
+        await self.runs.close()
 
     async def _conditions(
         self, host: Host, agent_id: str, conditions: Sequence[str]
