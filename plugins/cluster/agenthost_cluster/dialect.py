@@ -1,0 +1,44 @@
+"""SQLAlchemy's PostgreSQL, with columns that hold what SQLite's hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Column
+from sqlalchemy.dialects.postgresql.base import PGDDLCompiler, PGTypeCompiler
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+
+
+class Types(PGTypeCompiler):
+    """INTEGER has 64 bits, REAL is a double, TEXT is compared byte by byte."""
+
+    def visit_INTEGER(self, type_: Any, **kw: Any) -> str:  # noqa: N802 - SQLAlchemy's
+        """Take the wide one: tokens and millionths of dollars add up."""
+        return self.visit_BIGINT(type_, **kw)
+
+    def visit_REAL(self, type_: Any, **kw: Any) -> str:  # noqa: N802 - SQLAlchemy's
+        """Take the exact one: a moment has more digits than four bytes hold."""
+        return self.visit_DOUBLE_PRECISION(type_, **kw)
+
+    def visit_TEXT(self, type_: Any, **kw: Any) -> str:  # noqa: N802 - SQLAlchemy's
+        """Sort a column's words alike, however the database was made."""
+        written = str(super().visit_TEXT(type_, **kw))
+        in_table = isinstance(kw.get("type_expression"), Column)
+        return f'{written} COLLATE "C"' if in_table else written
+
+
+class Tables(PGDDLCompiler):
+    """How tables are made."""
+
+    def get_column_specification(self, column: Column[Any], **kw: Any) -> str:
+        """Number rows with 64 bits too."""
+        written = str(super().get_column_specification(column, **kw))
+        return written.replace(" SERIAL", " BIGSERIAL")
+
+
+class Dialect(PGDialect_psycopg):
+    """PostgreSQL as the store speaks it."""
+
+    supports_statement_cache = True
+    type_compiler_cls = Types
+    ddl_compiler = Tables
