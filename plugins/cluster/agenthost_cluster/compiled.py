@@ -45,7 +45,9 @@ class Compiled:
         """
         unfit = (parameters.keys() - self._known) | (self._needed - parameters.keys())
         if unfit:
-            raise TypeError(f"the statement does not fit the parameters {sorted(unfit)}")
+            raise TypeError(
+                f"the statement does not fit the parameters {sorted(unfit)}"
+            )
         return {**self._constants, **parameters}
 
 

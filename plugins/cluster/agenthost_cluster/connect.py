@@ -82,8 +82,7 @@ def connect(options: dict[str, Any]) -> Connection:
     pool = NullPool(lambda: raw(options), dialect=dialect)
     engine = Engine(pool, dialect, make_url("postgresql://"))
     event.listen(engine, "begin", take_turn)
-    connection = engine.connect()
-    return connection
+    return engine.connect()
 
 
 def take_turn(connection: Connection) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column
-from sqlalchemy.dialects.postgresql.base import PGDDLCompiler, PGTypeCompiler
+from sqlalchemy import Cast, Column, Integer, String
+from sqlalchemy.dialects.postgresql.base import (
+    PGCompiler,
+    PGDDLCompiler,
+    PGTypeCompiler,
+)
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 
@@ -36,9 +40,22 @@ class Tables(PGDDLCompiler):
         return written.replace(" SERIAL", " BIGSERIAL")
 
 
+class Statements(PGCompiler):
+    """How statements read."""
+
+    def visit_cast(self, cast: Cast[Any], **kw: Any) -> str:
+        """Cut off what an integer has no place for, where PostgreSQL would round."""
+        written = str(super().visit_cast(cast, **kw))
+        exact = isinstance(cast.clause.type, Integer | String)
+        if exact or not isinstance(cast.type, Integer):
+            return written
+        return f"CAST(trunc({self.process(cast.clause, **kw)}) AS BIGINT)"
+
+
 class Dialect(PGDialect_psycopg):
     """PostgreSQL as the store speaks it."""
 
     supports_statement_cache = True
     type_compiler_cls = Types
     ddl_compiler = Tables
+    statement_compiler = Statements

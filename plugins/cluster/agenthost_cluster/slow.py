@@ -30,7 +30,8 @@ class SlowWrites:
 
     def list(self) -> Sequence[SlowWrite]:
         """Give the slow ones, the slowest first; any thread may ask."""
-        return sorted(tuple(self._known.values()), key=lambda each: -each.longest)
+        known = tuple(self._known.values())
+        return sorted(known, key=lambda each: -each.longest)
 
     def run(self, fn: Callable[[Connection], T], connection: Connection) -> T:
         """Run a function and note it when it was slow, however it ended."""

@@ -184,9 +184,7 @@ def run_text(
     return [cast("Row", Record(places, tuple(row))) for row in done.all()]
 
 
-def open_prepared(
-    options: dict[str, Any], schemas: Sequence[SchemaSpec]
-) -> Connection:
+def open_prepared(options: dict[str, Any], schemas: Sequence[SchemaSpec]) -> Connection:
     """Open the writing connection and bring the schemas up to date."""
     connection: Connection | None = None
     try:

@@ -46,7 +46,9 @@ def programs() -> Path | None:
 class Server:
     """One server; ``database()`` makes an empty database in it and gives its URL."""
 
-    def __init__(self, folder: Path, port: int, process: subprocess.Popen[bytes]) -> None:
+    def __init__(
+        self, folder: Path, port: int, process: subprocess.Popen[bytes]
+    ) -> None:
         self.port = port
         self.process = process
         self._folder = folder
