@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import Select, text
 
-from .dialect import Dialect
+from .dialect import made
 
 LIMIT = 512
 """Statements that are remembered with their text."""
-DIALECT = Dialect(use_native_hstore=False)
+DIALECT = made()
 
 
 class Compiled:

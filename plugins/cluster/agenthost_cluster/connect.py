@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -10,7 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import Connection, Engine, event, make_url
 from sqlalchemy.pool import NullPool
 
-from .dialect import Dialect
+from .dialect import made
 from .values import settle
 
 CONNECT_SECONDS = 5
@@ -76,10 +77,10 @@ def connect(options: dict[str, Any]) -> Connection:
     Write functions read before they write, and rely on nobody's writing in between.
     That holds among all nodes: whoever begins waits for the one that has begun.
     """
-    import psycopg as driver
-
-    dialect = Dialect(dbapi=driver, use_native_hstore=False)
-    pool = NullPool(lambda: raw(options), dialect=dialect)
+    dialect = made(dbapi=psycopg)
+    # The pool takes what psycopg gives, which says less of its types than SQLAlchemy.
+    creator: Any = partial(raw, options)
+    pool = NullPool(creator, dialect=dialect)
     engine = Engine(pool, dialect, make_url("postgresql://"))
     event.listen(engine, "begin", take_turn)
     return engine.connect()

@@ -5,24 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import Cast, Column, Integer, String
-from sqlalchemy.dialects.postgresql.base import (
-    PGCompiler,
-    PGDDLCompiler,
-    PGTypeCompiler,
+from sqlalchemy.dialects.postgresql.base import PGDDLCompiler, PGTypeCompiler
+from sqlalchemy.dialects.postgresql.psycopg import (
+    PGCompiler_psycopg,
+    PGDialect_psycopg,
 )
-from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 
 class Types(PGTypeCompiler):
     """INTEGER has 64 bits, REAL is a double, TEXT is compared byte by byte."""
 
-    def visit_INTEGER(self, type_: Any, **kw: Any) -> str:  # noqa: N802 - SQLAlchemy's
+    def visit_INTEGER(self, type_: Any, **kw: Any) -> str:  # noqa: ARG002, N802 - SQLAlchemy's
         """Take the wide one: tokens and millionths of dollars add up."""
-        return self.visit_BIGINT(type_, **kw)
+        return "BIGINT"
 
-    def visit_REAL(self, type_: Any, **kw: Any) -> str:  # noqa: N802 - SQLAlchemy's
+    def visit_REAL(self, type_: Any, **kw: Any) -> str:  # noqa: ARG002, N802 - SQLAlchemy's
         """Take the exact one: a moment has more digits than four bytes hold."""
-        return self.visit_DOUBLE_PRECISION(type_, **kw)
+        return "DOUBLE PRECISION"
 
     def visit_TEXT(self, type_: Any, **kw: Any) -> str:  # noqa: N802 - SQLAlchemy's
         """Sort a column's words alike, however the database was made."""
@@ -36,16 +35,18 @@ class Tables(PGDDLCompiler):
 
     def get_column_specification(self, column: Column[Any], **kw: Any) -> str:
         """Number rows with 64 bits too."""
-        written = str(super().get_column_specification(column, **kw))
+        inherited: Any = super().get_column_specification
+        written = str(inherited(column, **kw))
         return written.replace(" SERIAL", " BIGSERIAL")
 
 
-class Statements(PGCompiler):
+class Statements(PGCompiler_psycopg):
     """How statements read."""
 
     def visit_cast(self, cast: Cast[Any], **kw: Any) -> str:
         """Cut off what an integer has no place for, where PostgreSQL would round."""
-        written = str(super().visit_cast(cast, **kw))
+        inherited: Any = super().visit_cast
+        written = str(inherited(cast, **kw))
         exact = isinstance(cast.clause.type, Integer | String)
         if exact or not isinstance(cast.type, Integer):
             return written
@@ -59,3 +60,8 @@ class Dialect(PGDialect_psycopg):
     type_compiler_cls = Types
     ddl_compiler = Tables
     statement_compiler = Statements
+
+
+def made(**options: Any) -> Dialect:
+    """Make the dialect; an extension of the server is not asked for at each start."""
+    return Dialect(use_native_hstore=False, **options)  # type: ignore[no-untyped-call]

@@ -8,11 +8,12 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from agenthost import AgentHostError, Row, SchemaSpec, SlowWrite, Unavailable
+from agenthost import AgentHostError, Row, SchemaSpec, Signals, SlowWrite, Unavailable
 from sqlalchemy import text
 
 from .connect import connect, options_of
 from .faults import storage_fault
+from .notices import Notices
 from .reader import Reader
 from .rows import Record, places_of
 from .schema import prepare
@@ -33,7 +34,9 @@ class PostgresStore:
     Use it from the event loop that opened it.
     """
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: Writer, reader: Reader, signals: Notices) -> None:
+        self.signals: Signals | None = signals
+        self._notices = signals
         self._writer = writer
         self._reader = reader
         self._readable = True
@@ -65,7 +68,7 @@ class PostgresStore:
             if fault:
                 raise fault from error
             raise
-        return cls(writer, reader)
+        return cls(writer, reader, Notices(options, reader))
 
     @property
     def healthy(self) -> bool:
@@ -156,6 +159,7 @@ class PostgresStore:
         if self._closed:
             return
         self._closed = True
+        await self._notices.stop()
         await self._writer.stop()
         await self._reader.close()
 

@@ -100,7 +100,7 @@ def _servant(folder: Path) -> dict[str, Any]:
 
 def _call(folder: Path, who: dict[str, Any], program: str, *arguments: str) -> None:
     subprocess.run(
-        [_path(program), "-D", folder / "data", *arguments],
+        [str(_path(program)), "-D", str(folder / "data"), *arguments],
         check=True,
         stdout=subprocess.DEVNULL,
         cwd=folder,
@@ -122,7 +122,7 @@ def _start(folder: Path, who: dict[str, Any]) -> tuple[subprocess.Popen[bytes], 
         cwd=folder,
         **who,
     )
-    ready = [_path("pg_isready"), "-q", "-h", folder, "-p", str(port)]
+    ready = [str(_path("pg_isready")), "-q", "-h", str(folder), "-p", str(port)]
     while subprocess.run(ready, check=False).returncode:
         if process.poll() is not None:
             raise RuntimeError("PostgreSQL did not start")
