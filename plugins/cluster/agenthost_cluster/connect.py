@@ -8,10 +8,11 @@ from typing import Any
 import psycopg
 from agenthost import ConfigError
 from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy import Connection, Engine, event, make_url
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.dialects import registry
 from sqlalchemy.pool import NullPool
 
-from .dialect import made
+from .dialect import Dialect
 from .values import settle
 
 CONNECT_SECONDS = 5
@@ -71,19 +72,23 @@ def raw(options: dict[str, Any]) -> psycopg.Connection[Any]:
     return connection
 
 
-def connect(options: dict[str, Any]) -> Connection:
-    """Open a SQLAlchemy connection whose transactions stand behind one another.
+def engine_of(options: dict[str, Any]) -> Engine:
+    """Make what opens SQLAlchemy connections whose transactions stand in a queue.
 
     Write functions read before they write, and rely on nobody's writing in between.
     That holds among all nodes: whoever begins waits for the one that has begun.
     """
-    dialect = made(dbapi=psycopg)
-    # The pool takes what psycopg gives, which says less of its types than SQLAlchemy.
-    creator: Any = partial(raw, options)
-    pool = NullPool(creator, dialect=dialect)
-    engine = Engine(pool, dialect, make_url("postgresql://"))
+    registry.register("postgresql.agenthost", Dialect.__module__, Dialect.__name__)
+    engine = create_engine(
+        "postgresql+agenthost://",
+        creator=partial(raw, options),
+        poolclass=NullPool,
+        # Otherwise every start would ask for an extension of the server.
+        use_native_hstore=False,
+        hide_parameters=True,
+    )
     event.listen(engine, "begin", take_turn)
-    return engine.connect()
+    return engine
 
 
 def take_turn(connection: Connection) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Cast, Column, Integer, String
+from sqlalchemy import Cast, Column, Float, Integer, Numeric
 from sqlalchemy.dialects.postgresql.base import PGDDLCompiler, PGTypeCompiler
 from sqlalchemy.dialects.postgresql.psycopg import (
     PGCompiler_psycopg,
@@ -47,8 +47,8 @@ class Statements(PGCompiler_psycopg):
         """Cut off what an integer has no place for, where PostgreSQL would round."""
         inherited: Any = super().visit_cast
         written = str(inherited(cast, **kw))
-        exact = isinstance(cast.clause.type, Integer | String)
-        if exact or not isinstance(cast.type, Integer):
+        fraction = isinstance(cast.clause.type, Numeric | Float)
+        if not fraction or not isinstance(cast.type, Integer):
             return written
         return f"CAST(trunc({self.process(cast.clause, **kw)}) AS BIGINT)"
 
@@ -57,6 +57,9 @@ class Dialect(PGDialect_psycopg):
     """PostgreSQL as the store speaks it."""
 
     supports_statement_cache = True
+    # psycopg sends a number as wide as it is, and functions of the server, which
+    # SQLAlchemy asks of its tables, take some that are no wider than an INTEGER there.
+    colspecs = PGDialect_psycopg.colspecs | {Integer: Integer}
     type_compiler_cls = Types
     ddl_compiler = Tables
     statement_compiler = Statements

@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import SQLAlchemyError
 
-from .connect import connect, options_of
+from .connect import engine_of, options_of
 from .faults import storage_fault
 from .schema import METADATA, VERSIONS, versions
 
@@ -51,7 +51,7 @@ def drop(url: str, owned: Owned) -> None:
 def _opened(url: str) -> Iterator[Connection]:
     """Work in one transaction on a database."""
     try:
-        with connect(options_of(url)) as connection, connection.begin():
+        with engine_of(options_of(url)).begin() as connection:
             METADATA.create_all(connection)
             yield connection
     except (SQLAlchemyError, psycopg.Error) as error:

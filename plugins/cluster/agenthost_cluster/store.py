@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from agenthost import AgentHostError, Row, SchemaSpec, Signals, SlowWrite, Unavailable
 from sqlalchemy import text
 
-from .connect import connect, options_of
+from .connect import engine_of, options_of
 from .faults import storage_fault
 from .notices import Notices
 from .reader import Reader
@@ -20,7 +20,7 @@ from .schema import prepare
 from .writer import Writer
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Select
+    from sqlalchemy import Connection, Engine, Select
 
 T = TypeVar("T")
 
@@ -58,8 +58,9 @@ class PostgresStore:
             StorageFull: Its disk has no room.
         """
         options = options_of(url)
-        opened = await asyncio.to_thread(open_prepared, options, schemas)
-        writer, reader = Writer(partial(connect, options), opened), Reader(options)
+        engine = engine_of(options)
+        opened = await asyncio.to_thread(open_prepared, engine, schemas)
+        writer, reader = Writer(engine.connect, opened), Reader(options)
         try:
             await reader.open()
         except BaseException as error:
@@ -188,11 +189,11 @@ def run_text(
     return [cast("Row", Record(places, tuple(row))) for row in done.all()]
 
 
-def open_prepared(options: dict[str, Any], schemas: Sequence[SchemaSpec]) -> Connection:
+def open_prepared(engine: Engine, schemas: Sequence[SchemaSpec]) -> Connection:
     """Open the writing connection and bring the schemas up to date."""
     connection: Connection | None = None
     try:
-        connection = connect(options)
+        connection = engine.connect()
         prepare(connection, schemas)
     except BaseException as error:
         if connection is not None:

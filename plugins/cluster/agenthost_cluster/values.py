@@ -7,13 +7,10 @@ from typing import Any
 from psycopg import BaseConnection
 from psycopg.abc import Buffer
 from psycopg.adapt import Dumper, Loader
-from psycopg.postgres import types
 
 
 class Truth(Dumper):
-    """True and False as the integers they are stored as."""
-
-    oid = types["int2"].oid
+    """True and False as 1 and 0, which PostgreSQL takes for a number or for itself."""
 
     def dump(self, obj: Any) -> bytes:
         """Give 1 or 0."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
 import pytest
+from agenthost import SchemaSpec
+from agenthost_cluster.store import PostgresStore
 
 from .server import Server, programs, running
+
+OpenNode = Callable[[Sequence[SchemaSpec]], Awaitable[PostgresStore]]
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +25,17 @@ def server() -> Iterator[Server]:
 def database(server: Server) -> str:
     """The URL of an empty database."""
     return server.database()
+
+
+@pytest.fixture
+async def node(database: str) -> AsyncIterator[OpenNode]:
+    """What opens one node's store on the test's database."""
+    opened: list[PostgresStore] = []
+
+    async def open_(schemas: Sequence[SchemaSpec]) -> PostgresStore:
+        opened.append(await PostgresStore.open(database, schemas))
+        return opened[-1]
+
+    yield open_
+    for store in opened:
+        await store.close()
