@@ -31,6 +31,7 @@ from agenthost import (
 )
 from pydantic import BaseModel
 
+from .elsewhere import Elsewhere
 from .manifests import parse_manifest
 from .rights import granted
 
@@ -60,11 +61,31 @@ class KeptAgents:
         self._changing = asyncio.Lock()
         self._by_id: dict[str, Agent] = {}
         self._by_name: dict[str, Agent] = {}
+        self._elsewhere: Elsewhere | None = None
 
     async def load(self) -> None:
         """Read all agents, oldest first."""
+        signals = self._host.store.signals
+        if signals is not None and self._elsewhere is None:
+            self._elsewhere = Elsewhere(signals, self._reload)
         for agent in await self._rows.load():
             self._keep(agent)
+
+    async def _reload(self) -> None:
+        """Take the rows as others have left them; who is gone there ends here."""
+        async with self._changing:
+            # One that is made here meanwhile may be none of the rows that are read.
+            before = [*self._by_id]
+            rows = {agent.id: agent for agent in await self._rows.load()}
+            gone = [each for each in before if each not in rows]
+            for agent in rows.values():
+                here = self._by_id.get(agent.id)
+                if here is None or here.state is not AgentState.TERMINATED:
+                    self._keep(agent)
+            for agent_id in gone:
+                self._forget(agent_id)
+        for agent_id in gone:
+            await self._end_turns(agent_id, "the agent was deleted")
 
     def list(self) -> list[Agent]:
         """All agents, oldest first."""
@@ -141,6 +162,7 @@ class KeptAgents:
         )
         await self._rows.add(agent)
         self._keep(agent)
+        self._tell_others()
         self._tell(AgentSpawned, agent)
         return agent, warnings
 
@@ -208,6 +230,7 @@ class KeptAgents:
             fresh = replace(self.get(agent.id), session_id=session, updated_at=now)
             await self._rows.switch_session(fresh, agent.session_id, keep=keep)
             self._keep(fresh)
+        self._tell_others()
         return fresh
 
     async def delete(self, agent: Agent) -> None:
@@ -273,14 +296,23 @@ class KeptAgents:
             agent = replace(changed(self.get(agent_id)), updated_at=now)
             await self._rows.save(agent)
             self._keep(agent)
+        self._tell_others()
         return agent
 
     async def _removed(self, agent_id: str) -> None:
         async with self._changing:
             await self._rows.delete(agent_id)
-            agent = self._by_id.pop(agent_id, None)
-            if agent is not None:
-                self._by_name.pop(agent.name, None)
+            self._forget(agent_id)
+        self._tell_others()
+
+    def _forget(self, agent_id: str) -> None:
+        agent = self._by_id.pop(agent_id, None)
+        if agent is not None and self._by_name[agent.name].id == agent_id:
+            del self._by_name[agent.name]
+
+    def _tell_others(self) -> None:
+        if self._elsewhere is not None:
+            self._elsewhere.tell()
 
     def _keep(self, agent: Agent) -> None:
         self.exist.set()
