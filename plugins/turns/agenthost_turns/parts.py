@@ -28,7 +28,6 @@ class Parts:
 
     limits: TurnsSection
     clock: Clock
-    writer: Writer
     observers: Observers
     agents: Agents
     sessions: Sessions
@@ -38,6 +37,12 @@ class Parts:
     compaction: Compaction
     approvals: Approvals
     toolbox: Toolbox
+    host: Host
+
+    @property
+    def writer(self) -> Writer:
+        """Who signs steps: another one once the daemon has entered anew."""
+        return self.host.writer
 
 
 def parts_of(host: Host, observers: Observers) -> Parts:
@@ -45,7 +50,6 @@ def parts_of(host: Host, observers: Observers) -> Parts:
     return Parts(
         limits=host.settings(TurnsSection),
         clock=host.clock,
-        writer=host.writer,
         observers=observers,
         agents=host.agents,
         sessions=host.sessions,
@@ -55,4 +59,5 @@ def parts_of(host: Host, observers: Observers) -> Parts:
         compaction=host.compaction,
         approvals=host.approvals,
         toolbox=host.toolbox,
+        host=host,
     )

@@ -12,6 +12,7 @@ from agenthost import (
     AgentHostError,
     ConfigError,
     InvalidInput,
+    Store,
     Unavailable,
 )
 from agenthost_cluster import count_tables, drop_tables, open_store
@@ -29,7 +30,7 @@ PATIENCE = 30.0
 SECRET = "hunter2"
 
 
-async def until_healthy(store: PostgresStore) -> None:
+async def until_healthy(store: Store) -> None:
     async with asyncio.timeout(PATIENCE):
         while not (await store.probe() and store.healthy):
             pass
