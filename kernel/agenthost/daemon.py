@@ -225,11 +225,11 @@ class Daemon:
         self.events: Events = bus
         self.observers = bus.observers
         self._on_stop("events", self.events.stop)
-        records = backend(RecordsBackend).open(self.store, self.clock)
+        records = bus.told(backend(RecordsBackend).open(self.store, self.clock))
         kept = backend(AgentsBackend)
         self.agents = kept.open(self, records.agents, self._end_turns_of)
         self.sessions, self.journal = records.sessions, records.journal
-        self.usage, self.kv = records.usage, bus.telling(records.memory)
+        self.usage, self.kv = records.usage, records.memory
         self.persons, self.uploads = records.persons, records.uploads
         self._on_stop("journal", self.journal.stop)
         self.writer = await self.journal.enter(self.config.node)

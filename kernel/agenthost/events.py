@@ -78,14 +78,14 @@ class MessageEvent(Event):
 
 
 class MessageReceived(MessageEvent):
-    """It was accepted from a principal; its turn waits for the session."""
+    """It came from a principal and is on disk."""
 
     caller: str
     text: str
 
 
 class TurnStarted(MessageEvent):
-    """Its turn has the session."""
+    """Its turn begins, or goes on after it was cut off."""
 
 
 class TurnEnded(MessageEvent):
@@ -118,7 +118,10 @@ class ToolCalled(ToolEvent):
 
 
 class ToolEnded(ToolEvent):
-    """It has an outcome: ``text`` holds its first 200 characters."""
+    """It has an outcome, ``seconds`` after its step began.
+
+    ``text`` holds its first 200 characters.
+    """
 
     is_error: bool
     seconds: float

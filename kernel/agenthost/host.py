@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     from .ports.jobs import Jobs
     from .ports.models import Models
     from .ports.persons import Persons
-    from .ports.records import Journal, Ledger, Memory, Sessions, TurnResult, Writer
+    from .ports.records import Journal, Memory, Sessions, TurnResult, Writer
     from .ports.settings import Settings
     from .ports.store import Store
     from .ports.tools import Toolbox
     from .ports.uploads import Uploads
+    from .ports.usage import Ledger
     from .ports.vault import Vault
     from .ports.workers import Workers
     from .turns.turn import Turn, TurnOptions, Watcher

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from .host import Host
     from .plugins.guards import Verdict
     from .ports.models import Answered, Attempt, Target
-    from .ports.records import Memory, Spent, TurnResult
+    from .ports.records import Records, TurnResult
+    from .ports.usage import Spent
 
 T = TypeVar("T")
 Subject = Message | ChatRequest | ToolUse
@@ -94,5 +95,5 @@ class Bus(Events, Protocol):
     def observers(self) -> Observers:
         """The plugins' observers, told of turns, model calls and tool calls."""
 
-    def telling(self, memory: Memory) -> Memory:
-        """The same memory, whose changes are events."""
+    def told(self, records: Records) -> Records:
+        """The same records; what turns and memories write is events, too."""

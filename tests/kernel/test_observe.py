@@ -36,7 +36,6 @@ from agenthost import (
 from agenthost.context import OPERATOR, Context
 from agenthost.testing import Daemons, Pause
 from agenthost_events.observers import ToldObservers
-from agenthost_events.telling import Teller
 from agenthost_front.access import Access
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
@@ -179,7 +178,7 @@ async def test_nothing_is_made_where_nobody_observes(
 ) -> None:
     daemon = await daemons.start()
     agent = await daemon.agent()
-    observers = ToldObservers(daemon.daemon, offers, Teller(daemon.daemon.events))
+    observers = ToldObservers(daemon.daemon, offers)
     context = Context(OPERATOR)
     with observers.watch(agent.context(), ToolUse("1", "calculate", {})) as seen:
         assert (seen is None) == (not offers)
@@ -256,7 +255,7 @@ async def test_observers_are_told_who_had_no_right_to_a_route(
     monkeypatch.setattr(Access, "identify", lambda *_: guest)
     monkeypatch.setattr(Access, "identify_socket", lambda *_: guest)
     if path.endswith("ws"):
-        agent = await daemon.daemon.agents.spawn(OPERATOR, 'name = "ada"')
+        agent = await daemon.daemon.agents.spawn(Context(OPERATOR), 'name = "ada"')
         url = f"{daemon.url}/api/agents/{agent[0].id}/ws".replace("http", "ws")
         with pytest.raises(InvalidStatus):
             await connect(url)

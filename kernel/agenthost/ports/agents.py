@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from ..agent import Agent, AgentMode
 
 if TYPE_CHECKING:
-    from ..context import Principal
+    from ..context import Context
     from ..manifest_model import Manifest
     from .models import Choice, Target
 
@@ -34,7 +34,7 @@ class Agents(Protocol):
         """Find by id in any form, or by exact name; NotFound when there is none."""
 
     async def spawn(
-        self, principal: Principal, manifest_toml: str
+        self, context: Context, manifest_toml: str
     ) -> tuple[Agent, Sequence[str]]:
         """Bring an agent into being: its row and its session, or nothing at all.
 
@@ -48,7 +48,7 @@ class Agents(Protocol):
         """
 
     async def change(
-        self, principal: Principal, agent: Agent, changes: Mapping[str, object]
+        self, context: Context, agent: Agent, changes: Mapping[str, object]
     ) -> Agent:
         """Keep an agent with these keys of its manifest changed; the rest stays.
 
@@ -60,7 +60,7 @@ class Agents(Protocol):
         """
 
     async def set_model(
-        self, principal: Principal, agent: Agent, provider: str | None, model: str
+        self, context: Context, agent: Agent, provider: str | None, model: str
     ) -> Choice:
         """Give the agent another model, as its provider or another names it.
 
@@ -68,7 +68,7 @@ class Agents(Protocol):
             InvalidInput: The provider is unknown.
         """
 
-    async def set_mode(self, agent: Agent, mode: AgentMode) -> Agent:
+    async def set_mode(self, context: Context, agent: Agent, mode: AgentMode) -> Agent:
         """Pin the model the agent has now (STABLE), or let go of it (NORMAL)."""
 
     async def new_session(self, agent: Agent, into: str, *, keep: bool) -> Agent:
@@ -80,7 +80,7 @@ class Agents(Protocol):
             NotFound: It has another session by now, or has been deleted.
         """
 
-    async def delete(self, agent: Agent) -> None:
+    async def delete(self, context: Context, agent: Agent) -> None:
         """Stop the agent's turns; remove it, its sessions, its memory, its workspace.
 
         Its usage stays.

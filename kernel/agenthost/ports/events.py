@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..events import Event
 
@@ -72,12 +73,7 @@ class Events(Protocol):
         """Ask what is to be written in the commit of the event's cause, if anything.
 
         Who causes something asks before it writes, and publishes the same event once
-        that is on disk::
-
-            event = Deployed(name, now, **context.caused)
-            keep = events.keeping(event)
-            await store.write(partial(deploy, name=name, keep=keep))
-            events.publish(event)
+        that is on disk; :func:`telling` does both.
 
         Raises:
             AgentHostError: Somebody refuses that it happens.
@@ -88,3 +84,31 @@ class Events(Protocol):
 
     async def stop(self) -> None:
         """Take no more events and wait, within limits, until plugins heard all."""
+
+
+@contextmanager
+def telling(
+    events: Events, kind: type[Event], *facts: Any, **more: Any
+) -> Iterator[Keep | None]:
+    """Tell of what the block does, once that has ended well.
+
+    The block gets what is to be written in the commit of what it does, if anything::
+
+        with telling(events, Deployed, name, now, **context.caused) as keep:
+            await store.write(partial(deploy, name=name, keep=keep))
+
+    Args:
+        events: Whom it is told to; of a kind that nobody wants no event is made.
+        kind: What it is.
+        facts: The event's fields.
+        more: Those that go by name.
+
+    Raises:
+        AgentHostError: Somebody refuses that it happens.
+    """
+    if not events.wants(kind):
+        yield None
+        return
+    event = kind(*facts, **more)
+    yield events.keeping(event)
+    events.publish(event)

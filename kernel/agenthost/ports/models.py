@@ -15,7 +15,7 @@ from ..providers import ModelFacts, ProviderSpec
 
 if TYPE_CHECKING:
     from ..secrets import Secret
-    from .records import Spent
+    from .usage import Spent
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,13 @@ from agenthost_values.value_class import value_class
 from .persons import Persons
 from .sessions import ALL_SESSIONS, Conversation, Session, SessionFilter
 from .uploads import Uploads
+from .usage import Ledger, Spent
 
 if TYPE_CHECKING:
     from ..agent import Agent
     from ..context import Context
     from ..errors import AgentHostError, Waiting
+    from .events import Keep
 
 SHARED = "shared"
 
@@ -38,60 +40,6 @@ SHARED = "shared"
 def namespace_of(agent_id: str, key: str) -> str:
     """Say where an agent's key lives: ``shared.*`` is common to all agents."""
     return SHARED if key.startswith(f"{SHARED}.") else agent_id
-
-
-@value_class
-class Spent:
-    """What one provider call took.
-
-    ``principal`` (``kind:name``) asked for it, ``person`` is who is behind that.
-    """
-
-    at: float
-    agent_id: str
-    session_id: str
-    turn_id: str
-    provider: str
-    model: str
-    usage: Usage
-    cost_micro_usd: int
-    principal: str = ""
-    person: str = ""
-
-
-@value_class
-class Total:
-    """A sum over the ledger."""
-
-    requests: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_micro_usd: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PeriodTotal(Total):
-    """What a period took: of how many agents, and when its first call was."""
-
-    agents: int = 0
-    oldest: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ModelTotal(Total):
-    """What one model took."""
-
-    provider: str = ""
-    model: str = ""
-
-
-@value_class
-class Slot:
-    """What was used in the seconds from ``number`` times the width of a slot on."""
-
-    number: int
-    tokens: int
-    cost_micro_usd: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +178,9 @@ class Step:
             how its running calls ended will not be known. When it is WAITING,
             ``message`` stands in for the results until the turn goes on; the
             ``unknown`` calls stay as they are, and the words of the others are kept.
+        agent_id: Whose turn it is.
+        depth: How many events led to it.
+        also: What is written with it.
     """
 
     session_id: str
@@ -249,6 +200,9 @@ class Step:
     writer: Writer = NOBODY
     labels: frozenset[str] = frozenset()
     closed: TurnRecord | None = None
+    agent_id: str = ""
+    depth: int = 0
+    also: Keep | None = None
 
 
 class AgentRows(Protocol):
@@ -257,13 +211,13 @@ class AgentRows(Protocol):
     async def load(self) -> Sequence[Agent]:
         """Read all, oldest first."""
 
-    async def add(self, agent: Agent) -> None:
-        """Add an agent with its session.
+    async def add(self, agent: Agent, also: Keep | None = None) -> None:
+        """Add an agent with its session, and in the same commit what goes with it.
 
         Conflict when another has its name, in whatever case.
         """
 
-    async def save(self, agent: Agent) -> None:
+    async def save(self, agent: Agent, also: Keep | None = None) -> None:
         """Write how the agent stands now."""
 
     async def switch_session(self, agent: Agent, old: str, *, keep: bool) -> None:
@@ -274,7 +228,7 @@ class AgentRows(Protocol):
         the agent's session now, or it, or the session, has gone or is another's.
         """
 
-    async def delete(self, agent_id: str) -> None:
+    async def delete(self, agent_id: str, also: Keep | None = None) -> None:
         """Remove an agent with its sessions and its memory; its usage stays."""
 
 
@@ -443,44 +397,29 @@ class Journal(Protocol):
         """Try no more to write what is late; the store is about to close."""
 
 
-class Ledger(Protocol):
-    """What was used, and by whom, one row a provider call."""
-
-    def book(self, spent: Spent) -> asyncio.Future[None]:
-        """Add a row of its own; it starts at once, awaited or not."""
-
-    async def of_agent(self, agent_id: str) -> Total:
-        """Sum everything an agent has used."""
-
-    async def of_turn(self, agent_id: str, turn_id: str) -> Total:
-        """Sum what the model calls of an agent's turn took."""
-
-    async def since(
-        self, moment: float, width: float, agent: str = ""
-    ) -> Sequence[Slot]:
-        """Sum by slots of ``width`` seconds, of one agent when it is named."""
-
-    async def period(self, since: float) -> PeriodTotal:
-        """Sum everything from a moment on; calls for no agent count no agent."""
-
-    async def by_model(self) -> Sequence[ModelTotal]:
-        """Sum all that was ever used by model, the most expensive first."""
-
-
 class Memory(Protocol):
     """Values by key; a namespace is an agent's id or ``shared``."""
 
     async def get(self, namespace: str, key: str) -> tuple[Json, frozenset[str]]:
         """Give a key's value and labels; NotFound, or Unavailable when damaged."""
 
-    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
         """Put a value under a key; InvalidInput or TooLarge when it cannot be.
 
         A key has 1 to 256 bytes, a value up to 1 MiB of JSON. Owner and labels are
         those of ``by``.
         """
 
-    async def delete(self, namespace: str, key: str) -> None:
+    async def delete(
+        self, by: Context, namespace: str, key: str, also: Keep | None = None
+    ) -> None:
         """Forget a key; NotFound when it has no value."""
 
     async def items(self, namespace: str) -> list[tuple[str, Json]]:

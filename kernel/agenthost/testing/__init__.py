@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from .ports.workers import OpenWorkers, WorkersContract
     from .processes import DaemonProcess
     from .providers import ProviderContract
+    from .recorded import Recorded
     from .routes import RoutesContract, Sample
     from .scripted import Pause, ScriptedModel
     from .security import SecurityContract
@@ -105,6 +106,7 @@ _LATER = {
     "PlainTurns": "ports.plain_turns",
     "PlainWorkers": "ports.plain_workers",
     "ProviderContract": "providers",
+    "Recorded": "recorded",
     "RoutesContract": "routes",
     "RunningAgent": "daemons",
     "RunningDaemon": "daemons",
@@ -181,6 +183,7 @@ __all__ = [
     "PlainTurns",
     "PlainWorkers",
     "ProviderContract",
+    "Recorded",
     "RoutesContract",
     "RunningAgent",
     "RunningDaemon",

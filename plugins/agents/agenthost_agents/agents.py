@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from uuid import UUID, uuid4
 
@@ -18,8 +18,10 @@ from agenthost import (
     AgentTerminated,
     AgentUpdated,
     Choice,
+    Context,
     Guard,
     Host,
+    Keep,
     LifecycleEvent,
     Manifest,
     ManifestCase,
@@ -28,6 +30,7 @@ from agenthost import (
     Principal,
     SpawnCase,
     Target,
+    telling,
 )
 from pydantic import BaseModel
 
@@ -120,7 +123,7 @@ class KeptAgents:
         return agent
 
     async def spawn(
-        self, principal: Principal, manifest_toml: str
+        self, context: Context, manifest_toml: str
     ) -> tuple[Agent, Sequence[str]]:
         """Bring an agent into being: its row and its session, or nothing at all.
 
@@ -145,9 +148,9 @@ class KeptAgents:
         except AgentHostError as error:
             warnings.append(f"model: {error.message}")
         if host.guards.filled(Guard.MANIFEST):
-            case = ManifestCase(principal, manifest_toml, manifest.name)
+            case = ManifestCase(context.principal, manifest_toml, manifest.name)
             await asyncio.to_thread(host.guards.check, Guard.MANIFEST, case)
-        self._check(principal, manifest)
+        self._check(context.principal, manifest)
         now = host.clock.time()
         agent = Agent(
             id=str(uuid4()),
@@ -160,14 +163,14 @@ class KeptAgents:
             created_at=now,
             updated_at=now,
         )
-        await self._rows.add(agent)
-        self._keep(agent)
+        with self._telling(AgentSpawned, context, agent) as also:
+            await self._rows.add(agent, also)
+            self._keep(agent)
         self._tell_others()
-        self._tell(AgentSpawned, agent)
         return agent, warnings
 
     async def change(
-        self, principal: Principal, agent: Agent, changes: Mapping[str, object]
+        self, context: Context, agent: Agent, changes: Mapping[str, object]
     ) -> Agent:
         """Keep an agent with these keys of its manifest changed; the rest stays.
 
@@ -179,15 +182,13 @@ class KeptAgents:
 
         def changed(now: Agent) -> Agent:
             manifest = _merged(now.manifest, changes)
-            self._check(principal, manifest)
+            self._check(context.principal, manifest)
             return replace(now, manifest=manifest)
 
-        kept = await self._save(agent.id, changed)
-        self._tell(AgentUpdated, kept)
-        return kept
+        return await self._save(context, agent.id, changed)
 
     async def set_model(
-        self, principal: Principal, agent: Agent, provider: str | None, model: str
+        self, context: Context, agent: Agent, provider: str | None, model: str
     ) -> Choice:
         """Give the agent another model, as its provider or another names it.
 
@@ -201,21 +202,21 @@ class KeptAgents:
 
         def changed(now: Agent) -> Agent:
             manifest = _merged(now.manifest, {"model": update})
-            self._check(principal, manifest)
+            self._check(context.principal, manifest)
             pinned = now.pinned_model and named
             return replace(now, manifest=manifest, pinned_model=pinned)
 
-        self._tell(AgentUpdated, await self._save(agent.id, changed))
+        await self._save(context, agent.id, changed)
         return choice
 
-    async def set_mode(self, agent: Agent, mode: AgentMode) -> Agent:
+    async def set_mode(self, context: Context, agent: Agent, mode: AgentMode) -> Agent:
         """Pin the model the agent has now (STABLE), or let go of it (NORMAL)."""
 
         def changed(now: Agent) -> Agent:
             pinned = self.model_of(now) if mode is AgentMode.STABLE else None
             return replace(now, mode=mode, pinned_model=pinned)
 
-        return await self._save(agent.id, changed)
+        return await self._save(context, agent.id, changed)
 
     async def new_session(self, agent: Agent, into: str, *, keep: bool) -> Agent:
         """Give the agent another session, an empty one unless it is named.
@@ -233,7 +234,7 @@ class KeptAgents:
         self._tell_others()
         return fresh
 
-    async def delete(self, agent: Agent) -> None:
+    async def delete(self, context: Context, agent: Agent) -> None:
         """Stop the agent's turns; remove it, its sessions, its memory, its workspace.
 
         Its usage stays.
@@ -245,14 +246,13 @@ class KeptAgents:
         try:
             # A turn may be at a change of its own agent: it is not waited for inside.
             await self._end_turns(agent.id, "the agent was deleted")
-            await self._removed(agent.id)
+            await self._removed(context, agent)
         except BaseException:
             # It was not deleted after all.
             with suppress(NotFound):
                 self._keep(replace(self.get(agent.id), state=agent.state))
             raise
         await asyncio.to_thread(host.files.workspace(agent.id).remove)
-        self._tell(AgentTerminated, agent)
 
     def target_of(self, agent: Agent) -> Target:
         """The model an agent uses now: pinned, its manifest's, or the default."""
@@ -289,25 +289,30 @@ class KeptAgents:
             if name not in known and not set(name) & set("*?[")
         ]
 
-    async def _save(self, agent_id: str, changed: Callable[[Agent], Agent]) -> Agent:
+    async def _save(
+        self, context: Context, agent_id: str, changed: Callable[[Agent], Agent]
+    ) -> Agent:
         """Change an agent as it is now: whoever asked may have seen it before."""
         async with self._changing:
             now = self._host.clock.time()
             agent = replace(changed(self.get(agent_id)), updated_at=now)
-            await self._rows.save(agent)
-            self._keep(agent)
+            with self._telling(AgentUpdated, context, agent) as also:
+                await self._rows.save(agent, also)
+                self._keep(agent)
         self._tell_others()
         return agent
 
-    async def _removed(self, agent_id: str) -> None:
-        async with self._changing:
-            await self._rows.delete(agent_id)
-            self._forget(agent_id)
+    async def _removed(self, context: Context, agent: Agent) -> None:
+        with self._telling(AgentTerminated, context, agent) as also:
+            async with self._changing:
+                await self._rows.delete(agent.id, also)
+                self._forget(agent.id)
         self._tell_others()
 
     def _forget(self, agent_id: str) -> None:
         agent = self._by_id.pop(agent_id, None)
-        if agent is not None and self._by_name[agent.name].id == agent_id:
+        # Another may have its name by now.
+        if agent is not None and self._by_name.get(agent.name) is agent:
             del self._by_name[agent.name]
 
     def _tell_others(self) -> None:
@@ -319,10 +324,11 @@ class KeptAgents:
         self._by_id[agent.id] = agent
         self._by_name[agent.name] = agent
 
-    def _tell(self, kind: type[LifecycleEvent], agent: Agent) -> None:
+    def _telling(
+        self, kind: type[LifecycleEvent], context: Context, agent: Agent
+    ) -> AbstractContextManager[Keep | None]:
         events, now = self._host.events, self._host.clock.time()
-        if events.wants(kind):
-            events.publish(kind(agent.id, now, agent.name))
+        return telling(events, kind, agent.id, now, agent.name, **context.caused)
 
 
 def _merged(manifest: Manifest, changes: Mapping[str, object]) -> Manifest:

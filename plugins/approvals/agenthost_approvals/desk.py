@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
@@ -78,16 +78,19 @@ class Desk(Approvals):
         from . import writes
 
         row = self._row(context, call, ask)
-        known, fresh = await self._host.store.write(partial(writes.put, row=row))
+        event = self._event(ApprovalRequested, approval_of(row), context)
+        keep = None if event is None else self._host.events.keeping(event)
+        putting = partial(writes.put, row=row, keep=keep)
+        known, fresh = await self._host.store.write(putting)
         self.keeper.wake()
+        if fresh and event is not None:
+            self._host.events.publish(event)
         for each in known:
             _check_answer(each)
         (own,) = (each for each in known if each.digest == row["digest"])
         _check_shown(own)
         if own.state is State.APPROVED:
             return own.values
-        if fresh:
-            self._tell(ApprovalRequested, own)
         # The first of the call that is open is what is waited for.
         raise _waiting(own)
 
@@ -198,14 +201,21 @@ class Desk(Approvals):
             "reason": reply.reason or None,
             "answers": json.dumps(dict(reply.values)),
         }
-        settle = partial(writes.settle, approval_id=approval_id, answer=answer)
+        event = self._event(
+            ApprovalAnswered, replace(approval, state=state), Context(principal)
+        )
+        keep = None if event is None else self._host.events.keeping(event)
+        settle = partial(
+            writes.settle, approval_id=approval_id, answer=answer, keep=keep
+        )
         first = await self._host.store.write(settle)
         self.keeper.wake()
         approval = await self.get(approval_id)
         if not first:
             late = "overdue" if approval.state is State.PENDING else approval.state
             raise Conflict(f"the approval is {late} already; nothing was changed")
-        self._tell(ApprovalAnswered, approval)
+        if event is not None:
+            self._host.events.publish(event)
         return approval
 
     async def _check_turn(self, approval: Approval) -> None:
@@ -275,10 +285,12 @@ class Desk(Approvals):
             "labels": "[]",
         }
 
-    def _tell(self, kind: type[ApprovalEvent], approval: Approval) -> None:
+    def _event(
+        self, kind: type[ApprovalEvent], approval: Approval, context: Context
+    ) -> ApprovalEvent | None:
         if not self._host.events.wants(kind):
-            return
-        event = kind(
+            return None
+        return kind(
             approval.agent_id,
             self._host.clock.time(),
             approval_id=approval.id,
@@ -287,8 +299,8 @@ class Desk(Approvals):
             tool=approval.tool,
             state=approval.state.value,
             question=approval.shown["question"]["text"],
+            **context.caused,
         )
-        self._host.events.publish(event)
 
 
 def named(principal: Principal) -> str:

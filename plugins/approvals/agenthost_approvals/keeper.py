@@ -208,7 +208,14 @@ async def close_turn(
         return
     closed = TurnRecord(state, record.result, error)
     now, session_id = host.clock.time(), record.session_id
-    step = Step(session_id, turn_id, now, writer=host.writer, closed=closed)
+    step = Step(
+        session_id,
+        turn_id,
+        now,
+        writer=host.writer,
+        closed=closed,
+        agent_id=record.agent_id,
+    )
     await host.journal.keep(step)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agenthost import Blocked, RateLimited
+from agenthost import Blocked, Keep, RateLimited
 from sqlalchemy import Connection, delete, insert, update
 
 from .rows import PENDING_PER_AGENT, Approval, State, approval_of
@@ -15,9 +15,9 @@ QUESTIONS_PER_CALL = 8
 
 
 def put(
-    connection: Connection, row: Mapping[str, Any]
+    connection: Connection, row: Mapping[str, Any], keep: Keep | None = None
 ) -> tuple[Sequence[Approval], bool]:
-    """Ask about a call, unless the same was asked before.
+    """Ask about a call, unless the same was asked before; keep what goes with it.
 
     Returns:
         All approvals of the call, and whether this one is new.
@@ -40,10 +40,17 @@ def put(
             "answer some of them first"
         )
     connection.execute(insert(approvals).values(row))
+    if keep is not None:
+        keep(connection)
     return [*known, approval_of(row)], True
 
 
-def settle(connection: Connection, approval_id: str, answer: Mapping[str, Any]) -> bool:
+def settle(
+    connection: Connection,
+    approval_id: str,
+    answer: Mapping[str, Any],
+    keep: Keep | None = None,
+) -> bool:
     """Write an answer; False when another was there first, or it comes too late."""
     answered = (
         update(approvals)
@@ -54,7 +61,10 @@ def settle(connection: Connection, approval_id: str, answer: Mapping[str, Any]) 
         )
         .values(answer)
     )
-    return bool(connection.execute(answered).rowcount)
+    settled = bool(connection.execute(answered).rowcount)
+    if settled and keep is not None:
+        keep(connection)
+    return settled
 
 
 def expire(connection: Connection, now: float) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from itertools import groupby
 from typing import TYPE_CHECKING, cast
 
@@ -24,6 +24,8 @@ from agenthost import (
 )
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     import httpx
 
 ERROR_BYTES = 64 * 1024
@@ -80,31 +82,13 @@ class HttpExchange:
             for delta in joined(decoder.close()):
                 yield delta
 
-    @asynccontextmanager
-    async def faults(self, provider: str) -> AsyncIterator[None]:
+    def faults(self, provider: str) -> AbstractAsyncContextManager[None]:
         """Name what can happen to a connection as faults of the provider.
 
         Raises:
             ProviderError: TIMEOUT or UNREACHABLE.
         """
-        import httpx
-
-        try:
-            yield
-        except httpx.TimeoutException as error:
-            raise ProviderError(
-                ProviderFault.TIMEOUT, provider, "no answer in time; try again"
-            ) from error
-        except (NotSent, httpx.ConnectError) as error:
-            raise ProviderError(
-                ProviderFault.UNREACHABLE,
-                provider,
-                "cannot be reached; check the base_url and that the service is running",
-            ) from error
-        except (OutcomeUnknown, httpx.TransportError) as error:
-            raise ProviderError(
-                ProviderFault.UNREACHABLE, provider, "the connection broke off"
-            ) from error
+        return _Faults(provider)
 
     async def error_body(self, answer: httpx.Response) -> bytes:
         """Read the beginning of an error answer: an endless one is cut."""
@@ -116,8 +100,48 @@ class HttpExchange:
         return body
 
 
+class _Faults(AbstractAsyncContextManager[None]):
+    """Names the faults of a connection.
+
+    A class, for every model call comes by here: a generator takes three times as long.
+    """
+
+    __slots__ = ("_provider",)
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None and (fault := _fault(error)) is not None:
+            raise ProviderError(fault[0], self._provider, fault[1]) from error
+
+
+def _fault(error: BaseException) -> tuple[ProviderFault, str] | None:
+    import httpx
+
+    match error:
+        case httpx.TimeoutException():
+            return ProviderFault.TIMEOUT, "no answer in time; try again"
+        case NotSent() | httpx.ConnectError():
+            return (
+                ProviderFault.UNREACHABLE,
+                "cannot be reached; check the base_url and that the service is running",
+            )
+        case OutcomeUnknown() | httpx.TransportError():
+            return ProviderFault.UNREACHABLE, "the connection broke off"
+        case _:
+            return None
+
+
 def joined(deltas: list[Delta]) -> list[Delta]:
     """Join words that arrived together: each delta costs every layer above."""
+    if len(deltas) < 2:
+        return deltas
     runs: list[Delta] = []
     for kind, run in groupby(deltas, type):
         if kind is Completion:

@@ -10,7 +10,6 @@ from agenthost import (
     EventsBackend,
     Host,
     Observer,
-    ServiceSpec,
     hookimpl,
 )
 
@@ -22,24 +21,7 @@ def open_bus(host: Host, observers: Sequence[tuple[str, Observer]]) -> Bus:
     return EventBus(host, observers)
 
 
-async def start(host: Host) -> None:
-    """Tell of turns that begin, now that there is what runs them."""
-    from .telling import tell_of_turns
-
-    tell_of_turns(host)
-
-
-async def stop(_: Host) -> None:
-    """Nothing is left: turns end before the events do."""
-
-
 @hookimpl
 def register_backend() -> Iterable[Backend]:
     """Offer the bus of one process."""
     yield EventsBackend("memory", open_bus)
-
-
-@hookimpl
-def register_service() -> Iterable[ServiceSpec]:
-    """Offer the events of turns that begin."""
-    yield ServiceSpec("turn events", start, stop)

@@ -20,16 +20,16 @@ from agenthost import (
     Installed,
     Keep,
     ListenerState,
-    Memory,
     Observer,
     PluginError,
     PluginFailed,
+    Records,
     describe,
 )
 
 from .hearing import ALL, Kinds, kinds_of
 from .observers import ToldObservers
-from .telling import Teller, ToldMemory
+from .telling import told
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -63,24 +63,31 @@ class EventBus:
         budget: float = BUDGET,
         queue: int = QUEUE,
     ) -> None:
-        self.observers = ToldObservers(host, observers, Teller(self))
+        self.observers = ToldObservers(host, observers)
         self._host = host
         self._loop = asyncio.get_running_loop()
         self._subscribers: dict[object, tuple[Callable[[Any], None], Kinds]] = {}
         self._recorders: dict[object, tuple[Callable[[Any], Keep | None], Kinds]] = {}
+        # Every message asks, and who listens seldom changes.
+        self._wanted: dict[type[Event], bool] = {}
         self._listeners = list(_listening(host, _Limits(host.clock, budget, queue)))
         host.plugins.on_failure.append(self._plugin_failed)
 
-    def telling(self, memory: Memory) -> Memory:
-        """The same memory, whose changes are events."""
-        return ToldMemory(memory, self, self._host)
+    def told(self, records: Records) -> Records:
+        """The same records; what turns and memories write is events, too."""
+        return told(records, self, self._host)
 
     def wants(self, kind: type[Event]) -> bool:
         """Tell whether anybody listens for a kind; ask before an event is made."""
-        for asked in (self._subscribers, self._recorders):
-            for _, kinds in asked.values():
-                if issubclass(kind, kinds):
-                    return True
+        known = self._wanted.get(kind)
+        if known is None:
+            known = self._wanted[kind] = self._heard(kind)
+        return known
+
+    def _heard(self, kind: type[Event]) -> bool:
+        asked = (*self._subscribers.values(), *self._recorders.values())
+        if any(issubclass(kind, kinds) for _, kinds in asked):
+            return True
         return any(listener.hears(kind) for listener in self._listeners)
 
     def publish(self, event: Event) -> None:
@@ -108,7 +115,7 @@ class EventBus:
         Returns:
             A function that ends it; calling it twice is fine.
         """
-        return _added(self._subscribers, (subscriber, kinds or ALL))
+        return self._added(self._subscribers, (subscriber, kinds or ALL))
 
     def record(
         self, recorder: Callable[[E], Keep | None], *kinds: type[E]
@@ -123,7 +130,7 @@ class EventBus:
         Returns:
             A function that ends it; calling it twice is fine.
         """
-        return _added(self._recorders, (recorder, kinds or ALL))
+        return self._added(self._recorders, (recorder, kinds or ALL))
 
     def keeping(self, event: Event) -> Keep | None:
         """Ask what is to be written in the commit of the event's cause, if anything."""
@@ -140,7 +147,19 @@ class EventBus:
         """The counts of each listening plugin."""
         return [listener.state for listener in self._listeners]
 
+    def _added(self, asked: dict[object, T], one: T) -> Callable[[], None]:
+        token = object()
+        asked[token] = one
+        self._wanted.clear()
+
+        def ended() -> None:
+            asked.pop(token, None)
+            self._wanted.clear()
+
+        return ended
+
     def _plugin_failed(self, key: str, reason: str) -> None:
+        self._wanted.clear()
         if self.wants(PluginFailed):
             event = PluginFailed(key, self._host.clock.time(), reason)
             # A plugin may fail in any thread; once the loop has ended nobody hears it.
@@ -153,20 +172,11 @@ class EventBus:
         A plugin that blocks for longer than ``timeout`` seconds is left behind.
         """
         self._subscribers.clear()
+        self._wanted.clear()
         for listener in self._listeners:
             listener.close()
         waits = (asyncio.to_thread(each.join, timeout) for each in self._listeners)
         await asyncio.gather(*waits)
-
-
-def _added(asked: dict[object, T], one: T) -> Callable[[], None]:
-    token = object()
-    asked[token] = one
-
-    def ended() -> None:
-        asked.pop(token, None)
-
-    return ended
 
 
 def _all_kept(connection: Connection, kept: Sequence[Keep]) -> None:

@@ -22,8 +22,6 @@ from agenthost import (
     Target,
 )
 
-from .telling import Teller
-
 T = TypeVar("T")
 
 
@@ -55,14 +53,10 @@ class ToldObservers:
     Args:
         host: The daemon they observe.
         offers: The observers, each with its plugin's key.
-        teller: Makes events of what it hears.
     """
 
-    def __init__(
-        self, host: Host, offers: Sequence[tuple[str, Observer]], teller: Teller
-    ) -> None:
+    def __init__(self, host: Host, offers: Sequence[tuple[str, Observer]]) -> None:
         self._host = host
-        self._teller = teller
         self._offers = tuple(offers)
         self._count = count(1)
         # Observers are told in the loop's thread alone; verdicts come from others, too.
@@ -82,7 +76,7 @@ class ToldObservers:
         failed: Sequence[Attempt] = (),
     ) -> AbstractContextManager[Activity | None]:
         """Tell of what the block does; None where nobody observes."""
-        if not self._offers and not self._teller.wants(subject):
+        if not self._offers:
             return nullcontext()
         id_, parent = context.turn_id or "", context.cause
         if not isinstance(subject, Message):
@@ -94,7 +88,6 @@ class ToldObservers:
 
     def tell(self, what: str, *of: object) -> None:
         """Call the method of this name of all observers."""
-        getattr(self._teller, what)(*of)
         for key, observer in self._offers:
             try:
                 getattr(observer, what)(*of)

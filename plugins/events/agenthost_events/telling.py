@@ -1,90 +1,196 @@
-"""Events of what turns, tools and memories do; none is made that nobody wants."""
+"""Events of what turns and memories write, each recorded in the commit of its cause."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
 from agenthost import (
-    Activity,
     AgentHostError,
-    Cancelled,
     Context,
     Event,
     Events,
     Host,
-    Interrupted,
+    Journal,
     Json,
+    Keep,
     Memory,
     MemoryChanged,
-    Message,
     MessageReceived,
-    Observer,
-    Subject,
+    NotFound,
+    Records,
+    Role,
+    Step,
     ToolCalled,
     ToolEnded,
     ToolOutput,
-    ToolUse,
-    Turn,
     TurnEnded,
-    TurnResult,
+    TurnRecord,
     TurnStarted,
     TurnState,
-    Usage,
-    Waiting,
+    telling,
 )
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_log = logging.getLogger(__name__)
 
 EXCERPT = 200
 """So many characters of what a tool says are told; the whole is in the journal."""
 
-NOTHING = TurnResult("", Usage(), 0, 0)
-OF_TURNS: tuple[type[Event], ...] = (MessageReceived, TurnEnded)
-OF_TOOLS: tuple[type[Event], ...] = (ToolCalled, ToolEnded)
+OF_STEPS: tuple[type[Event], ...] = (
+    MessageReceived,
+    TurnStarted,
+    ToolCalled,
+    ToolEnded,
+    TurnEnded,
+)
 
 
-class Teller(Observer):
-    """Tells of turns and tool calls, as every observer is told of them."""
+def told(records: Records, events: Events, host: Host) -> Records:
+    """Give the same records, of which turns and memories tell what they write."""
+    # Not replaced: a backend may have opened a kind of records of its own.
+    parts = {each.name: getattr(records, each.name) for each in fields(Records)}
+    parts["journal"] = cast("Journal", ToldJournal(records.journal, events, host))
+    parts["memory"] = ToldMemory(records.memory, events, host)
+    return Records(**parts)
 
-    def __init__(self, events: Events) -> None:
+
+class ToldJournal:
+    """A journal whose steps are told once they are on disk.
+
+    Everything else is the journal's own.
+    """
+
+    def __init__(self, journal: Journal, events: Events, host: Host) -> None:
+        self._journal = journal
         self._events = events
+        self._host = host
+        # When each running turn's model has asked for tools.
+        self._asked: dict[str, float] = {}
 
-    def wants(self, subject: Subject) -> bool:
-        """Tell whether anybody listens for what becomes of the subject."""
-        match subject:
-            case Message():
-                return any(map(self._events.wants, OF_TURNS))
-            case ToolUse():
-                return any(map(self._events.wants, OF_TOOLS))
-            case _:
-                return False
+    def __getattr__(self, name: str) -> Any:
+        """Give what is the journal's own; it stands here from then on."""
+        found = getattr(self._journal, name)
+        setattr(self, name, found)
+        return found
 
-    def started(self, activity: Activity) -> None:
-        """Tell of a message or a tool call."""
-        match activity.subject:
-            case Message() if self._events.wants(MessageReceived):
-                self._events.publish(_received(activity))
-            case ToolUse(name=name) if self._events.wants(ToolCalled):
-                self._events.publish(
-                    ToolCalled(*_agent(activity), name, activity.context.turn_id or "")
-                )
+    def keep(self, *steps: Step) -> asyncio.Future[None]:
+        """Write steps, with what is recorded of them, and tell of them then."""
+        if not any(map(self._events.wants, OF_STEPS)):
+            return self._journal.keep(*steps)
+        told = [(step, [*self._events_of(step)]) for step in steps]
+        try:
+            recorded = [self._recorded(*each) for each in told]
+        except AgentHostError as refused:
+            failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            failed.set_exception(refused)
+            return failed
+        kept = self._journal.keep(*recorded)
+        events = [event for _, events in told for event in events]
+        kept.add_done_callback(partial(self._tell, events))
+        return kept
 
-    def ended(self, activity: Activity) -> None:
-        """Tell how a turn or a tool call ended."""
-        match activity.subject:
-            case Message() if self._events.wants(TurnEnded):
-                self._events.publish(_turn_ended(activity))
-            case ToolUse(name=name) if self._events.wants(ToolEnded):
-                self._events.publish(_tool_ended(activity, name))
+    def keep_late(self, step: Step) -> None:
+        """Write as soon as that is possible what closes a turn, which is told now."""
+        events = [*self._events_of(step)]
+        recorded = step
+        try:
+            recorded = self._recorded(step, events)
+        except AgentHostError as refused:
+            # A row that says running for ever would be worse.
+            _log.error("turn %s ends unrecorded: %s", step.turn_id, refused.message)
+        self._journal.keep_late(recorded)
+        for event in events:
+            self._events.publish(event)
 
+    def _recorded(self, step: Step, events: Sequence[Event]) -> Step:
+        kept = [keep for each in events if (keep := self._events.keeping(each))]
+        return replace(step, also=partial(_do_all, doing=kept)) if kept else step
 
-def tell_of_turns(host: Host) -> None:
-    """Tell from now on of each turn that gets its session."""
-    events, clock = host.events, host.clock
+    def _tell(self, events: Sequence[Event], kept: asyncio.Future[None]) -> None:
+        if not kept.cancelled() and kept.exception() is None:
+            for event in events:
+                self._events.publish(event)
 
-    def began(turn: Turn) -> None:
-        if events.wants(TurnStarted):
-            agent = turn.agent
-            where = (agent.name, agent.session_id, turn.id)
-            events.publish(TurnStarted(agent.id, clock.time(), *where))
+    def _events_of(self, step: Step) -> Iterator[Event]:
+        wants, message, closed = self._events.wants, step.message, step.closed
+        if step.opened is not None and wants(MessageReceived):
+            yield self._received(step)
+        if (step.opened is not None or step.reopened) and wants(TurnStarted):
+            yield self._event(step, TurnStarted, *self._where(step))
+        if message is not None and message.role is Role.TOOL:
+            waits = closed is not None and closed.state is TurnState.WAITING
+            if not waits and wants(ToolEnded):
+                yield from self._ended(step)
+        elif message is not None and closed is None and message.tool_uses:
+            self._asked[step.turn_id] = step.at
+            if wants(ToolCalled):
+                for call in message.tool_uses:
+                    yield self._event(step, ToolCalled, call.name, step.turn_id)
+        if closed is not None:
+            self._asked.pop(step.turn_id, None)
+            if wants(TurnEnded):
+                yield self._closed(step, closed)
 
-    host.turns.listen(began)
+    def _event(self, step: Step, kind: Callable[..., Event], *facts: Any) -> Event:
+        """Make an event that an agent's turn has caused."""
+        caused = {"by": step.owner, "source": step.agent_id, "depth": step.depth}
+        return kind(step.agent_id, step.at, *facts, **caused)
+
+    def _where(self, step: Step) -> tuple[str, str, str]:
+        return self._named(step.agent_id), step.session_id, step.turn_id
+
+    def _named(self, agent_id: str) -> str:
+        # It may have been deleted meanwhile, and its last turn be closed behind it.
+        with suppress(NotFound):
+            return self._host.agents.get(agent_id).name
+        return ""
+
+    def _received(self, step: Step) -> MessageReceived:
+        kind, _, caller = step.owner.partition(":")
+        source = ""
+        if kind == "agent":
+            with suppress(NotFound):
+                source = self._host.agents.find(caller).id
+        return MessageReceived(
+            step.agent_id,
+            step.at,
+            *self._where(step),
+            caller=caller,
+            text=step.message.text if step.message else "",
+            by=step.owner,
+            source=source,
+            depth=step.depth,
+        )
+
+    def _ended(self, step: Step) -> Iterator[Event]:
+        seconds = step.at - self._asked.get(step.turn_id, step.at)
+        for part in step.message.parts if step.message else ():
+            if isinstance(part, ToolOutput):
+                told = part.is_error, seconds, part.text[:EXCERPT]
+                yield self._event(step, ToolEnded, part.name, step.turn_id, *told)
+
+    def _closed(self, step: Step, closed: TurnRecord) -> Event:
+        result, error = closed.result, closed.error
+        return self._event(
+            step,
+            TurnEnded,
+            *self._where(step),
+            closed.state.value,
+            result.text,
+            error.code if error else "",
+            result.usage.input_tokens,
+            result.usage.output_tokens,
+            result.cost_micro_usd,
+            result.finish.value if result.finish else "",
+        )
 
 
 class ToldMemory:
@@ -103,78 +209,36 @@ class ToldMemory:
         """Give every key of a namespace with its value."""
         return await self._memory.items(namespace)
 
-    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
         """Put a value under a key."""
-        await self._memory.set(by, namespace, key, value)
-        self._tell(namespace, key, "set")
+        now = self._clock.time()
+        told = (namespace, now, key, "set")
+        with telling(self._events, MemoryChanged, *told, **by.caused) as keep:
+            both = _both(keep, also)
+            await self._memory.set(by, namespace, key, value, both)
 
-    async def delete(self, namespace: str, key: str) -> None:
+    async def delete(
+        self, by: Context, namespace: str, key: str, also: Keep | None = None
+    ) -> None:
         """Forget a key."""
-        await self._memory.delete(namespace, key)
-        self._tell(namespace, key, "deleted")
-
-    def _tell(self, namespace: str, key: str, operation: str) -> None:
-        if self._events.wants(MemoryChanged):
-            now = self._clock.time()
-            self._events.publish(MemoryChanged(namespace, now, key, operation))
+        now = self._clock.time()
+        told = (namespace, now, key, "deleted")
+        with telling(self._events, MemoryChanged, *told, **by.caused) as keep:
+            await self._memory.delete(by, namespace, key, _both(keep, also))
 
 
-def _agent(activity: Activity) -> tuple[str, float]:
-    """The subject and the time of an event; a tool may be called for no agent."""
-    agent = activity.context.agent
-    return ("" if agent is None else agent.id), activity.host.clock.time()
+def _both(one: Keep | None, other: Keep | None) -> Keep | None:
+    doing = [keep for keep in (one, other) if keep is not None]
+    return partial(_do_all, doing=doing) if doing else None
 
 
-def _where(activity: Activity) -> tuple[str, str, str]:
-    context = activity.context
-    agent, turn_id = context.agent, context.turn_id or ""
-    return (
-        ("", "", turn_id) if agent is None else (agent.name, agent.session_id, turn_id)
-    )
-
-
-def _received(activity: Activity) -> MessageReceived:
-    caller, message = activity.context.caller, activity.subject
-    text = message.text if isinstance(message, Message) else ""
-    name = "" if caller is None else caller.name
-    return MessageReceived(*_agent(activity), *_where(activity), name, text)
-
-
-def _turn_ended(activity: Activity) -> TurnEnded:
-    error, result = activity.error, activity.result
-    if not isinstance(result, TurnResult):
-        result = NOTHING
-    return TurnEnded(
-        *_agent(activity),
-        *_where(activity),
-        state=_state(error).value,
-        text=result.text,
-        error=error.code if isinstance(error, AgentHostError) else "",
-        input_tokens=result.usage.input_tokens,
-        output_tokens=result.usage.output_tokens,
-        cost_micro_usd=result.cost_micro_usd,
-        finish=result.finish.value if result.finish else "",
-    )
-
-
-def _state(error: BaseException | None) -> TurnState:
-    match error:
-        case None:
-            return TurnState.DONE
-        case Cancelled():
-            return TurnState.CANCELLED
-        case Interrupted():
-            return TurnState.INTERRUPTED
-        case Waiting():
-            return TurnState.WAITING
-        case _:
-            return TurnState.FAILED
-
-
-def _tool_ended(activity: Activity, tool: str) -> ToolEnded:
-    output = activity.result
-    bad, text = True, str(activity.error or "")
-    if isinstance(output, ToolOutput):
-        bad, text = output.is_error, output.text
-    turn_id, seconds = activity.context.turn_id or "", activity.seconds
-    return ToolEnded(*_agent(activity), tool, turn_id, bad, seconds, text[:EXCERPT])
+def _do_all(connection: Connection, doing: Sequence[Keep]) -> None:
+    for each in doing:
+        each(connection)

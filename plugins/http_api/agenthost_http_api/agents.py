@@ -94,7 +94,7 @@ async def get_agent(call: Call, agent_id: UUID) -> Answer:
 )
 async def create_agent(call: Call, body: CreateAgent) -> Answer:
     """Create an agent from its manifest."""
-    agent, warnings = await call.host.agents.spawn(call.principal, body.manifest_toml)
+    agent, warnings = await call.host.agents.spawn(call.context, body.manifest_toml)
     return Reply({"agent_id": agent.id, "name": agent.name, "warnings": warnings}, 201)
 
 
@@ -108,7 +108,7 @@ async def create_agent(call: Call, body: CreateAgent) -> Answer:
 async def update_agent(call: Call, agent_id: UUID, body: UpdateAgent) -> Answer:
     """Change an agent's description, system prompt or tags."""
     agent = call.host.agents.get(str(agent_id))
-    await call.host.agents.change(call.principal, agent, _changes(body))
+    await call.host.agents.change(call.context, agent, _changes(body))
     return {"status": "updated", "agent_id": agent.id}
 
 
@@ -134,7 +134,7 @@ async def set_mode(call: Call, agent_id: UUID, body: SetMode) -> Answer:
     """Pin the agent's model (Stable), or let it follow the configuration (Normal)."""
     host = call.host
     agent = host.agents.get(str(agent_id))
-    await host.agents.set_mode(agent, AgentMode(body.mode))
+    await host.agents.set_mode(call.context, agent, AgentMode(body.mode))
     return {"status": "updated", "mode": body.mode, "agent_id": agent.id}
 
 
@@ -148,7 +148,7 @@ async def set_model(call: Call, agent_id: UUID, body: SetModel) -> Answer:
     """Give the agent another model; aliases are resolved."""
     agent = call.host.agents.get(str(agent_id))
     choice = await call.host.agents.set_model(
-        call.principal, agent, body.provider, body.model
+        call.context, agent, body.provider, body.model
     )
     provider, model = choice.target.names
     answer: ModelChanged = {"status": "updated", "model": model, "provider": provider}
@@ -183,5 +183,5 @@ async def stop_agent(call: Call, agent_id: UUID, query: StopQuery) -> Answer:
 async def delete_agent(call: Call, agent_id: UUID) -> Answer:
     """Stop the agent and delete it with its sessions, memory and workspace."""
     agent = call.host.agents.get(str(agent_id))
-    await call.host.agents.delete(agent)
+    await call.host.agents.delete(call.context, agent)
     return {"status": "killed", "agent_id": agent.id}

@@ -54,7 +54,7 @@ async def _model(call: ToolContext, agent: Agent, name: str) -> str:
         return f"The model is {model} at {provider}. Change it with /model <name>."
     # Who may speak to an agent may not for that change it.
     authorize(call.principal, "route", "agents:write")
-    choice = await call.host.agents.set_model(call.principal, agent, None, name)
+    choice = await call.host.agents.set_model(call, agent, None, name)
     provider, model = choice.target.names
     return "\n".join([f"The model is now {model} at {provider}.", *choice.notices])
 

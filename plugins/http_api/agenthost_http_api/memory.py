@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from agenthost import Answer, Call, Context, RouteGroup, namespace_of
+from agenthost import Answer, Call, RouteGroup, namespace_of
 
 from .shapes import KVList, KVPair, PairChanged, SetValue
 
@@ -50,8 +50,8 @@ async def get_pair(call: Call, agent_id: UUID, key: str) -> Answer:
 )
 async def set_pair(call: Call, agent_id: UUID, key: str, body: SetValue) -> Answer:
     """Create or overwrite a value."""
-    by, namespace = Context(call.principal), _namespace(call, agent_id, key)
-    await call.host.kv.set(by, namespace, key, body.value)
+    namespace = _namespace(call, agent_id, key)
+    await call.host.kv.set(call.context, namespace, key, body.value)
     return {"status": "stored", "key": key}
 
 
@@ -63,5 +63,6 @@ async def set_pair(call: Call, agent_id: UUID, key: str, body: SetValue) -> Answ
 )
 async def delete_pair(call: Call, agent_id: UUID, key: str) -> Answer:
     """Delete a value."""
-    await call.host.kv.delete(_namespace(call, agent_id, key), key)
+    namespace = _namespace(call, agent_id, key)
+    await call.host.kv.delete(call.context, namespace, key)
     return {"status": "deleted", "key": key}

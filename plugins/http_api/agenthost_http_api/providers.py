@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from agenthost import (
@@ -13,6 +14,7 @@ from agenthost import (
     ProviderSpec,
     RouteGroup,
     did_you_mean,
+    telling,
 )
 
 from .catalogue_shapes import (
@@ -24,6 +26,7 @@ from .catalogue_shapes import (
     ProviderTested,
     SetKey,
 )
+from .events import ProviderKeysChanged
 from .provider_trial import try_provider
 
 routes = RouteGroup("providers")
@@ -52,7 +55,7 @@ async def set_key(call: Call, name: str, body: SetKey) -> Answer:
         _secret_name(name, number): value
         for number, value in enumerate(body.values(), 1)
     }
-    await host.vault.change({**_none_of(host, name), **keys})
+    await _keep(call, name, keys)
     return {"status": "configured", "provider": name}
 
 
@@ -63,7 +66,7 @@ async def delete_key(call: Call, name: str) -> Answer:
     """Forget the keys of a provider; idempotent."""
     host = call.host
     spec = _find(host, name)
-    await host.vault.change(_none_of(host, name))
+    await _keep(call, name, {})
     answer: KeyAnswer = {"status": "removed", "provider": name}
     if host.models.auth_status(name) == "configured":
         answer["message"] = f"{spec.facts.env_var} still holds a key"
@@ -119,6 +122,19 @@ def _without_secrets(url: str) -> str:
 
 def _secret_name(slug: str, number: int) -> str:
     return f"provider/{slug}" if number == 1 else f"provider/{slug}#{number}"
+
+
+async def _keep(call: Call, slug: str, keys: Mapping[str, str]) -> None:
+    """Keep these keys of a provider and no others."""
+    host, now = call.host, call.host.clock.time()
+    told = slug, now, len(keys)
+    with telling(
+        host.events, ProviderKeysChanged, *told, **call.context.caused
+    ) as keep:
+        # The vault is no table: that somebody changes it is on disk before it changes.
+        if keep is not None:
+            await host.store.write(keep)
+        await host.vault.change({**_none_of(host, slug), **keys})
 
 
 def _none_of(host: Host, slug: str) -> dict[str, None]:

@@ -13,11 +13,13 @@ from typing import Any
 from agenthost import (
     AgentHostError,
     Authenticator,
+    Context,
     Credentials,
     Host,
     Principal,
     Unauthenticated,
     Unavailable,
+    telling,
 )
 
 from .rows import NEWEST, UNREVOKED, Key, key_of
@@ -108,21 +110,21 @@ class Keyring(Authenticator):
 
         return [key_of(row) for row in await host.store.read(ALL)]
 
-    async def add(self, host: Host, key: Key) -> None:
+    async def add(self, host: Host, by: Context, key: Key) -> None:
         """Let a key hold from now on.
 
         Raises:
             Conflict: The name is taken, or there are too many.
         """
-        await self._wholly(self._add(host, key))
+        await self._wholly(self._add(host, by, key))
 
-    async def revoke(self, host: Host, key_id: str) -> None:
+    async def revoke(self, host: Host, by: Context, key_id: str) -> None:
         """Let a key hold no more, and end what is open for it.
 
         Raises:
             NotFound: There is none that holds.
         """
-        await self._wholly(self._revoke(host, key_id))
+        await self._wholly(self._revoke(host, by, key_id))
 
     def holder(self, principal: Principal) -> Key | None:
         """The key that a principal came with, None when it was none of ours."""
@@ -151,16 +153,21 @@ class Keyring(Authenticator):
             # Whoever asked for it may have left: its failure is nobody's to hear then.
             change.exception()
 
-    async def _add(self, host: Host, key: Key) -> None:
+    async def _add(self, host: Host, by: Context, key: Key) -> None:
+        from .events import KeyCreated
         from .tables import add
 
+        told = key.id, key.created_at, key.name, list(key.scopes)
         async with self._changing:
-            await host.store.write(partial(add, key=key))
+            with telling(host.events, KeyCreated, *told, **by.caused) as keep:
+                await host.store.write(partial(add, key=key, keep=keep))
             await self._read(host)
 
-    async def _revoke(self, host: Host, key_id: str) -> None:
+    async def _revoke(self, host: Host, by: Context, key_id: str) -> None:
+        from .events import KeyRevoked
         from .tables import revoke
 
+        now = host.clock.time()
         async with self._changing:
             # First of all: while it is written, the key is refused already.
             holder = self._holders.pop(key_id, None)
@@ -168,8 +175,9 @@ class Keyring(Authenticator):
                 host.access.dismiss(holder.principal)
             # What is in memory is no revision that was ever written.
             self._revision = -1
-            writing = partial(revoke, key_id=key_id, now=host.clock.time())
-            await host.store.write(writing)
+            with telling(host.events, KeyRevoked, key_id, now, **by.caused) as keep:
+                writing = partial(revoke, key_id=key_id, now=now, keep=keep)
+                await host.store.write(writing)
             await self._read(host)
 
     async def _look(self, host: Host) -> None:

@@ -58,7 +58,7 @@ async def create_key(call: Call, body: CreateKey) -> Answer:
         owner=f"{call.principal.kind}:{call.principal.name}",
     )
     _check_rights(call, key)
-    await keyring_of(host).add(host, key)
+    await keyring_of(host).add(host, call.context, key)
     return {"id": key.id, "name": key.name, "key": token}
 
 
@@ -69,7 +69,7 @@ async def revoke_key(call: Call, key_id: UUID) -> Answer:
     own = keyring.holder(call.principal)
     if own is None or own.id != str(key_id):
         authorize(call.principal, "route", ADMIN)
-    await keyring.revoke(call.host, str(key_id))
+    await keyring.revoke(call.host, call.context, str(key_id))
     return {"status": "revoked", "id": str(key_id)}
 
 

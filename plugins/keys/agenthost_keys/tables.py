@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from agenthost import Conflict, NotFound
+from agenthost import Conflict, Keep, NotFound
 from sqlalchemy import (
     REAL,
     Column,
@@ -66,7 +66,7 @@ _USED = (
 )
 
 
-def add(connection: Connection, key: Key) -> None:
+def add(connection: Connection, key: Key, keep: Keep | None = None) -> None:
     """Keep a key, and forget those that were revoked long ago.
 
     Raises:
@@ -84,9 +84,13 @@ def add(connection: Connection, key: Key) -> None:
     connection.execute(insert(keys).values(**row))
     long_ago = keys.c.revoked_at < key.created_at - KEEP_REVOKED
     connection.execute(delete(keys).where(long_ago))
+    if keep is not None:
+        keep(connection)
 
 
-def revoke(connection: Connection, key_id: str, now: float) -> None:
+def revoke(
+    connection: Connection, key_id: str, now: float, keep: Keep | None = None
+) -> None:
     """Let a key hold no more.
 
     Raises:
@@ -99,6 +103,8 @@ def revoke(connection: Connection, key_id: str, now: float) -> None:
     )
     if not revoked.rowcount:
         raise NotFound("key", key_id)
+    if keep is not None:
+        keep(connection)
 
 
 def mark_used(connection: Connection, key_id: str, now: float) -> None:

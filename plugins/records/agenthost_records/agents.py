@@ -7,6 +7,7 @@ from functools import partial
 from agenthost import (
     Agent,
     Conflict,
+    Keep,
     NotFound,
     Session,
     Store,
@@ -30,22 +31,17 @@ class AgentTable:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def add(self, agent: Agent) -> None:
+    async def add(self, agent: Agent, also: Keep | None = None) -> None:
         """Add an agent with its session.
 
         Raises:
             Conflict: Its name is taken.
         """
-        await self._store.write(partial(_add, agent=agent))
+        await self._store.write(partial(_add, agent=agent, also=also))
 
-    async def save(self, agent: Agent) -> None:
+    async def save(self, agent: Agent, also: Keep | None = None) -> None:
         """Write how the agent stands now."""
-        row = row_of(agent)
-        row.pop("id")
-        statement = update(table).where(table.c.id == agent.id).values(**row)
-        await self._store.write(
-            lambda connection: connection.execute(statement).rowcount
-        )
+        await self._store.write(partial(_save, agent=agent, also=also))
 
     async def switch_session(self, agent: Agent, old: str, *, keep: bool) -> None:
         """Give the agent the session it names; delete or archive its old one.
@@ -58,18 +54,28 @@ class AgentTable:
         write = partial(_switch_session, agent=agent, old=old, keep=keep)
         await self._store.write(write)
 
-    async def delete(self, agent_id: str) -> None:
+    async def delete(self, agent_id: str, also: Keep | None = None) -> None:
         """Remove an agent with all that is its own; its usage stays."""
-        await self._store.write(partial(_delete, agent_id=agent_id))
+        await self._store.write(partial(_delete, agent_id=agent_id, also=also))
 
 
-def _add(connection: Connection, agent: Agent) -> None:
+def _add(connection: Connection, agent: Agent, also: Keep | None) -> None:
     # People take two names that differ in case alone for one.
     if connection.execute(_SAME_NAME, {"name": agent.name.lower()}).first():
         raise Conflict(f"an agent named {agent.name!r} exists already")
     connection.execute(_ADD, row_of(agent))
     own = Session(agent.session_id, agent.id, agent.created_at)
     open_session(connection, own)
+    if also is not None:
+        also(connection)
+
+
+def _save(connection: Connection, agent: Agent, also: Keep | None) -> None:
+    row = row_of(agent)
+    row.pop("id")
+    connection.execute(update(table).where(table.c.id == agent.id).values(**row))
+    if also is not None:
+        also(connection)
 
 
 def _switch_session(
@@ -89,8 +95,10 @@ def _switch_session(
     take_up(connection, Session(agent.session_id, agent.id, agent.updated_at))
 
 
-def _delete(connection: Connection, agent_id: str) -> None:
+def _delete(connection: Connection, agent_id: str, also: Keep | None) -> None:
     erase_of_agent(connection, agent_id)
     erase_namespace(connection, agent_id)
     erase_uploads(connection, agent_id)
     connection.execute(delete(table).where(table.c.id == agent_id))
+    if also is not None:
+        also(connection)

@@ -153,6 +153,8 @@ def _outcome(row: Row) -> Outcome | None:
 
 def _keep_all(connection: Connection, steps: tuple[Step, ...]) -> None:
     for step in steps:
+        if step.also is not None:
+            step.also(connection)
         if step.spent is not None:
             record(connection, step.spent)
     first, own = steps[0], steps[0].own

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import partial
 
 from agenthost import (
@@ -11,6 +10,7 @@ from agenthost import (
     Context,
     InvalidInput,
     Json,
+    Keep,
     NotFound,
     Row,
     Store,
@@ -57,7 +57,14 @@ class KeyValues:
             raise NotFound("key", key)
         return value_of(row), load_labels(row["labels"])
 
-    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
         """Put a value under a key, in place of an earlier one.
 
         Args:
@@ -65,6 +72,7 @@ class KeyValues:
             namespace: Whose memory it is.
             key: 1 to 256 bytes.
             value: What is remembered.
+            also: What is written in the same commit.
 
         Raises:
             InvalidInput: The key is empty or too long, or the value is not JSON.
@@ -78,18 +86,20 @@ class KeyValues:
             "owner": by.owner,
             "labels": dump_labels(by.labels),
         }
-        await self._store.write(
-            partial(put, namespace=namespace, key=checked_key(key), row=row)
-        )
+        at = namespace, checked_key(key)
+        await self._store.write(partial(put, at=at, row=row, also=also))
 
-    async def delete(self, namespace: str, key: str) -> None:
+    async def delete(
+        self, by: Context, namespace: str, key: str, also: Keep | None = None
+    ) -> None:
         """Forget a key.
 
         Raises:
             NotFound: The key has no value.
         """
-        known = await self._store.write(removing(namespace, checked_key(key)))
-        if not known:
+        del by
+        at = namespace, checked_key(key)
+        if not await self._store.write(partial(remove, at=at, also=also)):
             raise NotFound("key", key)
 
     async def items(self, namespace: str) -> list[tuple[str, Json]]:
@@ -180,9 +190,13 @@ def value_of(row: Row) -> Json:
 
 
 def put(
-    connection: Connection, namespace: str, key: str, row: dict[str, str | float]
+    connection: Connection,
+    at: tuple[str, str],
+    row: dict[str, str | float],
+    also: Keep | None = None,
 ) -> None:
     """Write a row, counting its versions from 1."""
+    namespace, key = at
     this = (kv.c.namespace == namespace) & (kv.c.key == key)
     changed = connection.execute(
         update(kv).where(this).values(version=kv.c.version + 1, **row)
@@ -191,9 +205,14 @@ def put(
         connection.execute(
             insert(kv).values(namespace=namespace, key=key, version=1, **row)
         )
+    if also is not None:
+        also(connection)
 
 
-def removing(namespace: str, key: str) -> Callable[[Connection], bool]:
-    """Make the write that deletes a key and tells whether it was there."""
-    gone = delete(kv).where(kv.c.namespace == namespace, kv.c.key == key)
-    return lambda connection: connection.execute(gone).rowcount > 0
+def remove(connection: Connection, at: tuple[str, str], also: Keep | None) -> bool:
+    """Delete a key; tell whether it was there."""
+    gone = delete(kv).where(kv.c.namespace == at[0], kv.c.key == at[1])
+    known = connection.execute(gone).rowcount > 0
+    if known and also is not None:
+        also(connection)
+    return known

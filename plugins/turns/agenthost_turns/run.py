@@ -234,8 +234,11 @@ class Run:
             turn_id=self.turn.id,
             at=self.parts.clock.time(),
             own=self._own,
+            owner=self.turn.context.owner,
             writer=self.parts.writer,
             closed=closed,
+            agent_id=self.turn.agent.id,
+            depth=self.turn.context.depth,
         )
 
     async def _asked(self, written: Callable[..., ChatRequest]) -> Answered:
@@ -448,6 +451,8 @@ class Run:
             owner=self.turn.context.owner,
             writer=self.parts.writer,
             own=self._own,
+            agent_id=self.turn.agent.id,
+            depth=self.turn.context.depth,
             **facts,
         )
         if message is not None:

@@ -162,7 +162,7 @@ async def test_on_event_hears_of_a_new_agent(daemons: Daemons) -> None:
         "id": event.id,
         "subject": agent.id,
         "at": event.at,
-        "by": "",
+        "by": "loopback:loopback",
         "source": "",
         "depth": 0,
         "data": {"name": "ada"},

@@ -16,7 +16,7 @@ from agenthost import (
     TurnState,
     Waiting,
 )
-from agenthost.testing import Daemons, ManualClock, Pause
+from agenthost.testing import Daemons, ManualClock, Pause, Recorded
 from agenthost.testing.daemons import RunningDaemon
 from agenthost_approvals.events import ApprovalEvent
 from agenthost_records.tables import messages
@@ -433,4 +433,27 @@ async def test_plugins_hear_of_a_question_and_its_answer(
         ("turn_ended", "waiting"),
         ("approval_answered", "approved"),
         ("turn_ended", "done"),
+    ]
+
+
+async def test_a_question_and_its_answer_are_recorded_or_they_are_not(
+    daemons: Daemons, shop: Shop
+) -> None:
+    daemon = await daemons.start(plugins=shop.plugins)
+    book = Recorded(daemon.daemon.events, ApprovalEvent)
+    agent = await daemon.agent(tools=TOOLS)
+    daemon.model.calls("pay")
+    told = await waits(agent, "pay")
+    book.refuses = (ApprovalEvent,)
+    refused = await answer(daemon, told["approval_id"])
+    assert (refused.status_code, refused.json()["error"]) == (503, "the book is closed")
+    (row,) = await listed(daemon)
+    assert row["state"] == "pending"
+    book.refuses = ()
+    await answer(daemon, told["approval_id"])
+    await ends(daemon, told["turn_id"], TurnState.DONE)
+    assert book.kept == book.told
+    assert [(each.kind, each.by, each.source) for each in book.kept] == [
+        ("approval_requested", "loopback:loopback", agent.id),
+        ("approval_answered", "loopback:loopback", ""),
     ]

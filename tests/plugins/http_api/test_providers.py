@@ -19,8 +19,10 @@ from agenthost import (
     Probe,
     ProviderFacts,
     ProviderSpec,
+    as_json,
     hookimpl,
 )
+from agenthost.testing import Recorded
 from agenthost.testing.daemons import Daemons, RunningDaemon
 from agenthost.testing.simulators import (
     OpenAIChatWire,
@@ -29,6 +31,7 @@ from agenthost.testing.simulators import (
     Turn,
 )
 from agenthost_dialects import register_dialect
+from agenthost_http_api.events import ProviderKeysChanged
 from agenthost_storage.vault import FileVault
 
 GOOD = "sk-canary-5f2b91c07d"
@@ -434,3 +437,26 @@ async def test_a_probe_that_refuses_leaves_the_verdict_to_a_chat(
     answer = await trial(daemon, "probed")
     assert answer.status_code == 401
     assert BAD not in answer.text
+
+
+async def test_who_changes_the_keys_of_a_provider_is_recorded_before(
+    daemons: Daemons,
+) -> None:
+    daemon = await daemons.start()
+    book = Recorded(daemon.daemon.events, ProviderKeysChanged)
+    path = "/api/providers/openai/key"
+    await daemon.http.post(path, json={"api_key": "sk-first-0123456789"})
+    book.refuses = (ProviderKeysChanged,)
+    refused = await daemon.http.post(path, json={"api_key": "sk-other-0123456789"})
+    assert refused.status_code == 503
+    assert (await daemon.http.delete(path)).status_code == 503
+    kept = daemon.daemon.vault.get("provider/openai")
+    assert kept is not None
+    assert kept.reveal() == "sk-first-0123456789"
+    book.refuses = ()
+    await daemon.http.delete(path)
+    assert book.kept == book.told
+    assert [(each.subject, as_json(each)["data"]) for each in book.kept] == [
+        ("openai", {"keys": 1}),
+        ("openai", {"keys": 0}),
+    ]

@@ -7,7 +7,8 @@ import re
 from typing import Any
 
 import pytest
-from agenthost.testing import Daemons, ManualClock
+from agenthost import OPERATOR, Context
+from agenthost.testing import Daemons, ManualClock, Recorded
 from agenthost.testing.daemons import RunningDaemon
 from agenthost_keys import (
     register_authenticator,
@@ -15,6 +16,7 @@ from agenthost_keys import (
     register_schema,
     register_service,
 )
+from agenthost_keys.events import KeyEvent
 from agenthost_keys.keyring import keyring_of
 
 from .conftest import MASTER, Made, Make, bearer, made
@@ -242,7 +244,7 @@ async def test_a_key_that_revokes_itself_meanwhile_leaves_no_wider_one(
     person = locked.daemon.persons.get
 
     async def meanwhile(person_id: str) -> Any:
-        await ring.revoke(locked.daemon, boss.id)
+        await ring.revoke(locked.daemon, Context(OPERATOR), boss.id)
         return await person(person_id)
 
     ada = (await locked.http.post("/api/persons", json={"name": "Ada"})).json()
@@ -297,7 +299,7 @@ async def test_who_leaves_while_a_key_is_revoked_leaves_it_revoked(
 ) -> None:
     ci = await make("ci", "read")
     ring, daemon = keyring_of(locked.daemon), locked.daemon
-    leaving = asyncio.create_task(ring.revoke(daemon, ci.id))
+    leaving = asyncio.create_task(ring.revoke(daemon, Context(OPERATOR), ci.id))
     await asyncio.sleep(0)
     leaving.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -334,3 +336,24 @@ async def test_without_api_key_a_key_counts_where_it_is_shown(
     second = await daemons.start(home=home)
     detail = (await second.http.get("/api/health/detail")).json()
     assert any("api_key is not set" in line for line in detail["config_warnings"])
+
+
+async def test_keys_are_made_and_revoked_on_the_record(
+    locked: RunningDaemon, make: Make
+) -> None:
+    book = Recorded(locked.daemon.events, KeyEvent)
+    ci = await make("ci", "read")
+    book.refuses = (KeyEvent,)
+    assert (await ci.revoke()).status_code == 503
+    more = {"name": "more", "scopes": ["read"]}
+    assert (await locked.http.post("/api/keys", json=more)).status_code == 503
+    book.refuses = ()
+    assert (await ci.revoke()).status_code == 200
+    listed = (await locked.http.get("/api/keys")).json()["keys"]
+    assert [(row["name"], row["status"]) for row in listed] == [("ci", "revoked")]
+    assert book.kept == book.told
+    assert [(each.kind, each.subject) for each in book.kept] == [
+        ("key_created", ci.id),
+        ("key_revoked", ci.id),
+    ]
+    assert {each.by for each in book.kept} == {"api_key:api_key"}

@@ -84,9 +84,9 @@ async def test_a_key_without_a_value_is_named(kv: KeyValues) -> None:
     with pytest.raises(NotFound, match="key not found: lost"):
         await kv.get("a", "lost")
     with pytest.raises(NotFound, match="key not found: lost"):
-        await kv.delete("a", "lost")
+        await kv.delete(BY, "a", "lost")
     await kv.set(BY, "a", "found", 1)
-    await kv.delete("a", "found")
+    await kv.delete(BY, "a", "found")
     with pytest.raises(NotFound):
         await kv.get("a", "found")
 
@@ -98,7 +98,7 @@ async def test_a_key_out_of_bounds_is_refused(kv: KeyValues, key: str) -> None:
     with pytest.raises(InvalidInput, match=r"^key: "):
         await kv.get("a", key)
     with pytest.raises(InvalidInput, match=r"^key: "):
-        await kv.delete("a", key)
+        await kv.delete(BY, "a", key)
 
 
 async def test_the_longest_key_and_value_fit(kv: KeyValues) -> None:

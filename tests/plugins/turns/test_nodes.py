@@ -150,7 +150,7 @@ async def test_an_effect_does_not_begin_once_another_node_has_the_turn(
     resumed = await resume(second, "ada")
     await resumed.turn.result()
     kept = await second.daemon.kv.items(agent.id)
-    await second.daemon.kv.delete(agent.id, kept[0][0])
+    await second.daemon.kv.delete(Context(OPERATOR), agent.id, kept[0][0])
     pause.go_on()
     with pytest.raises(Superseded):
         await watcher.turn.result()

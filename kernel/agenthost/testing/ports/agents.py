@@ -10,15 +10,24 @@ import pytest
 
 from ...agent import Agent, AgentMode, AgentState
 from ...context import OPERATOR, Context, Grants, Principal, PrincipalKind
-from ...errors import AgentHostError, Conflict, Denied, InvalidInput, NotFound
+from ...errors import (
+    AgentHostError,
+    Conflict,
+    Denied,
+    InvalidInput,
+    NotFound,
+    Unavailable,
+)
 from ...events import AgentSpawned, AgentTerminated, AgentUpdated, LifecycleEvent
 from ...plugins.guards import ALLOW, Deny, Verdict
 from ...plugins.points import Guard, SpawnCase
 from ...ports.agents import Agents
 from ...ports.sessions import SessionFilter
 from ..daemons import RunningDaemon
+from ..recorded import Recorded
 from .stage import Stage, StagedContract, begin, ending, guarding, soon, texts_of
 
+BY = Context(OPERATOR)
 ADA = 'name = "ada"\n'
 AT_ONCE = 8
 WRONG = ("name = ", "description = 'no name'\n", "name = 5\n", ADA + "profile = 'x'\n")
@@ -27,7 +36,7 @@ POOR = Principal(PrincipalKind.AGENT, "poor", Grants({"agent_spawn": ("*",)}))
 
 async def spawned(daemon: RunningDaemon, manifest: str = ADA) -> Agent:
     """Bring an agent into being for the operator."""
-    agent, _ = await soon(daemon.daemon.agents.spawn(OPERATOR, manifest))
+    agent, _ = await soon(daemon.daemon.agents.spawn(BY, manifest))
     return agent
 
 
@@ -95,7 +104,7 @@ class AgentsContract(StagedContract):
         """Conflict, also at once; what was refused leaves nothing."""
         daemon = await stage.open()
         agents = daemon.daemon.agents
-        spawning = (agents.spawn(OPERATOR, ADA) for _ in range(AT_ONCE))
+        spawning = (agents.spawn(BY, ADA) for _ in range(AT_ONCE))
         ends = await soon(asyncio.gather(*spawning, return_exceptions=True))
         assert sum(isinstance(end, Conflict) for end in ends) == AT_ONCE - 1
         with pytest.raises(Conflict):
@@ -120,9 +129,9 @@ class AgentsContract(StagedContract):
         """A key that nobody knows, a tool that is not there; else there is no word."""
         daemon = await stage.open()
         spawn = daemon.daemon.agents.spawn
-        _, none = await soon(spawn(OPERATOR, ADA))
+        _, none = await soon(spawn(BY, ADA))
         wrong = 'name = "bob"\ncolour = "red"\n[capabilities]\ntools = ["fly"]\n'
-        _, some = await soon(spawn(OPERATOR, wrong))
+        _, some = await soon(spawn(BY, wrong))
         assert list(none) == []
         assert any("colour" in line for line in some)
         assert any("fly" in line for line in some)
@@ -145,8 +154,8 @@ class AgentsContract(StagedContract):
         daemon = await stage.open()
         spawn = daemon.daemon.agents.spawn
         with pytest.raises(Denied):
-            await soon(spawn(POOR, f'{ADA}[capabilities]\ntools = ["*"]\n'))
-        agent, _ = await soon(spawn(POOR, ADA))
+            await soon(spawn(Context(POOR), f'{ADA}[capabilities]\ntools = ["*"]\n'))
+        agent, _ = await soon(spawn(Context(POOR), ADA))
         assert daemon.daemon.agents.list() == [agent]
 
     async def test_a_change_keeps_the_rest(self, stage: Stage) -> None:
@@ -156,7 +165,7 @@ class AgentsContract(StagedContract):
         agents = daemon.daemon.agents
         ada = await spawned(daemon, f'{ADA}description = "old"\nversion = "7"\n')
         new = {"description": "new"}
-        changed = await soon(agents.change(OPERATOR, ada, new))
+        changed = await soon(agents.change(BY, ada, new))
         assert agents.get(ada.id) == agents.find("ada") == changed
         assert changed.manifest.description == "new"
         assert changed.manifest.model_copy(update={"description": "old"}) == (
@@ -164,7 +173,7 @@ class AgentsContract(StagedContract):
         )
         guard.refuses = True
         with pytest.raises(Denied):
-            await soon(agents.change(OPERATOR, changed, {"description": "newer"}))
+            await soon(agents.change(BY, changed, {"description": "newer"}))
         assert agents.get(ada.id) == changed
 
     async def test_changes_at_once_lose_nothing(self, stage: Stage) -> None:
@@ -173,12 +182,12 @@ class AgentsContract(StagedContract):
         agents, ada = daemon.daemon.agents, await spawned(daemon)
         await soon(
             asyncio.gather(
-                agents.change(OPERATOR, ada, {"description": "new"}),
-                agents.set_mode(ada, AgentMode.STABLE),
+                agents.change(BY, ada, {"description": "new"}),
+                agents.set_mode(BY, ada, AgentMode.STABLE),
                 agents.new_session(ada, "", keep=False),
-                agents.change(OPERATOR, ada, {"version": "7"}),
-                agents.set_model(OPERATOR, ada, "scripted", "another"),
-                agents.change(OPERATOR, ada, {"model": {"system_prompt": "short"}}),
+                agents.change(BY, ada, {"version": "7"}),
+                agents.set_model(BY, ada, "scripted", "another"),
+                agents.change(BY, ada, {"model": {"system_prompt": "short"}}),
             )
         )
         for _ in range(2):
@@ -198,19 +207,19 @@ class AgentsContract(StagedContract):
         agents, ada = daemon.daemon.agents, await spawned(daemon)
         usual = "scripted", "scripted-model"
         assert agents.model_of(ada) == agents.target_of(ada).names == usual
-        choice = await soon(agents.set_model(OPERATOR, ada, "scripted", "another"))
+        choice = await soon(agents.set_model(BY, ada, "scripted", "another"))
         now = agents.get(ada.id)
         assert agents.model_of(now) == choice.target.names == ("scripted", "another")
         assert agents.target_of(now).names == ("scripted", "another")
         with pytest.raises(InvalidInput):
-            await soon(agents.set_model(OPERATOR, now, "nobody", "another"))
+            await soon(agents.set_model(BY, now, "nobody", "another"))
         assert agents.get(ada.id) == now
 
     async def test_a_stable_agent_stays_with_its_model(self, stage: Stage) -> None:
         """When the daemon's default is another, until it is let go."""
         daemon = await stage.open()
         await soon(
-            daemon.daemon.agents.set_mode(await spawned(daemon), AgentMode.STABLE)
+            daemon.daemon.agents.set_mode(BY, await spawned(daemon), AgentMode.STABLE)
         )
         await spawned(daemon, 'name = "bob"\n')
         other = {"AGENTHOST_DEFAULT_MODEL__MODEL": "another"}
@@ -219,7 +228,7 @@ class AgentsContract(StagedContract):
         ada, bob = agents.find("ada"), agents.find("bob")
         assert agents.model_of(ada) == ("scripted", "scripted-model")
         assert agents.model_of(bob) == ("scripted", "another")
-        ada = await soon(agents.set_mode(ada, AgentMode.NORMAL))
+        ada = await soon(agents.set_mode(BY, ada, AgentMode.NORMAL))
         assert (ada.mode, ada.pinned_model) == (AgentMode.NORMAL, None)
         assert agents.model_of(agents.get(ada.id)) == ("scripted", "another")
 
@@ -257,7 +266,7 @@ class AgentsContract(StagedContract):
         turn = begin(talking, "next")
         await soon(pause.reached.wait())
         used = await host.usage.of_agent(ada.id)
-        await soon(agents.delete(ada))
+        await soon(agents.delete(BY, ada))
         assert turn.ended
         assert isinstance(await ending(turn), AgentHostError)
         assert (named(agents), host.turns.running) == (["bob"], 0)
@@ -266,7 +275,7 @@ class AgentsContract(StagedContract):
         assert await host.kv.items(bob.id) == [("key", "bob")]
         assert (await host.usage.of_agent(ada.id)).requests >= used.requests > 0
         with pytest.raises(NotFound):
-            await soon(agents.delete(ada))
+            await soon(agents.delete(BY, ada))
         again = await spawned(daemon)
         assert again.id != ada.id
 
@@ -276,9 +285,9 @@ class AgentsContract(StagedContract):
         agents = daemon.daemon.agents
         for name in ("cyd", "ada", "bob", "eve"):
             await spawned(daemon, f'name = "{name}"\n[capabilities]\ntools = ["*"]\n')
-        await soon(agents.delete(agents.find("eve")))
-        await soon(agents.change(OPERATOR, agents.find("ada"), {"description": "new"}))
-        await soon(agents.set_mode(agents.find("bob"), AgentMode.STABLE))
+        await soon(agents.delete(BY, agents.find("eve")))
+        await soon(agents.change(BY, agents.find("ada"), {"description": "new"}))
+        await soon(agents.set_mode(BY, agents.find("bob"), AgentMode.STABLE))
         await soon(agents.new_session(agents.find("cyd"), "", keep=False))
         before = agents.list()
         daemon = await stage.open()
@@ -302,12 +311,38 @@ class AgentsContract(StagedContract):
         ada = await spawned(daemon)
         with pytest.raises(Conflict):
             await spawned(daemon)
-        changed = await soon(agents.change(OPERATOR, ada, {"description": "new"}))
-        await soon(agents.delete(changed))
+        changed = await soon(agents.change(BY, ada, {"description": "new"}))
+        await soon(agents.delete(BY, changed))
         kinds = [AgentSpawned, AgentUpdated, AgentTerminated]
         assert [type(event) for event in told] == kinds
         assert {(event.subject, event.name) for event in told} == {(ada.id, "ada")}
         assert there == [True, True, False]
+
+    async def test_what_becomes_of_an_agent_is_recorded_with_it(
+        self, stage: Stage
+    ) -> None:
+        """Of what was refused nothing is kept; what nobody may keep does not happen."""
+        daemon = await stage.open()
+        agents = daemon.daemon.agents
+        book = Recorded(daemon.daemon.events, LifecycleEvent)
+        ada = await spawned(daemon)
+        with pytest.raises(Conflict):
+            await spawned(daemon)
+        changed = await soon(agents.change(BY, ada, {"description": "new"}))
+        book.refuses = (LifecycleEvent,)
+        for refused in (
+            spawned(daemon, 'name = "bob"\n'),
+            soon(agents.set_mode(BY, ada, AgentMode.STABLE)),
+            soon(agents.delete(BY, changed)),
+        ):
+            with pytest.raises(Unavailable, match="the book is closed"):
+                await refused
+        assert named(agents) == ["ada"]
+        assert agents.get(ada.id) == changed
+        book.refuses = ()
+        await soon(agents.delete(BY, changed))
+        assert book.kept == book.told
+        assert [event.by for event in book.kept] == [BY.owner] * 3
 
     async def test_rights_are_what_the_manifest_asks_for(self, stage: Stage) -> None:
         """Nothing where it says nothing; a blocklist takes away."""

@@ -13,8 +13,9 @@ from ...errors import Conflict
 from ...host import Host
 from ...ports.compaction import Condensed
 from ...ports.models import Target
-from ...ports.records import Entry, Spent, TurnState
+from ...ports.records import Entry, TurnState
 from ...ports.sessions import Conversation, Session
+from ...ports.usage import Spent
 
 
 class CountingCompaction:

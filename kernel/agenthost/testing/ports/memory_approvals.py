@@ -299,7 +299,14 @@ class MemoryApprovals(Approvals):
         error = Cancelled(f"the turn was stopped: {reason}")
         closed = TurnRecord(TurnState.CANCELLED, record.result, error)
         now, writer = self._host.clock.time(), self._host.writer
-        step = Step(session_id, turn_id, now, writer=writer, closed=closed)
+        step = Step(
+            session_id,
+            turn_id,
+            now,
+            writer=writer,
+            closed=closed,
+            agent_id=record.agent_id,
+        )
         await self._host.journal.keep(step)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -15,13 +15,14 @@ from agenthost_toml.problems import fields_of, problems, unknown_keys
 from pydantic import BaseModel, ValidationError
 
 from ...agent import Agent, AgentMode, AgentState
-from ...context import Principal
+from ...context import Context, Principal
 from ...errors import AgentHostError, InvalidInput, NotFound
 from ...events import AgentSpawned, AgentTerminated, AgentUpdated, LifecycleEvent
 from ...host import Host
 from ...manifest_model import Manifest
 from ...manifest_table import ManifestTable
 from ...plugins.points import Guard, ManifestCase, SpawnCase
+from ...ports.events import Keep, telling
 from ...ports.models import Choice, Target
 from ...ports.records import AgentRows
 
@@ -82,7 +83,7 @@ class PlainAgents:
         raise NotFound("agent", reference)
 
     async def spawn(
-        self, principal: Principal, manifest_toml: str
+        self, context: Context, manifest_toml: str
     ) -> tuple[Agent, Sequence[str]]:
         """Bring an agent into being: its row and its session, or nothing at all."""
         host, now = self._host, self._host.clock.time()
@@ -95,9 +96,9 @@ class PlainAgents:
         wanted = manifest.model
         choice = await host.models.choose(wanted.provider, wanted.model)
         warnings += choice.notices
-        case = ManifestCase(principal, manifest_toml, manifest.name)
+        case = ManifestCase(context.principal, manifest_toml, manifest.name)
         await asyncio.to_thread(host.guards.check, Guard.MANIFEST, case)
-        self._check(principal, manifest)
+        self._check(context.principal, manifest)
         agent = Agent(
             id=str(uuid4()),
             name=manifest.name,
@@ -109,26 +110,25 @@ class PlainAgents:
             created_at=now,
             updated_at=now,
         )
-        await self._rows.add(agent)
-        self._tell(AgentSpawned, self._keep(agent))
+        with self._telling(AgentSpawned, context, agent) as also:
+            await self._rows.add(agent, also)
+            self._keep(agent)
         return agent, warnings
 
     async def change(
-        self, principal: Principal, agent: Agent, changes: Mapping[str, object]
+        self, context: Context, agent: Agent, changes: Mapping[str, object]
     ) -> Agent:
         """Keep an agent with these keys of its manifest changed; the rest stays."""
 
         def changed(now: Agent) -> Agent:
             manifest = _merged(now.manifest, changes)
-            self._check(principal, manifest)
+            self._check(context.principal, manifest)
             return replace(now, manifest=manifest)
 
-        kept = await self._save(agent, changed)
-        self._tell(AgentUpdated, kept)
-        return kept
+        return await self._save(context, agent, changed)
 
     async def set_model(
-        self, principal: Principal, agent: Agent, provider: str | None, model: str
+        self, context: Context, agent: Agent, provider: str | None, model: str
     ) -> Choice:
         """Give the agent another model, as its provider or another names it."""
         own, _ = self.model_of(agent)
@@ -138,21 +138,21 @@ class PlainAgents:
         def changed(now: Agent) -> Agent:
             update = {"model": {"provider": slug, "model": id_}}
             manifest = _merged(now.manifest, update)
-            self._check(principal, manifest)
+            self._check(context.principal, manifest)
             pinned = now.pinned_model and (slug, id_)
             return replace(now, manifest=manifest, pinned_model=pinned)
 
-        self._tell(AgentUpdated, await self._save(agent, changed))
+        await self._save(context, agent, changed)
         return choice
 
-    async def set_mode(self, agent: Agent, mode: AgentMode) -> Agent:
+    async def set_mode(self, context: Context, agent: Agent, mode: AgentMode) -> Agent:
         """Pin the model the agent has now (STABLE), or let go of it (NORMAL)."""
 
         def changed(now: Agent) -> Agent:
             pinned = self.model_of(now) if mode is AgentMode.STABLE else None
             return replace(now, mode=mode, pinned_model=pinned)
 
-        return await self._save(agent, changed)
+        return await self._save(context, agent, changed)
 
     async def new_session(self, agent: Agent, into: str, *, keep: bool) -> Agent:
         """Give the agent another session, an empty one unless it is named."""
@@ -162,7 +162,7 @@ class PlainAgents:
             await self._rows.switch_session(fresh, agent.session_id, keep=keep)
             return self._keep(fresh)
 
-    async def delete(self, agent: Agent) -> None:
+    async def delete(self, context: Context, agent: Agent) -> None:
         """Stop the agent's turns; remove it and all it has but its usage."""
         now = self.get(agent.id)
         # It takes no messages from now on.
@@ -170,16 +170,16 @@ class PlainAgents:
         try:
             # Not inside of the lock: a turn may be at a change of its own agent.
             await self._end_turns(agent.id, "the agent was deleted")
-            async with self._changing:
-                self.get(agent.id)
-                await self._rows.delete(agent.id)
-                del self._agents[agent.id]
+            with self._telling(AgentTerminated, context, agent) as also:
+                async with self._changing:
+                    self.get(agent.id)
+                    await self._rows.delete(agent.id, also)
+                    del self._agents[agent.id]
         except BaseException:
             if agent.id in self._agents:
                 self._keep(now)
             raise
         await asyncio.to_thread(self._host.files.workspace(agent.id).remove)
-        self._tell(AgentTerminated, agent)
 
     def grants_of(
         self, manifest: Manifest, tools: Iterable[str] | None = None
@@ -217,22 +217,24 @@ class PlainAgents:
         case = SpawnCase(principal, manifest.name, self.grants_of(manifest))
         self._host.guards.check(Guard.SPAWN, case)
 
-    async def _save(self, agent: Agent, changed: Change) -> Agent:
+    async def _save(self, context: Context, agent: Agent, changed: Change) -> Agent:
         async with self._changing:
             now = self._host.clock.time()
             kept = replace(changed(self.get(agent.id)), updated_at=now)
-            await self._rows.save(kept)
-            return self._keep(kept)
+            with self._telling(AgentUpdated, context, kept) as also:
+                await self._rows.save(kept, also)
+                return self._keep(kept)
 
     def _keep(self, agent: Agent) -> Agent:
         self._agents[agent.id] = agent
         self.exist.set()
         return agent
 
-    def _tell(self, kind: type[LifecycleEvent], agent: Agent) -> None:
-        if self._host.events.wants(kind):
-            told = kind(agent.id, self._host.clock.time(), agent.name)
-            self._host.events.publish(told)
+    def _telling(
+        self, kind: type[LifecycleEvent], context: Context, agent: Agent
+    ) -> AbstractContextManager[Keep | None]:
+        now, events = self._host.clock.time(), self._host.events
+        return telling(events, kind, agent.id, now, agent.name, **context.caused)
 
 
 def _parsed(

@@ -33,7 +33,7 @@ from ...errors import (
 from ...host import Host
 from ...ports.egress import CONTEXT, EgressPolicy
 from ...ports.models import Answered, Attempt, Choice, Payer, Target
-from ...ports.records import Spent
+from ...ports.usage import Spent
 from ...providers import Endpoint, ModelCall, ModelFacts, ProviderSpec
 from ...secrets import Secret
 

@@ -29,16 +29,9 @@ from ...errors import CutShort, TurnFailed, UnfitAnswer
 from ...host import Host
 from ...observe import Observers
 from ...ports.models import Answered, Payer, Target
-from ...ports.records import (
-    CallState,
-    Outcome,
-    Spent,
-    Step,
-    TurnRecord,
-    TurnResult,
-    TurnState,
-)
+from ...ports.records import CallState, Outcome, Step, TurnRecord, TurnResult, TurnState
 from ...ports.sessions import Conversation
+from ...ports.usage import Spent
 from ...turns.events import Thinking, ToolEnd, ToolStart
 from ...turns.turn import Turn
 
@@ -152,6 +145,8 @@ class PlainRun:
             own=session if turn.options.history is not None else None,
             owner=turn.context.owner,
             writer=self._host.writer,
+            agent_id=turn.agent.id,
+            depth=turn.context.depth,
             **facts,
         )
 

@@ -21,38 +21,24 @@ from ...errors import (
     Unavailable,
 )
 from ...ports.records import TurnResult, TurnState
-from ...turns.events import Done, Thinking, TurnEvent
-from ...turns.turn import Turn, Watcher, user_message
-from ..daemons import RunningAgent, RunningDaemon
+from ...turns.turn import user_message
+from ..daemons import RunningDaemon
 from ..scripted import Pause
 from .stage import (
     Stage,
-    StagedContract,
     a_while,
     begin,
     ending,
     entries_of,
-    heard,
     known,
     record_of,
     resumed,
     soon,
     texts_of,
 )
+from .told_turns import HALF, REST, TURN, ToldTurnsContract, paused
 
 AT_ONCE = 5
-HALF, REST = "one half, ", "and the rest"
-TURN = "7d3c5c36-44f1-4dd2-9a6f-0fdfd7a1e3a1"
-
-
-async def paused(stage: Stage, text: str = "hello") -> tuple[Pause, Turn]:
-    """Give a turn of an agent ``ada`` whose answer stands after its first half."""
-    daemon, pause = stage.running, stage.pause()
-    agent = await daemon.agent("ada")
-    daemon.model.says(HALF, pause, REST)
-    turn = begin(agent, text)
-    await soon(pause.reached.wait())
-    return pause, turn
 
 
 def asked(daemon: RunningDaemon) -> Sequence[str]:
@@ -60,7 +46,7 @@ def asked(daemon: RunningDaemon) -> Sequence[str]:
     return [request.messages[-1].text for request in daemon.model.requests]
 
 
-class TurnsContract(StagedContract):
+class TurnsContract(ToldTurnsContract):
     """An engine keeps every promise of the port.
 
     A subclass overrides the fixture ``backend``. The tests run in daemons that it
@@ -204,72 +190,6 @@ class TurnsContract(StagedContract):
         with pytest.raises(Mismatch):
             await soon(begin(agent, "hi", turn_id=TURN, digest="b").result())
         assert await texts_of(agent) == ["hello", "once"]
-
-    async def test_a_watcher_hears_all_from_the_first_event_on(
-        self, stage: Stage
-    ) -> None:
-        """Thinking comes first, the words in order, and the result last."""
-        daemon = await stage.open()
-        agent = await daemon.agent()
-        daemon.model.says(HALF, REST)
-        watcher = daemon.daemon.turns.watch(
-            Context(OPERATOR), known(agent), user_message("hello")
-        )
-        events = await soon(told(watcher))
-        assert isinstance(events[0], Thinking)
-        assert "".join(getattr(each, "text", "") for each in events) == HALF + REST
-        last = events[-1]
-        assert isinstance(last, Done)
-        assert last.result.text == HALF + REST
-
-    async def test_who_comes_late_hears_what_was_said(self, stage: Stage) -> None:
-        """Behind what they have heard: while it runs, at its end, in a next daemon."""
-        daemon = await stage.open()
-        pause, turn = await paused(stage)
-        agent = daemon.known_agent("ada")
-        running = await late(agent, turn)
-        pause.go_on()
-        await soon(turn.result())
-        ended = await late(agent, turn)
-        daemon = await stage.open()
-        later = await late(daemon.known_agent("ada"), turn)
-        for watchers in (running, ended, later):
-            said = [await heard(watcher) for watcher in watchers]
-            assert said == [HALF + REST, REST]
-
-    async def test_a_turn_is_shown_to_its_own_agent_alone(self, stage: Stage) -> None:
-        """Neither attached to nor resumed by another, nor when there is none."""
-        daemon = await stage.open()
-        pause, turn = await paused(stage)
-        ada, bob = daemon.known_agent("ada"), await daemon.agent("bob")
-        turns, context = daemon.daemon.turns, Context(OPERATOR)
-        for over in (False, True):
-            for agent, turn_id in ((bob, turn.id), (ada, TURN)):
-                with pytest.raises(NotFound):
-                    await turns.attach(known(agent), turn_id)
-                with pytest.raises(NotFound):
-                    await turns.resume(context, known(agent), turn_id)
-            if not over:
-                pause.go_on()
-                await soon(turn.result())
-
-    async def test_a_listener_hears_of_turns_that_begin_to_run(
-        self, stage: Stage
-    ) -> None:
-        """Each once, when its turn comes, until it listens no more."""
-        daemon = await stage.open()
-        begun: list[Turn] = []
-        leave = daemon.daemon.turns.listen(begun.append)
-        pause, first = await paused(stage)
-        agent = daemon.known_agent("ada")
-        second = begin(agent, "next")
-        await a_while()
-        assert begun == [first]
-        pause.go_on()
-        await soon(second.result())
-        leave()
-        await soon(begin(agent, "after").result())
-        assert begun == [first, second]
 
     async def test_a_call_of_another_agent_gives_its_answer(self, stage: Stage) -> None:
         """By name or id; NotFound when there is none."""
@@ -486,14 +406,3 @@ class TurnsContract(StagedContract):
         assert not isinstance(end, TurnResult)
         assert getattr(end, "code", "") == "quota_exceeded"
         assert asked(daemon) == []
-
-
-async def told(watcher: Watcher) -> list[TurnEvent]:
-    """Collect what a watcher is told, until the turn ends."""
-    return [event async for event in watcher.events()]
-
-
-async def late(agent: RunningAgent, turn: Turn) -> list[Watcher]:
-    """Attach to a turn twice: with nothing heard, and with its first half."""
-    turns, agent_now = agent.host.daemon.turns, known(agent)
-    return [await soon(turns.attach(agent_now, turn.id, n)) for n in (0, len(HALF))]

@@ -14,7 +14,7 @@ from ...embedders import Embedded, EmbedderSpec, EmbeddingCall
 from ...errors import ProviderError, ProviderFault
 from ...plugins.hooks import hookimpl
 from ...ports.models import Answered, Payer, Target
-from ...ports.records import Spent
+from ...ports.usage import Spent
 from ...providers import ModelFacts, ProviderFacts, ProviderSpec
 from ..daemons import RunningDaemon
 from ..scripted import ScriptedModel

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,10 @@ from agenthost import (
     AgentsBackend,
     Choice,
     Conflict,
+    Context,
     Host,
     InvalidInput,
+    Keep,
     Manifest,
     Principal,
     Target,
@@ -58,38 +60,38 @@ class ExistsAlways(KeptAgents):
 
 
 class TakesANameTwice(KeptAgents):
-    async def spawn(self, principal: Principal, manifest_toml: str) -> Spawned:
+    async def spawn(self, context: Context, manifest_toml: str) -> Spawned:
         with suppress(Conflict):
-            return await super().spawn(principal, manifest_toml)
-        return await super().spawn(principal, f'name = "twin-{uuid4()}"\n')
+            return await super().spawn(context, manifest_toml)
+        return await super().spawn(context, f'name = "twin-{uuid4()}"\n')
 
 
 class KeepsBeforeItWrites(KeptAgents):
-    async def spawn(self, principal: Principal, manifest_toml: str) -> Spawned:
+    async def spawn(self, context: Context, manifest_toml: str) -> Spawned:
         try:
-            return await super().spawn(principal, manifest_toml)
+            return await super().spawn(context, manifest_toml)
         except Conflict:
             self._by_id["twin"] = self._by_name["ada"]
             raise
 
 
 class TakesAnyManifest(KeptAgents):
-    async def spawn(self, principal: Principal, manifest_toml: str) -> Spawned:
+    async def spawn(self, context: Context, manifest_toml: str) -> Spawned:
         try:
-            return await super().spawn(principal, manifest_toml)
+            return await super().spawn(context, manifest_toml)
         except InvalidInput:
-            return await super().spawn(principal, f'name = "plain-{uuid4()}"\n')
+            return await super().spawn(context, f'name = "plain-{uuid4()}"\n')
 
 
 class TakesAnyProvider(KeptAgents):
-    async def spawn(self, principal: Principal, manifest_toml: str) -> Spawned:
+    async def spawn(self, context: Context, manifest_toml: str) -> Spawned:
         plain = manifest_toml.partition("[model]")[0]
-        return await super().spawn(principal, plain)
+        return await super().spawn(context, plain)
 
 
 class WarnsOfNothing(KeptAgents):
-    async def spawn(self, principal: Principal, manifest_toml: str) -> Spawned:
-        agent, _ = await super().spawn(principal, manifest_toml)
+    async def spawn(self, context: Context, manifest_toml: str) -> Spawned:
+        agent, _ = await super().spawn(context, manifest_toml)
         return agent, ()
 
 
@@ -116,11 +118,15 @@ class AsksNoGuardOfChanges(KeptAgents):
 
 class AsksGuardsLate(KeptAgents):
     async def _save(
-        self, agent_id: str, changed: Callable[[Agent], Agent], *_: Any
+        self,
+        context: Context,
+        agent_id: str,
+        changed: Callable[[Agent], Agent],
+        *_: Any,
     ) -> Agent:
         check, self._check = self._check, lambda *_: None  # type: ignore[method-assign]
         try:
-            kept = await super()._save(agent_id, changed)
+            kept = await super()._save(context, agent_id, changed)
         finally:
             self._check = check  # type: ignore[method-assign]
         check(OPERATOR, kept.manifest)
@@ -129,16 +135,18 @@ class AsksGuardsLate(KeptAgents):
 
 class ChangesWhatWasSeen(KeptAgents):
     async def change(
-        self, principal: Principal, agent: Agent, changes: Mapping[str, object]
+        self, context: Context, agent: Agent, changes: Mapping[str, object]
     ) -> Agent:
         manifest = _merged(agent.manifest, changes)
-        self._check(principal, manifest)
-        return await self._save(agent.id, lambda _: replace(agent, manifest=manifest))
+        self._check(context.principal, manifest)
+        return await self._save(
+            context, agent.id, lambda _: replace(agent, manifest=manifest)
+        )
 
 
 class PinsWhatWasSeen(KeptAgents):
-    async def set_mode(self, agent: Agent, mode: AgentMode) -> Agent:
-        return await self._save(agent.id, lambda _: replace(agent, mode=mode))
+    async def set_mode(self, context: Context, agent: Agent, mode: AgentMode) -> Agent:
+        return await self._save(context, agent.id, lambda _: replace(agent, mode=mode))
 
 
 class SetsAnyModel(KeptAgents):
@@ -159,8 +167,8 @@ class NeverPins(KeptAgents):
 
 
 class NeverLetsGo(KeptAgents):
-    async def set_mode(self, agent: Agent, mode: AgentMode) -> Agent:
-        return await super().set_mode(agent, AgentMode.STABLE)
+    async def set_mode(self, context: Context, agent: Agent, mode: AgentMode) -> Agent:
+        return await super().set_mode(context, agent, AgentMode.STABLE)
 
 
 class KeepsNoSession(KeptAgents):
@@ -182,20 +190,22 @@ class LeavesTurnsRunning(KeptAgents):
 
 
 class ForgetsInMemory(KeptAgents):
-    async def delete(self, agent: Agent) -> None:
+    async def delete(self, context: Context, agent: Agent) -> None:
         self.get(agent.id)
         await self._end_turns(agent.id, "deleted")
         del self._by_id[agent.id], self._by_name[agent.name]
 
 
 class DeletesTwice(KeptAgents):
-    async def delete(self, agent: Agent) -> None:
+    async def delete(self, context: Context, agent: Agent) -> None:
         if agent.id in self._by_id:
-            await super().delete(agent)
+            await super().delete(context, agent)
 
 
 class WritesNoChange(KeptAgents):
-    async def _save(self, agent_id: str, changed: Callable[[Agent], Agent]) -> Agent:
+    async def _save(
+        self, context: Context, agent_id: str, changed: Callable[[Agent], Agent]
+    ) -> Agent:
         kept = changed(self.get(agent_id))
         self._keep(kept)
         return kept
@@ -210,14 +220,27 @@ class LoadsInAnyOrder(KeptAgents):
 
 
 class TellsOfNothing(KeptAgents):
-    def _tell(self, *_: Any) -> None:
-        pass
+    def _telling(self, *_: Any) -> Any:
+        return nullcontext()
 
 
 class TellsTwice(KeptAgents):
-    def _tell(self, *given: Any) -> None:
-        super()._tell(*given)
-        super()._tell(*given)
+    @contextmanager
+    def _telling(self, *given: Any) -> Iterator[Keep | None]:
+        with super()._telling(*given) as also, super()._telling(*given):
+            yield also
+
+
+class RecordsNothing(KeptAgents):
+    @contextmanager
+    def _telling(self, *given: Any) -> Iterator[Keep | None]:
+        with super()._telling(*given):
+            yield None
+
+
+class TellsOfNobody(KeptAgents):
+    def _telling(self, kind: Any, context: Context, agent: Agent) -> Any:
+        return super()._telling(kind, Context(Principal("who", "knows")), agent)
 
 
 class GrantsAll(KeptAgents):
@@ -260,6 +283,8 @@ BREACHES: tuple[tuple[type[KeptAgents], Any, tuple[object, ...]], ...] = (
     (WritesNoChange, C.test_the_next_daemon_finds_the_same, ()),
     (LoadsInAnyOrder, C.test_the_next_daemon_finds_the_same, ()),
     (TellsOfNothing, C.test_what_becomes_of_an_agent_is_told_once, ()),
+    (RecordsNothing, C.test_what_becomes_of_an_agent_is_recorded_with_it, ()),
+    (TellsOfNobody, C.test_what_becomes_of_an_agent_is_recorded_with_it, ()),
     (TellsTwice, C.test_what_becomes_of_an_agent_is_told_once, ()),
     (GrantsAll, C.test_rights_are_what_the_manifest_asks_for, ()),
     (BlocksNothing, C.test_rights_are_what_the_manifest_asks_for, ()),

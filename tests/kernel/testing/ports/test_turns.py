@@ -175,6 +175,11 @@ class TellsForEver(TurnEngine):
         return lambda: None
 
 
+class CountsNoCauses(TurnEngine):
+    def start(self, context: Context, *given: Any) -> Turn:
+        return super().start(replace(context, depth=0), *given)
+
+
 class CallsByNameAlone(TurnEngine):
     async def call_agent(self, context: Context, name: str, message: str) -> TurnResult:
         names = {agent.name for agent in self._parts.agents.list()}
@@ -323,6 +328,7 @@ BREACHES: tuple[tuple[type[TurnEngine], Any], ...] = (
     (ShowsToAnybody, C.test_a_turn_is_shown_to_its_own_agent_alone),
     (TellsWhatWaits, C.test_a_listener_hears_of_turns_that_begin_to_run),
     (TellsForEver, C.test_a_listener_hears_of_turns_that_begin_to_run),
+    (CountsNoCauses, C.test_what_becomes_of_a_turn_is_recorded_and_told),
     (CallsByNameAlone, C.test_a_call_of_another_agent_gives_its_answer),
     (SeesNoRing, C.test_a_call_that_closes_a_ring_is_refused),
     (CountsNoDepth, C.test_a_call_that_closes_a_ring_is_refused),

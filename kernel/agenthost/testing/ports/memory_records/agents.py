@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ....agent import Agent
 from ....errors import Conflict, NotFound
+from ....ports.events import Keep
 from ....ports.sessions import Session
 from .rows import Rows
 
@@ -22,22 +23,27 @@ class MemoryAgents:
         agents = self._rows.agents.values()
         return sorted(agents, key=lambda each: (each.created_at, each.id))
 
-    async def add(self, agent: Agent) -> None:
+    async def add(self, agent: Agent, also: Keep | None = None) -> None:
         """Add an agent with its session; Conflict when its name is taken."""
-        await self._rows.write(self._add, agent)
+        await self._rows.write(self._add, agent, also)
 
-    def _add(self, agent: Agent) -> None:
+    def _add(self, agent: Agent, also: Keep | None) -> None:
         names = {each.name.lower() for each in self._rows.agents.values()}
         if agent.name.lower() in names:
             raise Conflict(f"an agent named {agent.name!r} exists already")
         self._rows.agents[agent.id] = agent
         own = Session(agent.session_id, agent.id, agent.created_at)
         self._rows.open_session(own)
+        self._rows.keep(also)
 
-    async def save(self, agent: Agent) -> None:
+    async def save(self, agent: Agent, also: Keep | None = None) -> None:
         """Write how the agent stands now."""
+        await self._rows.write(self._save, agent, also)
+
+    def _save(self, agent: Agent, also: Keep | None) -> None:
         if agent.id in self._rows.agents:
             self._rows.agents[agent.id] = agent
+        self._rows.keep(also)
 
     async def switch_session(self, agent: Agent, old: str, *, keep: bool) -> None:
         """Give the agent the session it names; delete or archive its old one."""
@@ -66,8 +72,11 @@ class MemoryAgents:
             raise NotFound("session", session.id)
         self._rows.take_out(session.id)
 
-    async def delete(self, agent_id: str) -> None:
+    async def delete(self, agent_id: str, also: Keep | None = None) -> None:
         """Remove an agent with all that is its own; its usage stays."""
+        await self._rows.write(self._delete, agent_id, also)
+
+    def _delete(self, agent_id: str, also: Keep | None) -> None:
         rows = self._rows
         sessions = rows.sessions.values()
         rows.erase_sessions([s.id for s in sessions if s.agent_id == agent_id])
@@ -76,3 +85,4 @@ class MemoryAgents:
             del rows.values[at]
         for at in [each for each in rows.uploads if each[0] == agent_id]:
             del rows.uploads[at]
+        rows.keep(also)

@@ -149,6 +149,7 @@ class MemoryJournal:
 
     def _keep_all(self, steps: Sequence[Step]) -> None:
         for step in steps:
+            self._rows.keep(step.also)
             if step.spent is not None:
                 self._rows.book(step.spent)
         own, closed = steps[0].own, steps[-1].closed

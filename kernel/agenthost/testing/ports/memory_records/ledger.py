@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from ....ports.records import ModelTotal, PeriodTotal, Slot, Spent, Total
+from ....ports.usage import ModelTotal, PeriodTotal, Slot, Spent, Total
 from .rows import Rows
 
 

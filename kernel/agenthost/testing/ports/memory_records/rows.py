@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from agenthost_chat.chat import Message, Role
 
 from ....agent import Agent
 from ....errors import Conflict, NotFound
+from ....ports.events import Keep
 from ....ports.persons import Person
 from ....ports.records import (
     NOBODY,
     CallState,
     Entry,
     Outcome,
-    Spent,
     Step,
     TurnRecord,
     TurnState,
@@ -25,6 +25,10 @@ from ....ports.records import (
 )
 from ....ports.sessions import Session
 from ....ports.uploads import Upload
+from ....ports.usage import Spent
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 T = TypeVar("T")
 TITLE = 80
@@ -67,6 +71,11 @@ class Rows:
             vars(self).update(before)
             done.set_exception(error)
         return done
+
+    def keep(self, also: Keep | None) -> None:
+        """Do what goes with a write: here is no connection to do it with."""
+        if also is not None:
+            also(cast("Connection", None))
 
     def session(self, session_id: str) -> Session:
         """Give a session's row, or raise NotFound."""

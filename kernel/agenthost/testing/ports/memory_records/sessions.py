@@ -10,8 +10,9 @@ from agenthost_chat.chat import Message, Role
 
 from ....clock import Clock
 from ....errors import Conflict, InvalidInput, NotFound
-from ....ports.records import Entry, Spent, TurnRecord, TurnState
+from ....ports.records import Entry, TurnRecord, TurnState
 from ....ports.sessions import ALL_SESSIONS, Conversation, Session, SessionFilter
+from ....ports.usage import Spent
 from .rows import Rows, Seat
 
 KEY_LIMIT = 256

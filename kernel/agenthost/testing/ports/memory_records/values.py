@@ -8,6 +8,7 @@ from agenthost_chat.chat import Json
 
 from ....context import Context
 from ....errors import InvalidInput, NotFound, TooLarge
+from ....ports.events import Keep
 from .rows import Rows
 
 KEY_LIMIT = 256
@@ -27,15 +28,39 @@ class MemoryValues:
         value, labels = self._rows.values[namespace, key]
         return json.loads(value), labels
 
-    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
         """Put a value under a key, with the labels of ``by``."""
         _check_key(key)
-        self._rows.values[namespace, key] = _written(value), by.labels
+        row = _written(value), by.labels
+        await self._rows.write(self._put, (namespace, key), row, also)
 
-    async def delete(self, namespace: str, key: str) -> None:
+    def _put(
+        self,
+        at: tuple[str, str],
+        row: tuple[str, frozenset[str]] | None,
+        also: Keep | None,
+    ) -> None:
+        if row is None and at not in self._rows.values:
+            raise NotFound("key", at[1])
+        if row is None:
+            del self._rows.values[at]
+        else:
+            self._rows.values[at] = row
+        self._rows.keep(also)
+
+    async def delete(
+        self, by: Context, namespace: str, key: str, also: Keep | None = None
+    ) -> None:
         """Forget a key; NotFound when it has no value."""
-        if self._rows.values.pop((namespace, key), None) is None:
-            raise NotFound("key", key)
+        del by
+        await self._rows.write(self._put, (namespace, key), None, also)
 
     async def items(self, namespace: str) -> list[tuple[str, Json]]:
         """Give every key of a namespace with its value, sorted by key."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
 
 from ....agent import AgentMode, AgentState
 from ....context import OPERATOR, Context
-from ....errors import Conflict, NotFound
+from ....errors import Conflict, NotFound, Unavailable
 from ....manifest_model import Manifest
 from ....ports.records import Records
 from .scenes import (
@@ -17,6 +18,7 @@ from .scenes import (
     BOB,
     HERE,
     SPENT,
+    Beside,
     OpenRecords,
     RecordsFixtures,
     is_gone,
@@ -58,6 +60,27 @@ class AgentRowsContract(RecordsFixtures):
         """Also for the next process."""
         await records.agents.add(ODD)
         assert [*await opened().agents.load()] == [ODD, ADA, BOB]
+
+    async def test_what_goes_with_a_write_is_written_or_nothing_is(
+        self, records: Records
+    ) -> None:
+        """When it is refused, the agent stays as it was."""
+        also, changed = Beside(), replace(ADA, name="ada-2")
+        agents = records.agents
+        writes: list[Callable[[], Awaitable[None]]] = [
+            lambda: agents.add(ODD, also),
+            lambda: agents.save(changed, also),
+            lambda: agents.delete(BOB.id, also),
+        ]
+        for write in writes:
+            before, also.refuses, also.times = await agents.load(), True, 0
+            with pytest.raises(Unavailable, match="the book is closed"):
+                await write()
+            assert [*await agents.load()] == [*before]
+            also.refuses = False
+            await write()
+            assert also.times >= 1
+        assert [*await agents.load()] == [ODD, changed]
 
     async def test_an_agent_begins_with_its_own_empty_session(
         self, records: Records

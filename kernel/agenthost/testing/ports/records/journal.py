@@ -10,8 +10,9 @@ from agenthost_chat.chat import ModelSettings
 
 from ....context import UNTRUSTED
 from ....errors import Cancelled, NotFound, Unavailable
-from ....ports.records import CallState, Outcome, Records, Total, TurnRecord, TurnState
+from ....ports.records import CallState, Outcome, Records, TurnRecord, TurnState
 from ....ports.sessions import Session
+from ....ports.usage import Total
 from ...clock import START
 from .nodes import ApartNodes, stands
 from .scenes import (
@@ -22,6 +23,7 @@ from .scenes import (
     KNOWN,
     RESULT,
     SPENT,
+    Beside,
     OpenRecords,
     answer,
     ask_for,
@@ -324,6 +326,26 @@ class JournalContract(ApartNodes):
         assert await said(found, "own") == ["?", "!"]
         assert (await found.sessions.get("own")).ephemeral
         assert await stands(found) is TurnState.DONE
+
+    async def test_what_goes_with_a_step_is_written_or_nothing_is(
+        self, records: Records
+    ) -> None:
+        """Also of a turn that leaves nothing else; refused, nothing is written."""
+        also = Beside()
+        begun = step(0, user("?"), opened=ADA.id, also=also)
+        also.refuses = True
+        with pytest.raises(Unavailable, match="the book is closed"):
+            await records.journal.keep(begun)
+        assert await records.journal.find("t") is None
+        assert await said(records) == []
+        also.refuses = False
+        await records.journal.keep(begun)
+        assert also.times >= 1
+        also.times = 0
+        asked = step(0, user("?"), "own", "u", opened=ADA.id, own=OWN)
+        told = step(1, answer("!"), "own", "u", own=OWN, closed=DONE, also=also)
+        await records.journal.keep(asked, told)
+        assert also.times >= 1
 
     async def test_a_turns_own_session_is_not_begun_for_a_deleted_agent(
         self, records: Records

@@ -8,7 +8,8 @@ from typing import Any
 
 from agenthost_chat.chat import Usage
 
-from ....ports.records import ModelTotal, PeriodTotal, Records, Slot, Spent, Total
+from ....ports.records import Records
+from ....ports.usage import ModelTotal, PeriodTotal, Slot, Spent, Total
 from ...clock import START
 from .scenes import ADA, BOB, SPENT, OpenRecords, RecordsFixtures
 

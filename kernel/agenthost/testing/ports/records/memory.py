@@ -11,10 +11,10 @@ import pytest
 from agenthost_chat.chat import Json
 
 from ....context import OPERATOR, UNTRUSTED, Context
-from ....errors import InvalidInput, NotFound, TooLarge
+from ....errors import InvalidInput, NotFound, TooLarge, Unavailable
 from ....ports.records import Records
 from ...clock import ManualClock
-from .scenes import OpenRecords, RecordsFixtures
+from .scenes import Beside, OpenRecords, RecordsFixtures
 
 BY = Context(OPERATOR)
 VALUES: Sequence[Json] = (
@@ -64,6 +64,24 @@ class MemoryContract(RecordsFixtures):
         assert await records.memory.get("a", "k") == (None, frozenset())
         assert await records.memory.items("a") == [("k", None)]
 
+    async def test_what_goes_with_a_value_is_written_or_nothing_is(
+        self, records: Records
+    ) -> None:
+        """When it is refused, the value stays as it was."""
+        also, memory = Beside(), records.memory
+        await memory.set(BY, "a", "k", "old", also)
+        assert also.times >= 1
+        also.refuses = True
+        with pytest.raises(Unavailable, match="the book is closed"):
+            await memory.set(BY, "a", "k", "new", also)
+        with pytest.raises(Unavailable, match="the book is closed"):
+            await memory.delete(BY, "a", "k", also)
+        assert await memory.items("a") == [("k", "old")]
+        also.refuses, also.times = False, 0
+        await memory.delete(BY, "a", "k", also)
+        assert also.times >= 1
+        assert await memory.items("a") == []
+
     async def test_labels_are_those_of_who_puts_it_there(
         self, records: Records, opened: OpenRecords
     ) -> None:
@@ -76,7 +94,7 @@ class MemoryContract(RecordsFixtures):
         """The same key in two of them is two."""
         for number, namespace in enumerate(("a", "b", "shared")):
             await records.memory.set(BY, namespace, "k", number)
-        await records.memory.delete("b", "k")
+        await records.memory.delete(BY, "b", "k")
         assert await records.memory.get("a", "k") == (0, frozenset())
         assert await records.memory.items("b") == []
         assert await records.memory.items("shared") == [("k", 2)]
@@ -85,12 +103,12 @@ class MemoryContract(RecordsFixtures):
         """NotFound, also of what was deleted; a null is a value."""
         await records.memory.set(BY, "a", "null", None)
         await records.memory.set(BY, "a", "gone", 1)
-        await records.memory.delete("a", "gone")
+        await records.memory.delete(BY, "a", "gone")
         for key in ("gone", "never"):
             with pytest.raises(NotFound):
                 await records.memory.get("a", key)
             with pytest.raises(NotFound):
-                await records.memory.delete("a", key)
+                await records.memory.delete(BY, "a", key)
         assert await records.memory.get("a", "null") == (None, frozenset())
 
     async def test_items_are_sorted_by_key(

@@ -20,10 +20,11 @@ from agenthost_chat.chat import (
 
 from ....agent import Agent, AgentMode, AgentState
 from ....context import UNTRUSTED
-from ....errors import NotFound
+from ....errors import NotFound, Unavailable
 from ....manifest_model import Manifest
-from ....ports.records import Records, Spent, Step, TurnRecord, TurnResult, TurnState
+from ....ports.records import Records, Step, TurnRecord, TurnResult, TurnState
 from ....ports.sessions import Session, SessionFilter
+from ....ports.usage import Spent
 from ...clock import START, ManualClock
 
 OpenRecords = Callable[[], Records]
@@ -97,6 +98,21 @@ def step(
 def ended(state: TurnState, error: Any = None) -> TurnRecord:
     """How a turn ended."""
     return TurnRecord(state, RESULT, error)
+
+
+class Beside:
+    """What goes with a write; it counts, and raises while it is told to."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.refuses = False
+
+    def __call__(self, connection: object) -> None:
+        """Be written."""
+        del connection
+        if self.refuses:
+            raise Unavailable("the book is closed")
+        self.times += 1
 
 
 async def say(records: Records, session_id: str, *texts: str, turn: str = "") -> None:

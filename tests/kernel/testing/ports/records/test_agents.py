@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from agenthost import Agent, Session
+from agenthost import Agent, Keep, Session
 from agenthost.testing import AgentRowsContract
 from agenthost.testing.ports.memory_records.agents import MemoryAgents
 
@@ -30,31 +30,39 @@ class LosesThePin(MemoryAgents):
 
 
 class AddsNoSession(MemoryAgents):
-    async def add(self, agent: Agent) -> None:
-        await super().add(agent)
+    async def add(self, agent: Agent, also: Keep | None = None) -> None:
+        await super().add(agent, also)
         del self._rows.sessions[agent.session_id]
 
 
 class TakesANameInAnotherCase(MemoryAgents):
-    async def add(self, agent: Agent) -> None:
-        await super().add(replace(agent, name=f"{len(self._rows.agents)}"))
+    async def add(self, agent: Agent, also: Keep | None = None) -> None:
+        await super().add(replace(agent, name=f"{len(self._rows.agents)}"), also)
         self._rows.agents[agent.id] = agent
 
 
 class LeavesASessionOfTheSecond(MemoryAgents):
-    async def add(self, agent: Agent) -> None:
+    async def add(self, agent: Agent, also: Keep | None = None) -> None:
         made = Session(agent.session_id, agent.id, agent.created_at)
         self._rows.sessions[made.id] = made
-        await super().add(agent)
+        await super().add(agent, also)
+
+
+class KeepsNothingBeside(MemoryAgents):
+    async def save(self, agent: Agent, also: Keep | None = None) -> None:
+        del also
+        await super().save(agent)
 
 
 class SavesTheStateAlone(MemoryAgents):
-    async def save(self, agent: Agent) -> None:
-        await super().save(replace(self._rows.agents[agent.id], state=agent.state))
+    async def save(self, agent: Agent, also: Keep | None = None) -> None:
+        await super().save(
+            replace(self._rows.agents[agent.id], state=agent.state), also
+        )
 
 
 class SavesWhatIsGone(MemoryAgents):
-    async def save(self, agent: Agent) -> None:
+    async def save(self, agent: Agent, also: Keep | None = None) -> None:
         self._rows.agents[agent.id] = agent
 
 
@@ -109,28 +117,28 @@ class BeginsTooEarly(MemoryAgents):
 
 
 class LeavesSessions(MemoryAgents):
-    async def delete(self, agent_id: str) -> None:
+    async def delete(self, agent_id: str, also: Keep | None = None) -> None:
         before = dict(self._rows.sessions)
-        await super().delete(agent_id)
+        await super().delete(agent_id, also)
         self._rows.sessions.update(before)
 
 
 class LeavesMemory(MemoryAgents):
-    async def delete(self, agent_id: str) -> None:
+    async def delete(self, agent_id: str, also: Keep | None = None) -> None:
         before = dict(self._rows.values)
-        await super().delete(agent_id)
+        await super().delete(agent_id, also)
         self._rows.values.update(before)
 
 
 class TakesWhatIsShared(MemoryAgents):
-    async def delete(self, agent_id: str) -> None:
-        await super().delete(agent_id)
+    async def delete(self, agent_id: str, also: Keep | None = None) -> None:
+        await super().delete(agent_id, also)
         self._rows.values.clear()
 
 
 class TakesTheUsage(MemoryAgents):
-    async def delete(self, agent_id: str) -> None:
-        await super().delete(agent_id)
+    async def delete(self, agent_id: str, also: Keep | None = None) -> None:
+        await super().delete(agent_id, also)
         self._rows.spent.clear()
 
 
@@ -138,6 +146,10 @@ HERE = TestAgentsInMemory()
 BREACHES: tuple[tuple[type[MemoryAgents], Any], ...] = (
     (NewestFirst, HERE.test_agents_come_back_as_they_are_oldest_first),
     (LosesThePin, HERE.test_agents_come_back_as_they_are_oldest_first),
+    (
+        KeepsNothingBeside,
+        HERE.test_what_goes_with_a_write_is_written_or_nothing_is,
+    ),
     (AddsNoSession, HERE.test_an_agent_begins_with_its_own_empty_session),
     (TakesANameInAnotherCase, HERE.test_a_name_is_taken_once),
     (LeavesASessionOfTheSecond, HERE.test_a_name_is_taken_once),

@@ -353,6 +353,11 @@ class HoldsWhatWaits(MemoryJournal):
         self._rows.holders[step.turn_id] = step.writer
 
 
+class KeepsNothingBeside(MemoryJournal):
+    def keep(self, *steps: Step) -> asyncio.Future[None]:
+        return super().keep(*(replace(step, also=None) for step in steps))
+
+
 HERE = TestAJournalInMemory()
 HURRIED = TestAJournalInMemory()
 HURRIED.patience = 0.05
@@ -360,6 +365,7 @@ HURRIED.patience = 0.05
 
 BREACHES: tuple[tuple[type[MemoryJournal | Rows], Any], ...] = (
     (WritesNoStart, HERE.test_a_turn_is_journalled_step_by_step),
+    (KeepsNothingBeside, HERE.test_what_goes_with_a_step_is_written_or_nothing_is),
     (LosesTheDigest, HERE.test_a_turn_is_journalled_step_by_step),
     (LosesSettings, HERE.test_what_is_asked_of_answers_is_kept),
     (BooksNothing, HERE.test_a_turn_is_journalled_step_by_step),

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from agenthost import Context, InvalidInput, Json, NotFound, TooLarge
+from agenthost import Context, InvalidInput, Json, Keep, NotFound, TooLarge
 from agenthost.testing import MemoryContract
 from agenthost.testing.ports.memory_records.values import MemoryValues
 
@@ -21,20 +21,41 @@ class TestValuesInMemory(InMemory, MemoryContract):
 
 
 class KeepsText(MemoryValues):
-    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
-        await super().set(by, namespace, key, value and str(value))
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
+        await super().set(by, namespace, key, value and str(value), also)
 
 
 class KeepsTheFirst(MemoryValues):
-    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
         if (namespace, key) not in self._rows.values:
-            await super().set(by, namespace, key, value)
+            await super().set(by, namespace, key, value, also)
 
 
 class LabelsOnlyGrow(MemoryValues):
-    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
         known = self._rows.values.get((namespace, key), ("", frozenset()))
-        await super().set(by.labelled(known[1]), namespace, key, value)
+        await super().set(by.labelled(known[1]), namespace, key, value, also)
 
 
 class WashesLabels(MemoryValues):
@@ -43,8 +64,15 @@ class WashesLabels(MemoryValues):
 
 
 class OneNamespace(MemoryValues):
-    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
-        await super().set(by, "a", key, value)
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
+        await super().set(by, "a", key, value, also)
 
 
 class GivesNullForNothing(MemoryValues):
@@ -55,9 +83,11 @@ class GivesNullForNothing(MemoryValues):
 
 
 class DeletesNothing(MemoryValues):
-    async def delete(self, namespace: str, key: str) -> None:
+    async def delete(
+        self, by: Context, namespace: str, key: str, also: Keep | None = None
+    ) -> None:
         with suppress(NotFound):
-            await super().delete(namespace, key)
+            await super().delete(by, namespace, key, also)
 
 
 class TakesNullForNothing(MemoryValues):
@@ -82,35 +112,70 @@ class WhateverTheCase(MemoryValues):
 
 
 class TakesAnyKey(MemoryValues):
-    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
         self._rows.values[namespace, key] = json.dumps(value), by.labels
 
 
 class CountsCharacters(MemoryValues):
-    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
         if not 1 <= len(key) <= 256:
             raise InvalidInput("key", "is too long")
         self._rows.values[namespace, key] = json.dumps(value), by.labels
 
 
 class TakesAnyValue(MemoryValues):
-    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
         written = json.dumps(value, default=str)
         self._rows.values[namespace, key] = written, by.labels
 
 
 class TakesAnySize(MemoryValues):
-    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
         try:
-            await super().set(by, namespace, key, value)
+            await super().set(by, namespace, key, value, also)
         except TooLarge:
             self._rows.values[namespace, key] = json.dumps(value), by.labels
 
 
 class ForgetsWhatItRefuses(MemoryValues):
-    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
         self._rows.values.pop((namespace, key), None)
-        await super().set(by, namespace, key, value)
+        await super().set(by, namespace, key, value, also)
 
 
 class HandsOutItsOwn(MemoryValues):
@@ -120,17 +185,40 @@ class HandsOutItsOwn(MemoryValues):
 
 
 class OverwritesOthers(MemoryValues):
-    async def set(self, by: Context, namespace: str, key: str, value: Json) -> None:
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
         before = dict(self._rows.values)
         await asyncio.sleep(0)
         self._rows.values = before
-        await super().set(by, namespace, key, value)
+        await super().set(by, namespace, key, value, also)
 
 
 HERE = TestValuesInMemory()
+
+
+class KeepsNothingBeside(MemoryValues):
+    async def set(
+        self,
+        by: Context,
+        namespace: str,
+        key: str,
+        value: Json,
+        also: Keep | None = None,
+    ) -> None:
+        del also
+        await super().set(by, namespace, key, value)
+
+
 BREACHES: tuple[tuple[type[MemoryValues], Any], ...] = (
     (KeepsText, HERE.test_a_value_comes_back_as_it_was_given),
     (KeepsTheFirst, HERE.test_a_newer_value_takes_the_place),
+    (KeepsNothingBeside, HERE.test_what_goes_with_a_value_is_written_or_nothing_is),
     (LabelsOnlyGrow, HERE.test_a_newer_value_takes_the_place),
     (WashesLabels, HERE.test_labels_are_those_of_who_puts_it_there),
     (OneNamespace, HERE.test_a_namespace_is_apart),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from agenthost import NotFound, Upload
+from agenthost import Keep, NotFound, Upload
 from agenthost.testing import UploadsContract
 from agenthost.testing.ports.memory_records.agents import MemoryAgents
 from agenthost.testing.ports.memory_records.uploads import MemoryUploads
@@ -71,9 +71,9 @@ class DeletesAll(MemoryUploads):
 
 
 class LeavesFiles(MemoryAgents):
-    async def delete(self, agent_id: str) -> None:
+    async def delete(self, agent_id: str, also: Keep | None = None) -> None:
         before = dict(self._rows.uploads)
-        await super().delete(agent_id)
+        await super().delete(agent_id, also)
         self._rows.uploads.update(before)
 
 
