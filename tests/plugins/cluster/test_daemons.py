@@ -9,6 +9,8 @@ import pytest
 from agenthost import Cancelled, ConfigError, NotFound
 from agenthost.testing import Daemons, Pause, RunningAgent, RunningDaemon
 
+pytestmark = pytest.mark.conformance
+
 PATIENCE = 20.0
 
 

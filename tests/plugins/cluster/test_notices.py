@@ -13,6 +13,8 @@ from .conftest import OpenNode
 from .server import Server
 from .test_store import end_connections
 
+pytestmark = pytest.mark.conformance
+
 PATIENCE = 20.0
 
 

@@ -13,6 +13,8 @@ from sqlalchemy import Column, Integer, MetaData, Table, Text
 from .conftest import OpenNode
 from .rows import ALL, SCHEMA, THINGS, add
 
+pytestmark = pytest.mark.conformance
+
 NAMES = (
     "SELECT column_name FROM information_schema.columns "
     "WHERE table_name = 'things' ORDER BY column_name"

@@ -26,6 +26,8 @@ from .conftest import OpenNode
 from .rows import ALL, SCHEMA, SUM, THINGS, add, count_up, put
 from .server import Server
 
+pytestmark = pytest.mark.conformance
+
 PATIENCE = 30.0
 SECRET = "hunter2"
 
