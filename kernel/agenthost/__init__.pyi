@@ -209,6 +209,7 @@ from .ports.models import Attempt as Attempt
 from .ports.models import Choice as Choice
 from .ports.models import Models as Models
 from .ports.models import Payer as Payer
+from .ports.models import Quoted as Quoted
 from .ports.models import Target as Target
 from .ports.persons import Person as Person
 from .ports.persons import Persons as Persons

@@ -28,6 +28,8 @@ LATER = (
     "agenthost_dialects.bedrock",
     "agenthost_dialects.gemini",
     "agenthost_dialects.openai_chat",
+    "agenthost_orchestration.workflows.reading",
+    "agenthost_orchestration.workflows.tables",
 )
 
 SERVE = f"""

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from agenthost_chat.chat import ChatRequest, Completion, Delta
+from agenthost_chat.chat import ChatRequest, Completion, Delta, Message
 from agenthost_values.value_class import value_class
 
 from ..context import AgentView, Context, Pool
@@ -14,6 +14,7 @@ from ..embedders import Embedded
 from ..providers import ModelFacts, ProviderSpec
 
 if TYPE_CHECKING:
+    from ..agent import Agent
     from ..secrets import Secret
     from .usage import Spent
 
@@ -84,6 +85,24 @@ class Answered:
     first: float = 0.0
 
 
+@value_class
+class Quoted:
+    """What a message would cost: its first call at most, and its turn likely.
+
+    ``model`` is ``<provider>/<model>``; ``answer_tokens`` are likely in each of the
+    ``calls`` that a turn makes, as ``turns`` of the session show.
+    """
+
+    model: str
+    input_tokens: int
+    output_tokens: int
+    most_micro_usd: int
+    answer_tokens: int
+    calls: int
+    likely_micro_usd: int
+    turns: int
+
+
 class Models(Protocol):
     """The providers and models there are, and the way to call them."""
 
@@ -142,6 +161,21 @@ class Models(Protocol):
 
     def check(self, target: Target) -> None:
         """Refuse a target without a key: ProviderError, fault AUTH."""
+
+    async def quote(
+        self, agent: Agent, message: Message, session_id: str = ""
+    ) -> Quoted:
+        """Tell what a message to an agent would cost; nothing is asked or booked.
+
+        Args:
+            agent: Who would answer.
+            message: What would be said.
+            session_id: The session of the agent's that it is said in; a new one by
+                default.
+
+        Raises:
+            NotFound: The agent has no such session.
+        """
 
     def stream(
         self, target: Target, request: ChatRequest, payer: Payer | None = None

@@ -33,9 +33,9 @@ class Client:
         """Send JSON and read the answer's."""
         return self._ask("POST", path, body, timeout)
 
-    def put(self, path: str) -> Any:
+    def put(self, path: str, body: object = None) -> Any:
         """Have something be so and read the answer's JSON."""
-        return self._ask("PUT", path, None, 10)
+        return self._ask("PUT", path, body, 10)
 
     def patch(self, path: str, body: object) -> Any:
         """Send what is to change and read the answer's JSON."""

@@ -14,7 +14,7 @@ from agenthost import Grants
 Scope = Literal["read", "chat", "operate", "admin"]
 
 READ = ("*:read", "keys:own")
-CHAT = (*READ, "agents:message", "files:write", "sessions:write")
+CHAT = (*READ, "agents:message", "files:write", "sessions:write", "workflows:run")
 OPERATE = (
     *CHAT,
     "agents:write",
@@ -23,6 +23,7 @@ OPERATE = (
     "desktop:operate",
     "memory:write",
     "providers:test",
+    "workflows:write",
 )
 
 ROUTES: Mapping[Scope, tuple[str, ...]] = {

@@ -56,7 +56,7 @@ from .unseen import in_words
 from .uses import Gauge, Uses, slots
 
 if TYPE_CHECKING:
-    from agenthost import Message, Part
+    from agenthost import Agent, Message, Part, Quoted
 
 log = logging.getLogger(__name__)
 
@@ -195,9 +195,14 @@ class RoutedModels(Catalogue):
             if digest in known
         ]
 
-    def quote(self, target: Target, request: ChatRequest) -> tuple[int, int, int]:
-        """Tell a call's tokens in, tokens out and micro-USD, each at most."""
-        return self._budgets.quote(target, request)
+    async def quote(
+        self, agent: Agent, message: Message, session_id: str = ""
+    ) -> Quoted:
+        """Tell what a message to an agent would cost; nothing is asked or booked."""
+        from .quote import quoted
+
+        said = self._budgets, agent, message, session_id
+        return await quoted(self._host, *said)
 
     async def stream(
         self, target: Target, request: ChatRequest, payer: Payer | None = None

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 from agenthost import (
@@ -17,7 +17,7 @@ from agenthost import (
     Entry,
     Host,
     Message,
-    NotFound,
+    Quoted,
     Role,
     RouteGroup,
     Target,
@@ -30,6 +30,9 @@ from typing_extensions import TypedDict
 from .estimate import LIKELY_ANSWER, measure
 from .handed import handed, names_files
 from .price import price
+
+if TYPE_CHECKING:
+    from .budget import Budgets
 
 routes = RouteGroup("models")
 
@@ -80,21 +83,37 @@ class Quote(TypedDict):
 )
 async def quote(call: Call, agent_id: UUID, body: AskQuote) -> Answer:
     """Tell what a message would cost, without asking any model."""
-    from .models import RoutedModels
-
-    host, models = call.host, call.host.models
-    if not isinstance(models, RoutedModels):
-        raise NotFound("quote", "another plugin chooses models; it has no prices")
-    agent = host.agents.get(str(agent_id))
+    agent = call.host.agents.get(str(agent_id))
     session_id = str(body.session_id or agent.session_id)
-    session = await host.sessions.get(session_id, agent.id)
-    said = await host.sessions.history(session)
+    message = user_message(body.message)
+    told = await call.host.models.quote(agent, message, session_id)
+    return {
+        "model": told.model,
+        "next_call": {
+            "input_tokens": told.input_tokens,
+            "output_tokens": told.output_tokens,
+            "cost_usd": told.most_micro_usd / MILLION,
+        },
+        "turn": {
+            "calls": told.calls,
+            "cost_usd": told.likely_micro_usd / MILLION,
+            "turns": told.turns,
+        },
+    }
+
+
+async def quoted(
+    host: Host, budgets: Budgets, agent: Agent, message: Message, session_id: str
+) -> Quoted:
+    """Price a message in a session, or in a new one where none is named."""
+    session = await host.sessions.get(session_id or agent.session_id, agent.id)
+    said = (await host.sessions.history(session)).messages if session_id else ()
     target = host.agents.target_of(agent)
-    messages = (*said.messages, user_message(body.message))
-    request = _request(host, agent, target, messages)
+    request = _request(host, agent, target, (*said, message))
     if names_files(request):
         request = await handed(request, target.model, host.uploads, agent.id)
-    prompt, answer, most = models.quote(target, request)
+    prompt, answer, most = budgets.quote(target, request)
+    # What its turns took before is the best guess for a new session as well.
     turns = _calls(await host.sessions.entries(session))
     calls = math.ceil(sum(turns) / len(turns)) if turns else 1
     total = await host.usage.of_agent(agent.id)
@@ -105,15 +124,16 @@ async def quote(call: Call, agent_id: UUID, body: AskQuote) -> Answer:
     likely = sum(
         price(target.model, Usage(reads + n * usual, usual)) for n in range(calls)
     )
-    return {
-        "model": "/".join(target.names),
-        "next_call": {
-            "input_tokens": prompt,
-            "output_tokens": answer,
-            "cost_usd": most / MILLION,
-        },
-        "turn": {"calls": calls, "cost_usd": likely / MILLION, "turns": len(turns)},
-    }
+    return Quoted(
+        model="/".join(target.names),
+        input_tokens=prompt,
+        output_tokens=answer,
+        most_micro_usd=most,
+        answer_tokens=usual,
+        calls=calls,
+        likely_micro_usd=likely,
+        turns=len(turns),
+    )
 
 
 def _request(

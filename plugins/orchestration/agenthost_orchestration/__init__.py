@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from agenthost import ServiceSpec, hookimpl
+from agenthost import CommandSpec, RouteGroup, SchemaSpec, ServiceSpec, hookimpl
+
+if TYPE_CHECKING:
+    from sqlalchemy import MetaData
 
 
 @hookimpl
@@ -13,3 +17,31 @@ def register_service() -> Iterable[ServiceSpec]:
     from .orchestration import Orchestration
 
     yield Orchestration.served()
+
+
+@hookimpl
+def register_schema() -> tuple[SchemaSpec, ...]:
+    """Offer the tables, one schema for each kind of thing."""
+    return (SchemaSpec("workflows", _workflow_tables),)
+
+
+@hookimpl
+def register_routes() -> Iterable[RouteGroup]:
+    """Offer ``/api/workflows``."""
+    from .workflows import routes as workflows
+
+    yield workflows.routes
+
+
+@hookimpl
+def register_command() -> Iterable[CommandSpec]:
+    """Offer ``agenthost workflow``."""
+    from .workflows.commands import workflow
+
+    yield CommandSpec(workflow)
+
+
+def _workflow_tables() -> MetaData:
+    from .workflows.tables import metadata
+
+    return metadata

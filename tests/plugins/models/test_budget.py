@@ -136,8 +136,12 @@ async def test_the_watchman_is_told_once_a_window() -> None:
     assert isinstance(event, BudgetAlert)
     assert as_json(event) == {
         "kind": "budget_alert",
+        "id": event.id,
         "subject": "daemon",
         "at": event.at,
+        "by": "",
+        "source": "",
+        "depth": 0,
         "data": {
             "limit": "budget.max_hourly_usd",
             "unit": "micro_usd",

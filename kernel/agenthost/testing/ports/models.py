@@ -13,10 +13,17 @@ import pytest
 from agenthost_chat.chat import TextChunk, ToolDefinition
 
 from ...context import Pool
-from ...errors import InvalidInput, ProviderError, ProviderFault, QuotaExceeded
+from ...errors import (
+    InvalidInput,
+    NotFound,
+    ProviderError,
+    ProviderFault,
+    QuotaExceeded,
+)
 from ...ports.models import Answered, Payer
+from ...turns.turn import user_message
 from ..scripted import USAGE
-from .stage import Stage, StagedContract, soon
+from .stage import Stage, StagedContract, known, soon
 from .vendors import ASKED, COST, FALLBACKS, KEYED, SLUGS, Vendors
 
 ROOMY = 1_000_000
@@ -331,6 +338,32 @@ class ModelsContract(StagedContract):
         vault = stage.running.daemon.vault
         await vault.change({f"provider/{KEYED}": "sk-another"})
         assert list(vendors.models.resting(KEYED)) == []
+
+    async def test_a_quote_asks_nobody_and_books_nothing(self, stage: Stage) -> None:
+        """It names the agent's model, and is the more the more is said."""
+        vendors = await Vendors.open(stage)
+        agent = known(await vendors.daemon.agent("payer"))
+        short, long = [
+            await soon(vendors.models.quote(agent, user_message(text)))
+            for text in ("hi", "hi " * 500)
+        ]
+        assert short.model == "ada/ada-model"
+        assert long.input_tokens > short.input_tokens + 500
+        assert long.most_micro_usd >= short.most_micro_usd >= short.likely_micro_usd
+        assert (vendors.asked, await vendors.booked()) == ([0, 0, 0], 0)
+
+    async def test_a_quote_reads_the_session_that_is_named(self, stage: Stage) -> None:
+        """A new one by default; another agent's is not found."""
+        vendors = await Vendors.open(stage)
+        running = await vendors.daemon.agent("payer")
+        other = await vendors.daemon.agent("other")
+        await running.ask("a long story " * 100)
+        agent, said = known(running), user_message("hi")
+        new = await soon(vendors.models.quote(agent, said))
+        own = await soon(vendors.models.quote(agent, said, agent.session_id))
+        assert own.input_tokens > new.input_tokens + 300
+        with pytest.raises(NotFound):
+            await soon(vendors.models.quote(agent, said, known(other).session_id))
 
     async def test_vectors_come_in_the_order_of_their_texts(self, stage: Stage) -> None:
         """In requests no longer than the model takes; what they took is told."""

@@ -22,6 +22,7 @@ from agenthost_chat.chat import (
 )
 from httpx import AsyncClient
 
+from ...agent import Agent
 from ...embedders import Embedded, EmbedderSpec, EmbeddingCall
 from ...errors import (
     ConfigError,
@@ -32,7 +33,7 @@ from ...errors import (
 )
 from ...host import Host
 from ...ports.egress import CONTEXT, EgressPolicy
-from ...ports.models import Answered, Attempt, Choice, Payer, Target
+from ...ports.models import Answered, Attempt, Choice, Payer, Quoted, Target
 from ...ports.usage import Spent
 from ...providers import Endpoint, ModelCall, ModelFacts, ProviderSpec
 from ...secrets import Secret
@@ -155,6 +156,22 @@ class PlainModels:
         slug, _ = target.names
         if self.auth_status(slug) == "missing":
             raise ProviderError(ProviderFault.AUTH, slug, "no API key; give it one")
+
+    async def quote(
+        self, agent: Agent, message: Message, session_id: str = ""
+    ) -> Quoted:
+        """Tell what a message to an agent would cost; its tools are not counted."""
+        own = session_id or agent.session_id
+        session = await self._host.sessions.get(own, agent.id)
+        history = await self._host.sessions.history(session)
+        said = (*history.messages, message) if session_id else (message,)
+        target = self._host.agents.target_of(agent)
+        system = agent.manifest.model.system_prompt
+        model, request = target.model, ChatRequest(target.model.id, system, said)
+        tokens = _bytes(request), model.max_output
+        most = _cost(model, Usage(*tokens))
+        likely = _cost(model, Usage(tokens[0] // 4, 1))
+        return Quoted("/".join(target.names), *tokens, most, 1, 1, likely, 0)
 
     async def stream(
         self, target: Target, request: ChatRequest, payer: Payer | None = None

@@ -61,6 +61,39 @@ class WorkflowStep:
     shared_session: bool = False
 
 
+@value_class
+class Draft:
+    """What people say of a workflow, read and checked."""
+
+    name: str
+    description: str
+    steps: tuple[WorkflowStep, ...]
+    max_cost_micro_usd: int | None
+
+
+@value_class
+class Listed:
+    """A workflow in a list, as :class:`Workflow` has it; ``steps`` counts them."""
+
+    id: str
+    name: str
+    description: str
+    steps: int
+    max_cost_micro_usd: int | None
+    created_at: float
+    updated_at: float
+    owner: str
+    file: str
+
+
+@value_class
+class Origin:
+    """The file that a workflow is read from: its name, and a digest of what it says."""
+
+    file: str = ""
+    digest: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Workflow:
     """A workflow as it stands.
@@ -75,6 +108,7 @@ class Workflow:
         updated_at: Epoch seconds.
         owner: Who made it (``kind:name``).
         file: The name of the file in the home that it was read from, "" for none.
+        labels: Where what it says came from, such as ``untrusted``.
     """
 
     id: str
@@ -86,3 +120,4 @@ class Workflow:
     updated_at: float
     owner: str
     file: str = ""
+    labels: frozenset[str] = frozenset()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from agenthost import (
+    Agent,
     Answered,
     ChatRequest,
     Choice,
@@ -17,8 +18,10 @@ from agenthost import (
     Embedded,
     Host,
     InvalidInput,
+    Message,
     Models,
     ModelsBackend,
+    NotFound,
     Payer,
     ProviderError,
     ProviderFault,
@@ -336,6 +339,34 @@ class TakesAnyVectors(RoutedModels):
             return Embedded([[0.0] * 3])
 
 
+class AsksForAQuote(RoutedModels):
+    async def quote(self, agent: Agent, message: Message, session_id: str = "") -> Any:
+        request = ChatRequest("ada-wire", "", (message,))
+        async for _ in self.stream(self.resolve("ada", None), request):
+            pass
+        return await super().quote(agent, message, session_id)
+
+
+class QuotesWithoutReading(RoutedModels):
+    async def quote(self, agent: Agent, message: Message, session_id: str = "") -> Any:
+        quoted = await super().quote(agent, message, session_id)
+        return replace(quoted, input_tokens=1)
+
+
+class QuotesAsIfAnew(RoutedModels):
+    async def quote(self, agent: Agent, message: Message, session_id: str = "") -> Any:
+        await super().quote(agent, message, session_id)
+        return await super().quote(agent, message)
+
+
+class QuotesAnybodysSession(RoutedModels):
+    async def quote(self, agent: Agent, message: Message, session_id: str = "") -> Any:
+        try:
+            return await super().quote(agent, message, session_id)
+        except NotFound:
+            return await super().quote(agent, message)
+
+
 class TakesEmptyTexts(RoutedModels):
     async def embed(self, texts: Any, *given: Any, **named: Any) -> Embedded:
         return await super().embed([t or "nothing" for t in texts], *given, **named)
@@ -346,6 +377,10 @@ BREACHES: tuple[tuple[type[RoutedModels], Any], ...] = (
     (BooksNoVectors, C.test_each_request_for_vectors_is_booked),
     (HasStandInsForVectors, C.test_nothing_stands_in_for_vectors),
     (TakesAnyVectors, C.test_vectors_of_another_length_are_no_answer),
+    (AsksForAQuote, C.test_a_quote_asks_nobody_and_books_nothing),
+    (QuotesWithoutReading, C.test_a_quote_asks_nobody_and_books_nothing),
+    (QuotesAsIfAnew, C.test_a_quote_reads_the_session_that_is_named),
+    (QuotesAnybodysSession, C.test_a_quote_reads_the_session_that_is_named),
     (TakesEmptyTexts, C.test_vectors_need_room_key_texts_and_model),
     (EndsFirst, C.test_a_call_gives_words_and_then_its_end),
     (AsksByItsOwnName, C.test_a_call_gives_words_and_then_its_end),
