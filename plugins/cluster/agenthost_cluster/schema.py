@@ -39,6 +39,8 @@ def prepare(connection: Connection, schemas: Sequence[SchemaSpec]) -> None:
         PluginError: A step failed, or two plugins claim the same name or table.
     """
     refuse_clashes(schemas)
+    for spec in schemas:
+        refuse_wider_indexes(spec)
     with connection.begin():
         # A step over many rows may take its time.
         connection.execute(text("SET LOCAL statement_timeout = 0"))
@@ -66,6 +68,22 @@ def refuse_clashes(schemas: Sequence[SchemaSpec]) -> None:
                     "after the plugin",
                 )
             owners[table] = spec.name
+
+
+def refuse_wider_indexes(spec: SchemaSpec) -> None:
+    """Refuse an index of some rows in SQLite that would be one of all rows here."""
+    for table in spec.metadata.tables.values():
+        for index in table.indexes:
+            here, there = (
+                index.dialect_options[name].get("where")
+                for name in ("postgresql", "sqlite")
+            )
+            if here is None and there is not None:
+                raise SchemaFailed(
+                    spec.name,
+                    f"the index {index.name!r} has a sqlite_where; give it a "
+                    "postgresql_where as well",
+                )
 
 
 def refuse_newer(spec: SchemaSpec, version: int) -> None:

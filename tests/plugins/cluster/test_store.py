@@ -295,22 +295,3 @@ async def test_a_table_that_another_refers_to_is_not_dropped(
         await asyncio.to_thread(
             drop_tables, database, lambda name: name.startswith("things")
         )
-
-
-def test_partial_indexes_are_partial_here_too() -> None:
-    """A table whose index holds for SQLite alone would be another one here."""
-    from agenthost_approvals.tables import approvals
-    from agenthost_keys.tables import keys
-    from agenthost_records.tables import metadata
-
-    tables = [*metadata.tables.values(), keys, approvals]
-    conditions = [
-        (
-            index.dialect_options["sqlite"].get("where"),
-            index.dialect_options["postgresql"].get("where"),
-        )
-        for table in tables
-        for index in table.indexes
-    ]
-    assert all(here is there for here, there in conditions)
-    assert len([1 for here, _ in conditions if here is not None]) == 6
