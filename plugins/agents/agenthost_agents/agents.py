@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from agenthost import (
@@ -34,9 +35,11 @@ from agenthost import (
 )
 from pydantic import BaseModel
 
-from .elsewhere import Elsewhere
 from .manifests import parse_manifest
 from .rights import granted
+
+if TYPE_CHECKING:
+    from .elsewhere import Elsewhere
 
 
 class KeptAgents:
@@ -70,6 +73,8 @@ class KeptAgents:
         """Read all agents, oldest first."""
         signals = self._host.store.signals
         if signals is not None and self._elsewhere is None:
+            from .elsewhere import Elsewhere
+
             self._elsewhere = Elsewhere(signals, self._reload)
         for agent in await self._rows.load():
             self._keep(agent)

@@ -21,6 +21,7 @@ class Others:
         self._store = store
         self._clock = clock
         self._me = me
+        self.every = LOOK
         self._leases = Stillness(LEASE, gap=4 * LOOK)
 
     async def dead(self) -> list[tuple[str, float]]:

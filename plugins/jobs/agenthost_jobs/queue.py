@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from agenthost import (
@@ -27,11 +27,12 @@ from agenthost import (
     Superseded,
 )
 
-from . import others
-from .others import Others
 from .retention import Retention
 from .rows import LEFT_RUNNING, job_of, written
 from .running import DurableWrite, EmbeddedRun
+
+if TYPE_CHECKING:
+    from .others import Others
 
 LONGEST_WAIT = 60.0
 """Seconds after which a jump of the wall clock is noticed."""
@@ -72,7 +73,9 @@ class EmbeddedJobs:
         self._others: Others | None = None
         self._lease, self._renew_after = LEASE, RENEWAL
         if store.signals is not None:
-            self._others = Others(store, clock, self._holder)
+            from . import others
+
+            self._others = others.Others(store, clock, self._holder)
             self._lease, self._renew_after = others.LEASE, others.RENEWAL
         self._retention = Retention(store, clock)
         self._handlers: dict[str, JobHandler] = {}
@@ -257,7 +260,10 @@ class EmbeddedJobs:
                 partial(writes.renew, holder=self._holder, until=until)
             )
             for job in self._running.keys() - held:
-                self._running[job].cancel()
+                task = self._running[job]
+                # One that is ending already is not disturbed at it.
+                if not task.cancelling():
+                    task.cancel()
 
     async def _take_over(self) -> None:
         """Take up what other processes ran that have died since."""
@@ -304,7 +310,7 @@ class EmbeddedJobs:
         if self._running:
             due = self._renewal if due is None else min(due, self._renewal)
         if self._others is not None:
-            look = self._clock.time() + others.LOOK
+            look = self._clock.time() + self._others.every
             due = look if due is None else min(due, look)
         if due is None:
             await self._changed.wait()

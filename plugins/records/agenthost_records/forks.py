@@ -69,6 +69,7 @@ _COPY = (
             messages.c.session_id == bindparam("source"),
         ),
     )
+    # SQLAlchemy forgets how many rows an INSERT has made unless it is asked for.
     .execution_options(preserve_rowcount=True)
 )
 _Copies = Sequence[dict[str, Any]]
