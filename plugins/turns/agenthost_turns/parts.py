@@ -16,7 +16,6 @@ from agenthost import (
     Observers,
     Sessions,
     Toolbox,
-    Writer,
 )
 
 from .settings import TurnsSection
@@ -38,11 +37,7 @@ class Parts:
     approvals: Approvals
     toolbox: Toolbox
     host: Host
-
-    @property
-    def writer(self) -> Writer:
-        """Who signs steps: another one once the daemon has entered anew."""
-        return self.host.writer
+    """Its ``writer`` signs steps, and is another one once it has entered anew."""
 
 
 def parts_of(host: Host, observers: Observers) -> Parts:
