@@ -235,7 +235,7 @@ class Run:
             at=self.parts.clock.time(),
             own=self._own,
             owner=self.turn.context.owner,
-            writer=self.parts.writer,
+            writer=self.parts.host.writer,
             closed=closed,
             agent_id=self.turn.agent.id,
             depth=self.turn.context.depth,
@@ -422,7 +422,7 @@ class Run:
         # What came of the effects before this one is durable before it begins.
         ended, self._ended = tuple(self._ended), []
         self._effects.add(call.id)
-        start_call, writer = self.parts.journal.start_call, self.parts.writer
+        start_call, writer = self.parts.journal.start_call, self.parts.host.writer
         await start_call(self.turn.id, call.id, ended, writer)
 
     def _spoke(self, message: Message) -> None:
@@ -449,7 +449,7 @@ class Run:
             message=message,
             behind=self._behind,
             owner=self.turn.context.owner,
-            writer=self.parts.writer,
+            writer=self.parts.host.writer,
             own=self._own,
             agent_id=self.turn.agent.id,
             depth=self.turn.context.depth,
