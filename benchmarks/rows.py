@@ -17,6 +17,7 @@ from . import install, load, measure, servers, sockets, writes
 from .crowds import Crowd, crowd_rows
 from .figures import Row
 from .triggers import trigger_rows
+from .workflows import workflow_rows
 
 REQUESTS = 300
 """In one round."""
@@ -155,6 +156,7 @@ def daemon_rows(home: Path) -> Iterator[Row]:
             yield from memory_rows(bench)
             yield socket_row(bench)
             yield from request_rows(bench)
+            yield from workflow_rows(daemon)
     with tempfile.TemporaryDirectory() as folder:
         other = Path(folder)
         servers.write_home(other, upstream.port)

@@ -236,6 +236,7 @@ from .ports.sessions import Session as Session
 from .ports.sessions import SessionFilter as SessionFilter
 from .ports.settings import Settings as Settings
 from .ports.store import Row as Row
+from .ports.store import Signals as Signals
 from .ports.store import SlowWrite as SlowWrite
 from .ports.store import Store as Store
 from .ports.tools import BeforeEffect as BeforeEffect

@@ -38,8 +38,27 @@ class SlowWrite:
     longest: float
 
 
+class Signals(Protocol):
+    """What the daemons that share a database tell each other, as far as they hear it.
+
+    Nothing rests on it: it spares looking again and again whether rows have changed.
+    """
+
+    def tell(self, topic: str, word: str = "") -> None:
+        """Tell every other daemon; it starts at once and waits for nobody."""
+
+    def listen(self, topic: str, heard: Callable[[str], None]) -> None:
+        """Have a function called with each word of a topic that another one tells.
+
+        It is called with "" also after a time in which something may have been missed.
+        """
+
+
 class Store(Protocol):
     """The database of one home: ``write`` functions, ``read`` statements."""
+
+    signals: Signals | None
+    """How the daemons that have it open reach each other; None: there is but one."""
 
     @property
     def healthy(self) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from agenthost import (
@@ -37,6 +38,9 @@ from pydantic import BaseModel
 from .manifests import parse_manifest
 from .rights import granted
 
+if TYPE_CHECKING:
+    from .elsewhere import Elsewhere
+
 
 class KeptAgents:
     """The agents of one daemon, on every path: checks first, writes once, tells after.
@@ -63,11 +67,33 @@ class KeptAgents:
         self._changing = asyncio.Lock()
         self._by_id: dict[str, Agent] = {}
         self._by_name: dict[str, Agent] = {}
+        self._elsewhere: Elsewhere | None = None
 
     async def load(self) -> None:
         """Read all agents, oldest first."""
+        signals = self._host.store.signals
+        if signals is not None and self._elsewhere is None:
+            from .elsewhere import Elsewhere
+
+            self._elsewhere = Elsewhere(signals, self._reload)
         for agent in await self._rows.load():
             self._keep(agent)
+
+    async def _reload(self) -> None:
+        """Take the rows as others have left them; who is gone there ends here."""
+        async with self._changing:
+            # One that is made here meanwhile may be none of the rows that are read.
+            before = [*self._by_id]
+            rows = {agent.id: agent for agent in await self._rows.load()}
+            gone = [each for each in before if each not in rows]
+            for agent in rows.values():
+                here = self._by_id.get(agent.id)
+                if here is None or here.state is not AgentState.TERMINATED:
+                    self._keep(agent)
+            for agent_id in gone:
+                self._forget(agent_id)
+        for agent_id in gone:
+            await self._end_turns(agent_id, "the agent was deleted")
 
     def list(self) -> list[Agent]:
         """All agents, oldest first."""
@@ -145,6 +171,7 @@ class KeptAgents:
         with self._telling(AgentSpawned, context, agent) as also:
             await self._rows.add(agent, also)
             self._keep(agent)
+        self._tell_others()
         return agent, warnings
 
     async def change(
@@ -209,6 +236,7 @@ class KeptAgents:
             fresh = replace(self.get(agent.id), session_id=session, updated_at=now)
             await self._rows.switch_session(fresh, agent.session_id, keep=keep)
             self._keep(fresh)
+        self._tell_others()
         return fresh
 
     async def delete(self, context: Context, agent: Agent) -> None:
@@ -276,15 +304,25 @@ class KeptAgents:
             with self._telling(AgentUpdated, context, agent) as also:
                 await self._rows.save(agent, also)
                 self._keep(agent)
+        self._tell_others()
         return agent
 
     async def _removed(self, context: Context, agent: Agent) -> None:
         with self._telling(AgentTerminated, context, agent) as also:
             async with self._changing:
                 await self._rows.delete(agent.id, also)
-                known = self._by_id.pop(agent.id, None)
-                if known is not None:
-                    self._by_name.pop(known.name, None)
+                self._forget(agent.id)
+        self._tell_others()
+
+    def _forget(self, agent_id: str) -> None:
+        agent = self._by_id.pop(agent_id, None)
+        # Another may have its name by now.
+        if agent is not None and self._by_name.get(agent.name) is agent:
+            del self._by_name[agent.name]
+
+    def _tell_others(self) -> None:
+        if self._elsewhere is not None:
+            self._elsewhere.tell()
 
     def _keep(self, agent: Agent) -> None:
         self.exist.set()

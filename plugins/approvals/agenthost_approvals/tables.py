@@ -50,7 +50,7 @@ approvals = Table(
 )
 OPEN = approvals.c.carried == literal_column("0")
 """The value is written out: SQLite uses no partial index for a parameter."""
-Index("approvals_open", approvals.c.carried, sqlite_where=OPEN)
+Index("approvals_open", approvals.c.carried, sqlite_where=OPEN, postgresql_where=OPEN)
 
 PENDING = approvals.c.state == State.PENDING.value
 ONE = select(approvals).where(approvals.c.id == bindparam("id"))

@@ -1,4 +1,4 @@
-"""The embedded queue: one process, one table, no polling."""
+"""The queue: one table. One process does not poll; several look for dead ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from agenthost import (
@@ -31,18 +31,22 @@ from .retention import Retention
 from .rows import LEFT_RUNNING, job_of, written
 from .running import DurableWrite, EmbeddedRun
 
+if TYPE_CHECKING:
+    from .others import Others
+
 LONGEST_WAIT = 60.0
 """Seconds after which a jump of the wall clock is noticed."""
 
 LEASE = 60.0
-"""Seconds a run counts as alive after its process last said so."""
+"""Seconds a run counts as alive after its process last said so, where it is alone."""
 RENEWAL = LEASE / 3
+TOPIC = "jobs"
 
 log = logging.getLogger(__name__)
 
 
 class EmbeddedJobs:
-    """Durable work over the store of one process.
+    """Durable work over a store, which other processes may run as well.
 
     Args:
         store: Opened with this package's SCHEMA.
@@ -66,6 +70,13 @@ class EmbeddedJobs:
         self._chance = chance
         self._holder = str(uuid4())
         self._renewal = 0.0
+        self._others: Others | None = None
+        self._lease, self._renew_after = LEASE, RENEWAL
+        if store.signals is not None:
+            from . import others
+
+            self._others = others.Others(store, clock, self._holder)
+            self._lease, self._renew_after = others.LEASE, others.RENEWAL
         self._retention = Retention(store, clock)
         self._handlers: dict[str, JobHandler] = {}
         self._attempts: dict[str, int] = {}
@@ -139,7 +150,7 @@ class EmbeddedJobs:
             "labels": json.dumps(sorted(context.labels) if context else []),
         }
         job = await self._store.write(partial(writes.add, row=row))
-        self._changed.set()
+        self._tell()
         return job
 
     async def get(self, job: str) -> Job:
@@ -183,16 +194,25 @@ class EmbeddedJobs:
 
     async def start(self) -> None:
         """Take up what a dead process left running, and run what is due."""
-        if await self._store.first(LEFT_RUNNING) is not None:
-            await self._release()
+        if self._store.signals is not None:
+            self._store.signals.listen(TOPIC, lambda _: self._changed.set())
+        elif await self._store.first(LEFT_RUNNING) is not None:
+            # The home's lock says that no other process lives: no lease is waited for.
+            await self._store.write(self._releasing(None))
         self._dispatcher = asyncio.create_task(self._dispatch(), name="jobs")
 
-    async def _release(self) -> None:
+    def _releasing(self, dead: tuple[str, float] | None) -> Callable[..., None]:
         from . import writes
 
-        # The home's lock says that no other process lives, so no lease is waited for.
-        release = partial(writes.release, now=self._clock.time(), chance=self._chance)
-        await self._store.write(release)
+        held = None if dead is None else writes.Held(*dead)
+        now, chance = self._clock.time(), self._chance
+        return partial(writes.release, now=now, chance=chance, dead=held)
+
+    def _tell(self) -> None:
+        """Let whoever runs jobs look again, here and elsewhere."""
+        self._changed.set()
+        if self._store.signals is not None:
+            self._store.signals.tell(TOPIC)
 
     async def stop(self) -> None:
         """Stop running jobs; they run again after the next start."""
@@ -214,24 +234,42 @@ class EmbeddedJobs:
             await self._store.write(
                 partial(writes.hand_back, holder=self._holder, now=now)
             )
+            self._tell()
 
     async def _dispatch(self) -> None:
         while True:
             self._changed.clear()
             await self._renew()
             self._retention.begin()
+            await self._take_over()
             next_due = await self._start_due()
             await self._wait(next_due)
 
     async def _renew(self) -> None:
-        """Say that the running jobs' process lives, when it is time to."""
+        """Say that the running jobs' process lives, when it is time to.
+
+        What turns out to run elsewhere by now, or was cancelled there, ends here.
+        """
         now = self._clock.time()
         if self._running and now >= self._renewal:
             from . import writes
 
-            self._renewal = now + RENEWAL
-            renew = partial(writes.renew, holder=self._holder, until=now + LEASE)
-            await self._durably(renew)
+            self._renewal = now + self._renew_after
+            until = now + self._lease
+            held = await self._durably(
+                partial(writes.renew, holder=self._holder, until=until)
+            )
+            for job in self._running.keys() - held:
+                task = self._running[job]
+                # One that is ending already is not disturbed at it.
+                if not task.cancelling():
+                    task.cancel()
+
+    async def _take_over(self) -> None:
+        """Take up what other processes ran that have died since."""
+        if self._others is not None:
+            for dead in await self._others.dead():
+                await self._durably(self._releasing(dead))
 
     async def _start_due(self) -> float | None:
         """Start what is due and fits; give when the next one is due."""
@@ -246,11 +284,11 @@ class EmbeddedJobs:
                 writes.claim,
                 attempts=dict(self._attempts),
                 room=room,
-                lease=writes.Lease(self._holder, now, now + LEASE),
+                lease=writes.Lease(self._holder, now, now + self._lease),
             )
         )
         if claimed.jobs and not self._running:
-            self._renewal = now + RENEWAL
+            self._renewal = now + self._renew_after
         for job, outputs in claimed.jobs:
             self._begin(EmbeddedRun(job, outputs, self._durably))
         return None if len(claimed.jobs) == room else claimed.next_due
@@ -271,6 +309,9 @@ class EmbeddedJobs:
         """Wait until something changes, or a job or the leases' renewal is due."""
         if self._running:
             due = self._renewal if due is None else min(due, self._renewal)
+        if self._others is not None:
+            look = self._clock.time() + self._others.every
+            due = look if due is None else min(due, look)
         if due is None:
             await self._changed.wait()
             return

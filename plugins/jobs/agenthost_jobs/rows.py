@@ -8,6 +8,10 @@ from typing import Any
 from agenthost import InvalidInput, Job, JobState, Json, Row
 
 LEFT_RUNNING = "SELECT 1 FROM job WHERE state = 'running' LIMIT 1"
+HELD = (
+    "SELECT holder, max(until) AS until FROM job "
+    "WHERE state = 'running' AND holder <> :me GROUP BY holder"
+)
 EXPIRED = (
     "SELECT id FROM job WHERE (state = 'done' OR state = 'failed' "
     "OR state = 'poisoned' OR state = 'cancelled') AND updated_at < :before "

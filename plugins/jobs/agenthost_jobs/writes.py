@@ -42,6 +42,14 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """Whose lease ends when, as it was last seen."""
+
+    holder: str
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """Jobs to run now with the outputs of their steps, and when the next is due."""
 
@@ -67,12 +75,26 @@ def add(connection: Connection, row: dict[str, Any]) -> str:
     return known or str(row["id"])
 
 
-def release(connection: Connection, now: float, chance: Chance) -> None:
+def release(
+    connection: Connection, now: float, chance: Chance, dead: Held | None = None
+) -> None:
     """Let what a dead process left running wait for its next attempt.
 
     The first death costs no pause: mostly it was not this job's doing.
+
+    Args:
+        connection: In a transaction.
+        now: The time.
+        chance: Decides about a part of the pauses.
+        dead: Whose runs it is about; one that has said since that it lives keeps them.
+            Without it all are left.
     """
-    left = connection.execute(select(JOB.c.id, JOB.c.attempts).where(RUNNING))
+    whose = (RUNNING,) if dead is None else (RUNNING, JOB.c.holder == dead.holder)
+    if dead is not None:
+        newest = select(func.max(JOB.c.until)).where(*whose)
+        if connection.execute(newest).scalar_one() != dead.until:
+            return
+    left = connection.execute(select(JOB.c.id, JOB.c.attempts).where(*whose))
     for row in left.all():
         due = now + pause(row.attempts - 1, chance())
         waiting = {"state": JobState.PENDING.value, "due": due, "updated_at": now}
@@ -151,11 +173,11 @@ def poison(connection: Connection, job: str, attempts: int, now: float) -> None:
     connection.execute(update(JOB).where(JOB.c.id == job).values(**ended))
 
 
-def renew(connection: Connection, holder: str, until: float) -> None:
-    """Say that whoever runs these jobs is alive."""
-    connection.execute(
-        update(JOB).where(RUNNING, JOB.c.holder == holder).values(until=until)
-    )
+def renew(connection: Connection, holder: str, until: float) -> set[str]:
+    """Say that whoever runs these jobs is alive; give those that it still holds."""
+    own = (RUNNING, JOB.c.holder == holder)
+    connection.execute(update(JOB).where(*own).values(until=until))
+    return {*connection.execute(select(JOB.c.id).where(*own)).scalars()}
 
 
 def current(job: Job) -> ColumnElement[bool]:

@@ -25,6 +25,8 @@ OPERATE = (
     "memory:write",
     "occasions:write",
     "providers:test",
+    "schedules:run",
+    "schedules:write",
     "triggers:write",
     "workflows:write",
 )

@@ -55,6 +55,7 @@ Index(
     keys.c.name,
     unique=True,
     sqlite_where=_UNREVOKED,
+    postgresql_where=_UNREVOKED,
 )
 
 ALL = select(keys).order_by(keys.c.created_at, keys.c.id)

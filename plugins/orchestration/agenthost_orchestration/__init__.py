@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agenthost import (
     CommandSpec,
     ConfigSection,
+    ManifestTable,
     RouteGroup,
     SchemaSpec,
     ServiceSpec,
@@ -21,21 +22,36 @@ if TYPE_CHECKING:
 
 @hookimpl
 def register_config() -> Iterable[ConfigSection]:
-    """Read the limits of background work, and how often triggers fire."""
+    """Read the limits of background work, its sources and runs of workflows."""
     from .background.settings import BackgroundSection
+    from .schedules.settings import SchedulesSection
     from .triggers.settings import TriggersSection
+    from .workflows.settings import WorkflowsSection
 
     yield ConfigSection("background", BackgroundSection)
+    yield ConfigSection("schedules", SchedulesSection)
     yield ConfigSection("triggers", TriggersSection)
+    yield ConfigSection("workflows", WorkflowsSection)
+
+
+@hookimpl
+def register_manifest() -> Iterable[ManifestTable[Any]]:
+    """Read when an agent works by itself."""
+    from .schedules.manifest import AUTONOMOUS, SCHEDULE
+
+    yield SCHEDULE
+    yield AUTONOMOUS
 
 
 @hookimpl
 def register_schema() -> tuple[SchemaSpec, ...]:
-    """Offer the tables, one schema for each kind of thing."""
+    """Offer the tables of this area, each folder's with a version of its own."""
     return (
-        SchemaSpec("workflows", _workflow_tables),
-        SchemaSpec("occasions", _occasion_tables),
-        SchemaSpec("triggers", _trigger_tables),
+        SchemaSpec("occasions", _occasions),
+        SchemaSpec("schedules", _schedules),
+        SchemaSpec("triggers", _triggers),
+        SchemaSpec("workflow_runs", _runs),
+        SchemaSpec("workflows", _workflows),
     )
 
 
@@ -49,49 +65,72 @@ def register_service() -> Iterable[ServiceSpec]:
 
 @hookimpl
 def register_routes() -> Iterable[RouteGroup]:
-    """Offer workflows, occasions, triggers and events over the API."""
-    from .background import routes as occasions
-    from .triggers import routes as triggers
-    from .workflows import routes as workflows
+    """Offer what people see of this area, and change."""
+    from .background.routes import routes as occasions
+    from .schedules.routes import routes as schedules
+    from .triggers.routes import routes as triggers
+    from .workflows.routes import routes as workflows
+    from .workflows.run_routes import routes as runs
 
-    yield workflows.routes
-    yield occasions.routes
-    yield triggers.routes
+    yield occasions
+    yield schedules
+    yield triggers
+    yield workflows
+    yield runs
 
 
 @hookimpl
 def register_tool() -> Iterable[ToolSpec]:
-    """Offer ``event_publish``."""
+    """Offer ``event_publish`` and the tools of schedules."""
+    from .schedules.tools import schedule_tools
     from .triggers.tool import tools
 
     yield from tools()
+    yield from schedule_tools()
 
 
 @hookimpl
 def register_command() -> Iterable[CommandSpec]:
-    """Offer the commands ``workflow``, ``occasions`` and ``trigger``."""
+    """Offer ``agenthost occasions``, ``schedule``, ``trigger`` and ``workflow``."""
     from .background.commands import occasions
+    from .schedules.commands import schedule
     from .triggers.commands import trigger
     from .workflows.commands import workflow
+    from .workflows.run_commands import RUN_COMMANDS
 
-    yield CommandSpec(workflow)
+    for command in RUN_COMMANDS:
+        workflow.add_command(command)
     yield CommandSpec(occasions)
+    yield CommandSpec(schedule)
     yield CommandSpec(trigger)
+    yield CommandSpec(workflow)
 
 
-def _workflow_tables() -> MetaData:
-    from .workflows.tables import metadata
-
-    return metadata
-
-
-def _occasion_tables() -> MetaData:
+def _occasions() -> MetaData:
     from .background.tables import metadata
 
     return metadata
 
 
-def _trigger_tables() -> MetaData:
+def _schedules() -> MetaData:
+    from .schedules.tables import metadata
+
+    return metadata
+
+
+def _triggers() -> MetaData:
     from .triggers.tables import metadata
+
+    return metadata
+
+
+def _workflows() -> MetaData:
+    from .workflows.tables import metadata
+
+    return metadata
+
+
+def _runs() -> MetaData:
+    from .workflows.run_tables import metadata
 
     return metadata

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from agenthost import OPERATOR, Context, Host, ServiceSpec, Unavailable
 
 from .background.background import Background
 from .triggers.triggers import Triggers
 from .workflows.files import WorkflowFiles
+from .workflows.runs import Runs
 from .workflows.workflows import Workflows
+
+if TYPE_CHECKING:
+    from .schedules.schedules import Schedules
+    from .schedules.service import ScheduleService
+
+AT_FIRST = (
+    "background.worker",
+    "background.tables",
+    "schedules.tables",
+    "triggers.writes",
+    "workflows.reading",
+    "workflows.rows",
+    "workflows.run_tables",
+    "workflows.tables",
+)
+"""What the first requests and occasions need, and a start does not."""
 
 
 class Orchestration:
@@ -21,7 +41,10 @@ class Orchestration:
 
     workflows: Workflows
     workflow_files: WorkflowFiles
+    runs: Runs
     triggers: Triggers
+    schedules: Schedules
+    _keeping: ScheduleService
 
     def __init__(self) -> None:
         self.background = Background()
@@ -36,30 +59,46 @@ class Orchestration:
 
     async def start(self, host: Host) -> None:
         """Take up what was left, and begin to listen and to keep time."""
+        from .schedules.service import ScheduleService
+
         self.workflows = Workflows(host)
         self.workflow_files = WorkflowFiles(host, self.workflows)
         await self.workflow_files.load(Context(OPERATOR))
+        self.runs = Runs(host)
+        await self.runs.open()
         self.background.workflows = self.workflows
+        self.background.runs = self.runs
         self.triggers = Triggers(host, self.background)
         self.background.source(self.triggers)
         await self.triggers.start()
-        # Last: what is due may need all that stands above.
+        conditions = partial(self._conditions, host)
+        self._keeping = ScheduleService(host, self.background, conditions)
+        self.schedules = self._keeping.schedules
+        self.background.source(self.schedules)
+        # What is due may need all that stands above.
         await self.background.start(host)
+        await self._keeping.start()
 
     async def stop(self, host: Host) -> None:
         """Listen no more; what is due is done after the next start."""
         del host
+        await self._keeping.stop()
         await self.triggers.stop()
         await self.background.stop()
+        await self.runs.close()
+
+    async def _conditions(
+        self, host: Host, agent_id: str, conditions: Sequence[str]
+    ) -> None:
+        """Have triggers hear what an agent's manifest is proactive about."""
+        from .triggers.proactive import follow
+
+        await follow(self.triggers, host, host.agents.get(agent_id), conditions)
 
 
 def _warm_up() -> None:
-    """Import what the first requests need."""
-    for module in ("reading", "rows", "tables"):
-        import_module(f".workflows.{module}", __package__)
-    for module in ("worker", "tables"):
-        import_module(f".background.{module}", __package__)
-    import_module(".triggers.writes", __package__)
+    for module in AT_FIRST:
+        import_module(f".{module}", __package__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,17 +55,22 @@ _PLACES = (
 )
 _OWN = {"id", "session_id", "seq", "turn_id", "behind"}
 _SAME = [column for column in messages.c if column.name not in _OWN]
-_COPY = insert(messages).from_select(
-    ["session_id", "seq", "turn_id", *(column.name for column in _SAME)],
-    select(
-        bindparam("fork", type_=Text),
-        bindparam("new_seq", type_=Integer),
-        bindparam("turn", type_=Text),
-        *_SAME,
-    ).where(
-        messages.c.id == bindparam("message"),
-        messages.c.session_id == bindparam("source"),
-    ),
+_COPY = (
+    insert(messages)
+    .from_select(
+        ["session_id", "seq", "turn_id", *(column.name for column in _SAME)],
+        select(
+            bindparam("fork", type_=Text),
+            bindparam("new_seq", type_=Integer),
+            bindparam("turn", type_=Text),
+            *_SAME,
+        ).where(
+            messages.c.id == bindparam("message"),
+            messages.c.session_id == bindparam("source"),
+        ),
+    )
+    # SQLAlchemy forgets how many rows an INSERT has made unless it is asked for.
+    .execution_options(preserve_rowcount=True)
 )
 _Copies = Sequence[dict[str, Any]]
 _Rows = Callable[[Connection], None]

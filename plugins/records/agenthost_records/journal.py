@@ -140,7 +140,7 @@ class TurnJournal:
 
     async def mark_interrupted(self, writer: Writer) -> int:
         """At boot: mark what earlier epochs of the node left running; count it."""
-        return await self._store.write(partial(_interrupt, writer=writer))
+        return await self._store.write(partial(mark_left, writer=writer))
 
 
 def _outcome(row: Row) -> Outcome | None:
@@ -327,7 +327,8 @@ def _keep_outputs(connection: Connection, step: Step, message: Message) -> None:
         _move_calls(connection, step.turn_id, ended)
 
 
-def _interrupt(connection: Connection, writer: Writer) -> int:
+def mark_left(connection: Connection, writer: Writer) -> int:
+    """Mark what earlier epochs of a node left running; count the turns."""
     fleeting = connection.execute(_FLEETING.where(left_by(sessions, writer)))
     for session_id in fleeting.scalars().all():
         erase(connection, session_id)

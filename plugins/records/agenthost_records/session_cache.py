@@ -15,9 +15,14 @@ TOKENS_PER_SESSION = 50_000
 
 
 class SessionCache:
-    """The most recently used conversations, bounded in number and size."""
+    """The most recently used conversations, bounded in number and size.
 
-    def __init__(self) -> None:
+    Args:
+        most: How many are kept at most.
+    """
+
+    def __init__(self, most: int = SESSIONS) -> None:
+        self._most = most
         self._kept: OrderedDict[str, Conversation] = OrderedDict()
         self._taken: dict[str, bool] = {}
 
@@ -32,7 +37,7 @@ class SessionCache:
         if known is None or not fresh or known.tokens > TOKENS_PER_SESSION:
             return
         self._kept[session_id] = known
-        if len(self._kept) > SESSIONS:
+        if len(self._kept) > self._most:
             self._kept.popitem(last=False)
 
     def forget(self, session_id: str) -> None:

@@ -33,7 +33,7 @@ from .labels import labels_behind
 from .listing import listing
 from .rows import entry, turn_record
 from .seat import Seat
-from .session_cache import SessionCache
+from .session_cache import SESSIONS, SessionCache
 from .session_rows import BY_ID, BY_KEY, SUPERSEDED, erase, find_or_open, session_of
 from .tables import agents, messages, sessions, turns
 from .texts import MessageTexts
@@ -84,7 +84,8 @@ class SessionTable:
         self._clock = clock
         self._seat = seat
         self._texts = MessageTexts(store)
-        cache = SessionCache()
+        # Another daemon may add to a session: then each turn reads it.
+        cache = SessionCache(SESSIONS if store.signals is None else 0)
         self.take = cache.take
         self.give_back = cache.give_back
         self.forget = cache.forget

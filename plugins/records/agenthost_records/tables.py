@@ -79,18 +79,22 @@ sessions = Table(
     *_cause(),
     *_writer(),
 )
+_HOLDS_KEY = sessions.c.key.is_not(None) & sessions.c.archived_at.is_(None)
 Index(
     "sessions_by_key",
     sessions.c.agent_id,
     sessions.c.key,
     unique=True,
-    sqlite_where=sessions.c.key.is_not(None) & sessions.c.archived_at.is_(None),
+    sqlite_where=_HOLDS_KEY,
+    postgresql_where=_HOLDS_KEY,
 )
 # Forks and what they began with hold turns in common.
+_FORKED = sessions.c.root_id.is_not(None)
 Index(
     "sessions_by_root",
     sessions.c.root_id,
-    sqlite_where=sessions.c.root_id.is_not(None),
+    sqlite_where=_FORKED,
+    postgresql_where=_FORKED,
 )
 
 # Rows of all sessions stand in order of arrival: one placed among its own session's
@@ -119,6 +123,7 @@ Index(
     messages.c.session_id,
     messages.c.labels,
     sqlite_where=LABELLED,
+    postgresql_where=LABELLED,
 )
 
 # A session's turns and tool calls are found by its messages.
@@ -149,7 +154,7 @@ turns = Table(
 
 RUNNING = turns.c.state == literal_column("'running'")
 """The state is written out: SQLite uses no partial index for a parameter."""
-Index("turns_running", turns.c.state, sqlite_where=RUNNING)
+Index("turns_running", turns.c.state, sqlite_where=RUNNING, postgresql_where=RUNNING)
 
 tool_calls = Table(
     "tool_calls",

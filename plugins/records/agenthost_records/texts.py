@@ -12,6 +12,7 @@ from sqlalchemy import (
     Table,
     Text,
     bindparam,
+    case,
     delete,
     func,
     insert,
@@ -93,5 +94,5 @@ def forget_texts(connection: Connection, ids: Select[tuple[str]]) -> None:
     """Delete the words of sessions whose messages have just been deleted."""
     connection.execute(delete(texts).where(texts.c.session_id.in_(ids)))
     # The numbers of the newest messages are free again: what gets them is new.
-    mark = func.min(marks.c.reached, _NEWEST)
+    mark = case((marks.c.reached < _NEWEST, marks.c.reached), else_=_NEWEST)
     connection.execute(update(marks).values(reached=mark))

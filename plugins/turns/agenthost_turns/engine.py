@@ -482,7 +482,7 @@ class TurnEngine:
             except Exception:
                 # Whatever the store raised, the row must not say running for ever.
                 log.exception("turn %s could not be closed; trying again", turn.id)
-                self._parts.journal.keep_late(run.step(closed=closed))
+                self._parts.journal.keep_late(run.closing(closed))
         turn.fail(error, result)
 
     def _live_turn(self, agent: Agent, turn_id: str) -> Turn | None:

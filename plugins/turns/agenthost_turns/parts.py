@@ -16,7 +16,6 @@ from agenthost import (
     Observers,
     Sessions,
     Toolbox,
-    Writer,
 )
 
 from .settings import TurnsSection
@@ -28,7 +27,6 @@ class Parts:
 
     limits: TurnsSection
     clock: Clock
-    writer: Writer
     observers: Observers
     agents: Agents
     sessions: Sessions
@@ -38,6 +36,8 @@ class Parts:
     compaction: Compaction
     approvals: Approvals
     toolbox: Toolbox
+    host: Host
+    """Its ``writer`` signs steps, and is another one once it has entered anew."""
 
 
 def parts_of(host: Host, observers: Observers) -> Parts:
@@ -45,7 +45,6 @@ def parts_of(host: Host, observers: Observers) -> Parts:
     return Parts(
         limits=host.settings(TurnsSection),
         clock=host.clock,
-        writer=host.writer,
         observers=observers,
         agents=host.agents,
         sessions=host.sessions,
@@ -55,4 +54,5 @@ def parts_of(host: Host, observers: Observers) -> Parts:
         compaction=host.compaction,
         approvals=host.approvals,
         toolbox=host.toolbox,
+        host=host,
     )

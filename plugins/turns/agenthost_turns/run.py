@@ -234,6 +234,11 @@ class Run:
         self._note(message, closed=closed)
         await self._settled()
 
+    def closing(self, closed: TurnRecord) -> Step:
+        """What closes the turn's row, without words: for a store that took none."""
+        self._note(closed=closed)
+        return self._steps.pop()
+
     async def _asked(self, written: Callable[..., ChatRequest]) -> Answered:
         """Ask the model, with all that has been said by now."""
         said, tokens = self._room.asked(self._said.messages), self._room.tokens
@@ -408,7 +413,7 @@ class Run:
         # What came of the effects before this one is durable before it begins.
         ended, self._ended = tuple(self._ended), []
         self._effects.add(call.id)
-        start_call, writer = self.parts.journal.start_call, self.parts.writer
+        start_call, writer = self.parts.journal.start_call, self.parts.host.writer
         await start_call(self.turn.id, call.id, ended, writer)
 
     def _spoke(self, message: Message) -> None:
@@ -428,7 +433,7 @@ class Run:
         budget = agent.manifest.thinking.budget_tokens
         return (budget or THINKING_BUDGET) if self.session.thinking else budget
 
-    def step(self, message: Message | None = None, **facts: Any) -> Step:
+    def _note(self, message: Message | None = None, **facts: Any) -> None:
         """Make the next step; ``facts`` are further fields of :class:`Step`."""
         facts.setdefault("labels", self.turn.context.labels)
         own, closed = self._own, facts.get("closed")
@@ -436,7 +441,7 @@ class Run:
             # One that is kept for calls that are left may have none.
             kept = self.turn.options.key_of(self.turn.id, closed.result)
             own = replace(own, key=kept)
-        return Step(
+        step = Step(
             session_id=self.session.id,
             turn_id=self.turn.id,
             at=self.parts.clock.time(),
@@ -444,17 +449,15 @@ class Run:
             message=message,
             behind=self._behind,
             owner=self.turn.context.owner,
-            writer=self.parts.writer,
+            writer=self.parts.host.writer,
             own=own,
             agent_id=self.turn.agent.id,
             depth=self.turn.context.depth,
             **facts,
         )
-
-    def _note(self, message: Message | None = None, **facts: Any) -> None:
-        self._steps.append(self.step(message, **facts))
         if message is not None:
             self._seq += 1
+        self._steps.append(step)
 
     def _flush(self) -> None:
         """Write what was noted, in one commit; nobody waits for it here."""

@@ -13,11 +13,12 @@ from agenthost_agents.facts import UNSERVED
 from agenthost_agents.manifests import parse_manifest
 from agenthost_agents.rights import granted
 from agenthost_models.manifest import SPENDING
+from agenthost_orchestration.schedules.manifest import AUTONOMOUS, SCHEDULE
 from agenthost_toolbox.manifest import PACE
 from hypothesis import given
 from hypothesis import strategies as st
 
-READ = (SPENDING, PACE)
+READ = (SPENDING, PACE, SCHEDULE, AUTONOMOUS)
 
 EVERYTHING = """
 name = "worker"
@@ -91,7 +92,10 @@ simple_threshold = 10
 
 [autonomous]
 max_iterations = 5
-quiet_hours = "0 0 * * *"
+max_restarts = 3
+heartbeat_interval_secs = 60
+heartbeat_channel = "c"
+quiet_hours = "22:00-07:00"
 
 [thinking]
 budget_tokens = 0
@@ -244,7 +248,7 @@ def test_an_unknown_key_is_a_warning(text: str, warning: str) -> None:
 @pytest.mark.parametrize(
     ("default", "other"),
     [
-        ('schedule = "reactive"', 'schedule = "sometimes"'),
+        ('priority = "Normal"', 'priority = "High"'),
         ("skills = []", 'skills = "none"'),
         ("[resources]\nmax_cpu_time_ms = 30_000", "[resources]\nmax_cpu_time_ms = -1"),
         ("[capabilities]\nshell = []", '[capabilities]\nshell = ["ls"]'),
@@ -332,7 +336,7 @@ MANIFESTS = st.fixed_dictionaries(
         "tool_allowlist": NAMES,
         "exec_policy": st.sampled_from(["deny", "full"]),
         "schedule": st.just("reactive")
-        | st.fixed_dictionaries({"continuous": st.just({"check_interval_secs": 5})}),
+        | st.fixed_dictionaries({"continuous": st.just({"check_interval_secs": 10})}),
         "acme": st.dictionaries(st.text(max_size=4), PLAIN, max_size=3),
         "model": st.fixed_dictionaries(
             {},

@@ -70,7 +70,7 @@ async def test_a_relative_home_keeps_its_database(
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("postgresql://u:canary@h/d", "no plugin serves the port store 'postgresql'"),
+        ("mysql://u:canary@h/d", "no plugin serves the port store 'mysql'"),
         ("canary", "it must begin with a scheme"),
     ],
 )

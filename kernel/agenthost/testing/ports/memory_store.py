@@ -11,7 +11,7 @@ from sqlalchemy.pool import StaticPool
 
 from ...errors import Unavailable
 from ...plugins.specs import SchemaSpec
-from ...ports.store import NOTHING, Row, SlowWrite
+from ...ports.store import NOTHING, Row, Signals, SlowWrite
 
 T = TypeVar("T")
 
@@ -28,6 +28,8 @@ class MemoryStore:
         schemas: The tables; they are made where they are missing, as they stand.
         engine: What is there already; rows go there, as to a file.
     """
+
+    signals: Signals | None = None
 
     def __init__(
         self, schemas: Sequence[SchemaSpec] = (), engine: Engine | None = None

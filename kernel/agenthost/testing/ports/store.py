@@ -272,6 +272,31 @@ class StoreContract:
                 await ask()
         assert not store.healthy
 
+    async def test_stores_of_one_database_hear_each_other(
+        self, opened: OpenStore
+    ) -> None:
+        """Every other one hears what one tells, by topic; it does not hear itself."""
+        one = await opened([SCHEMA])
+        if one.signals is None:
+            await one.close()
+            pytest.skip("one process alone has the database")
+        other = await opened([SCHEMA])
+        assert other.signals is not None
+        mine: asyncio.Queue[str] = asyncio.Queue()
+        heard: asyncio.Queue[str] = asyncio.Queue()
+        one.signals.listen("topic", mine.put_nowait)
+        other.signals.listen("topic", heard.put_nowait)
+        async with asyncio.timeout(60):
+            # From its first call on it hears all.
+            assert (await mine.get(), await heard.get()) == ("", "")
+            one.signals.tell("another topic", "x")
+            one.signals.tell("topic", "a word")
+            assert await heard.get() == "a word"
+            other.signals.tell("topic", "back")
+            assert await mine.get() == "back"
+        await one.close()
+        await other.close()
+
     async def test_a_table_that_comes_later_is_made(self, opened: OpenStore) -> None:
         """The rows of an earlier start stay."""
         store = await opened([SCHEMA])

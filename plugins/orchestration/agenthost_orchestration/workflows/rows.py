@@ -46,7 +46,7 @@ def workflow_of(row: Row) -> Workflow:
         id=row["id"],
         name=row["name"],
         description=row["description"],
-        steps=tuple(map(_step, json.loads(row["definition"]))),
+        steps=tuple(map(step_of, json.loads(row["definition"]))),
         max_cost_micro_usd=row["max_cost_micro_usd"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
@@ -61,7 +61,8 @@ def listed_of(row: Row) -> Listed:
     return Listed(*row)
 
 
-def _step(kept: Mapping[str, Any]) -> WorkflowStep:
+def step_of(kept: Mapping[str, Any]) -> WorkflowStep:
+    """Read a step of a definition that is kept."""
     # A later release may have kept more, and gone back.
     known = {name: value for name, value in kept.items() if name in _FIELDS}
     modes = {"mode": Mode(kept["mode"]), "error_mode": ErrorMode(kept["error_mode"])}

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agenthost import AgentHostError, Row, SchemaSpec, SlowWrite, Unavailable
+from agenthost import AgentHostError, Row, SchemaSpec, Signals, SlowWrite, Unavailable
 
 from .checking import find_damage
 from .connect import connect, raw
@@ -40,6 +40,8 @@ class SqliteStore:
 
     Use it from the event loop that opened it.
     """
+
+    signals: Signals | None = None
 
     def __init__(self, writer: Writer, reader: Reader, presence: Presence) -> None:
         self._writer = writer

@@ -243,6 +243,27 @@ class MakesTheFirstTableAlone(MemoryStore):
         super().__init__(schemas[:1], engine)
 
 
+class Everywhere:
+    """Signals that know neither topics nor who has told."""
+
+    def __init__(self) -> None:
+        self._heard: list[Callable[[str], None]] = []
+
+    def tell(self, topic: str, word: str = "") -> None:
+        for heard in self._heard:
+            heard(word)
+
+    def listen(self, topic: str, heard: Callable[[str], None]) -> None:
+        self._heard.append(heard)
+        heard("")
+
+
+class HearsAll(MemoryStore):
+    def __init__(self, schemas: Any, engine: Any) -> None:
+        super().__init__(schemas, engine)
+        self.signals = engine.__dict__.setdefault("everywhere", Everywhere())
+
+
 HERE = TestAStoreInMemory()
 BREACHES: tuple[tuple[type[MemoryStore], Any], ...] = (
     (GivesNothing, HERE.test_a_write_gives_what_its_function_returns),
@@ -268,6 +289,7 @@ BREACHES: tuple[tuple[type[MemoryStore], Any], ...] = (
     (ForgetsAtTheEnd, HERE.test_closing_finishes_what_was_written),
     (NeverCloses, HERE.test_a_closed_store_refuses_what_is_asked),
     (ClosesOnce, HERE.test_a_closed_store_refuses_what_is_asked),
+    (HearsAll, HERE.test_stores_of_one_database_hear_each_other),
     (StartsAnew, HERE.test_a_table_that_comes_later_is_made),
     (MakesTheFirstTableAlone, HERE.test_a_table_that_comes_later_is_made),
 )

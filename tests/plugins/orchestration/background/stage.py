@@ -118,7 +118,8 @@ class Stage:
 def stage_of(daemon: RunningDaemon, dial: Sundial | None = None) -> Stage:
     """Give a daemon a source; what it finds due at its start needs one before."""
     dial = dial or Sundial()
-    orchestration_of(daemon.daemon).background.source(dial)
+    # In place of the daemon's own source of this kind.
+    orchestration_of(daemon.daemon).background._sources[dial.kind] = dial
     return Stage(daemon, dial)
 
 

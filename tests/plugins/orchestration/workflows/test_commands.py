@@ -12,6 +12,7 @@ from pathlib import Path
 import agenthost_cli
 import pytest
 from agenthost.testing import RunningDaemon
+from agenthost.testing.scripted import Pause
 from agenthost_orchestration import register_command
 
 from .test_definitions import made, shown
@@ -149,3 +150,34 @@ async def test_reload_tells_what_came_of_the_files(
     assert told.err.startswith("warning: workflows/b.toml line 1")
     assert await run("reload", "--json") == 0
     assert json.loads(capsys.readouterr().out)["unchanged"] == ["a.toml"]
+
+
+async def test_run_prints_the_output_and_runs_are_listed_and_cancelled(
+    daemon: RunningDaemon, run: Run, capsys: Captured
+) -> None:
+    await daemon.agent("ada")
+    await made(daemon, name="talk", steps=[{"agent_name": "ada"}])
+    assert await run("run", "talk", "--input", "bees") == 0
+    assert capsys.readouterr().out == "You said: bees\n"
+    daemon.model.says(Pause(), "never")
+    assert await run("run", "talk", "--input", "wasps", "--no-wait") == 0
+    told = capsys.readouterr().out.split()
+    assert (told[0], told[2:]) == ("run", ["is", "running"])
+    assert await run("cancel", told[1]) == 0
+    assert capsys.readouterr().out == f"run {told[1]} is cancelled\n"
+    assert await run("runs", "talk") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines] == ["Cancelled", "Completed"]
+    assert await run("cancel", told[1]) == 1
+    assert "is Cancelled already" in capsys.readouterr().err
+
+
+@pytest.mark.conformance
+async def test_run_tells_what_failed_and_which_names_there_are(
+    daemon: RunningDaemon, run: Run, capsys: Captured
+) -> None:
+    await made(daemon, name="talk", steps=[{"name": "ask", "agent_name": "nobody"}])
+    assert await run("run", "talk") == 1
+    assert "Step 'ask' failed: agent not found: nobody" in capsys.readouterr().err
+    assert await run("runs", "walk") == 1
+    assert "no workflow is called 'walk'" in capsys.readouterr().err

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
+import pytest
 from agenthost.testing import RoutesContract, RunningDaemon, Sample
+from agenthost.testing.scripted import Pause
 
 from .test_definitions import made
 
@@ -29,4 +32,32 @@ class TestTheRoutesOfWorkflows(RoutesContract):
             Sample(f"PUT {one}", BODY, known),
             Sample(f"POST {one}/quote", {"input": "hi"}, known),
             Sample(f"DELETE {one}", path=known),
+        )
+
+
+@pytest.mark.conformance
+class TestTheRoutesOfRuns(RoutesContract):
+    """``/api/workflows/{id}/run`` and what is told of runs."""
+
+    plugin = "plugin:orchestration"
+    group = "workflow_runs"
+    untried: ClassVar[Mapping[str, str]] = {
+        "GET /api/workflows/runs/<run_id>/events": "a stream has no body to look at"
+    }
+
+    async def samples(self, daemon: RunningDaemon) -> Sequence[Sample]:
+        """Run one, look at it, and cancel another that waits for its model."""
+        step = {"agent_name": "ada", "prompt": "hi"}
+        known = {"workflow_id": await made(daemon, steps=[step])}
+        await daemon.agent("ada")
+        daemon.model.says(Pause())
+        path, late = f"/api/workflows/{known['workflow_id']}/run", {"wait": "false"}
+        started = await daemon.http.post(path, params=late, json={})
+        waiting = {"run_id": started.json()["run_id"]}
+        one, run = "/api/workflows/<workflow_id>", "/api/workflows/runs/<run_id>"
+        return (
+            Sample(f"POST {one}/run", {"input": "hi"}, known, late),
+            Sample(f"GET {one}/runs", path=known, query={"limit": "5"}),
+            Sample(f"GET {run}", path=waiting),
+            Sample(f"POST {run}/cancel", path=waiting),
         )
