@@ -7,9 +7,10 @@ from typing import Any
 
 import httpx
 import pytest
-from agenthost import Message, ProviderFault, Role, Text
+from agenthost import Message, ProviderFault, Role, Text, ToolUse
 from agenthost.testing import Pause
 from agenthost.testing.daemons import Daemons, RunningDaemon
+from agenthost.testing.scripted import Answer
 
 PATH = "/v1/chat/completions"
 HELLO = [{"role": "user", "content": "hello"}]
@@ -320,3 +321,15 @@ async def test_errors_may_be_openais_objects(daemons: Daemons) -> None:
     assert last["error"]["code"] == "billing"
     native = await daemon.http.get("/api/agents/nobody")
     assert isinstance(native.json()["error"], str)
+
+
+async def test_words_before_and_behind_the_agents_own_tools_stand_apart(
+    daemon: RunningDaemon,
+) -> None:
+    await daemon.agent("ada")
+    use = ToolUse("call_1", "calculate", {"expression": "6*7"})
+    daemon.model._answers.append(Answer(("Let me see.",), calls=(use,)))
+    daemon.model.says("It is 42.")
+    chunks = await chunks_of(daemon)
+    said = [chunk["choices"][0]["delta"].get("content", "") for chunk in chunks]
+    assert "".join(said) == "Let me see.\n\nIt is 42."
