@@ -7,6 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 SOURCES := kernel libraries plugins tests benchmarks tools
 AIMOCK := @copilotkit/aimock@1.43.0
+OPENAI := openai@6.49.0
 # One more than there are processors: many tests wait for a daemon or a browser.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 # What pip does for other packages: a start that may write no bytecode (a read-only
@@ -55,6 +56,8 @@ judges: $(VENV)/.installed-judges ## install vendors' clients and a scripted mod
 	@if command -v npm >/dev/null 2>&1; then \
 	  test -d .cache/npm/node_modules/@copilotkit/aimock || \
 	    npm install --silent --no-audit --no-fund --prefix .cache/npm $(AIMOCK); \
+	  test -d .cache/npm/node_modules/openai || \
+	    npm install --silent --no-audit --no-fund --prefix .cache/npm $(OPENAI); \
 	else echo "no npm: tests that need node are skipped" >&2; fi
 
 lock: ## write constraints.txt anew: the newest versions there are

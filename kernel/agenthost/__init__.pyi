@@ -273,6 +273,7 @@ from .redaction import redacted as redacted
 from .redaction import secrets_of as secrets_of
 from .routes import Answer as Answer
 from .routes import Call as Call
+from .routes import ErrorBody as ErrorBody
 from .routes import EventStream as EventStream
 from .routes import Mountable as Mountable
 from .routes import Reply as Reply

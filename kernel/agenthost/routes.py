@@ -19,6 +19,7 @@ from agenthost_values.value_class import value_class
 from pydantic import BaseModel
 
 from .context import Context, Principal
+from .errors import AgentHostError
 
 if TYPE_CHECKING:
     from .host import Host
@@ -69,6 +70,7 @@ class EventStream:
 
 
 Answer = Mapping[str, Any] | Sequence[Any] | BaseModel | Reply | EventStream
+ErrorBody = Callable[["Host", AgentHostError], Mapping[str, Any]]
 Handler = Callable[..., Awaitable[Answer]]
 HandlerMark = Callable[[Handler], Handler]
 
@@ -107,7 +109,9 @@ class Route:
     document: ``media`` is the type of an answer in bytes, ``takes`` what a body of
     bytes may be (OpenAPI's media types), ``others`` the bodies of further statuses,
     ``events`` those of a stream by name, ``headers`` what a client may send besides,
-    each with its meaning.
+    each with its meaning. ``errors`` writes the body of an error in other words than
+    the daemon's own. ``key_header`` is a header that a key may stand in where there is
+    no ``Authorization``.
     """
 
     method: str
@@ -127,6 +131,8 @@ class Route:
     others: Mapping[int, Any] = field(default_factory=dict)
     events: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    errors: ErrorBody | None = None
+    key_header: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +159,13 @@ class RouteGroup:
     rate limiter takes; ``body``, ``query`` and ``answer`` the pydantic models (or, for
     ``answer``, any type pydantic can describe) of ``/openapi.json``; ``direct`` serves
     the handler without Quart, for routes whose benchmark shows the gain;
-    ``body_limit`` raises the 1 MiB limit of bodies, in bytes.
+    ``body_limit`` raises the 1 MiB limit of bodies, in bytes; ``errors`` writes the
+    bodies of all errors of the group, also of those before a handler is called.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, errors: ErrorBody | None = None) -> None:
         self.name = name
+        self.errors = errors
         self.routes: list[Route] = []
         self.sockets: list[SocketRoute] = []
 
@@ -196,7 +204,8 @@ class RouteGroup:
         self, method: str, path: str, scope: str, facts: Mapping[str, Any]
     ) -> HandlerMark:
         def add(handler: Handler) -> Handler:
-            self.routes.append(Route(method, path, handler, scope, **facts))
+            told = {"errors": self.errors, **facts}
+            self.routes.append(Route(method, path, handler, scope, **told))
             return handler
 
         return add

@@ -19,6 +19,7 @@ from agenthost_chat.chat import (
     Message,
     ModelSettings,
     ToolOutput,
+    ToolUse,
     Usage,
 )
 from agenthost_values.value_class import value_class
@@ -50,7 +51,7 @@ class TurnResult:
     model calls, ``model`` the last one that answered, as ``provider/model``; ``labels``
     are those of all that it is made from. ``finish`` is why the model stopped, None
     where it did not, or where nobody wrote it down. ``citations`` are the pages that
-    the answer rests on.
+    the answer rests on, ``calls`` those that are left to who started the turn.
     """
 
     text: str
@@ -61,6 +62,7 @@ class TurnResult:
     labels: frozenset[str] = frozenset()
     finish: Finish | None = None
     citations: tuple[Citation, ...] = ()
+    calls: tuple[ToolUse, ...] = ()
 
 
 class TurnState(StrEnum):
@@ -83,7 +85,7 @@ class TurnRecord:
     """Where a turn stands and what it came to.
 
     ``digest`` is what its id was given for, None when nobody gave one; ``settings`` is
-    what was asked of its answers.
+    what was asked of its answers, ``owner`` who caused it.
     """
 
     state: TurnState
@@ -93,6 +95,7 @@ class TurnRecord:
     session_id: str = ""
     digest: str | None = None
     settings: ModelSettings | None = None
+    owner: str = ""
 
 
 @value_class

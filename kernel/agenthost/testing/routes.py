@@ -157,7 +157,8 @@ class Mounted:
 
     def check(self, route: Route, answer: httpx.Response) -> None:
         """Demand that an answer is as the document says, and no server error."""
-        place = f"{name_of(route)} answered {answer.status_code} {answer.text[:300]!r}"
+        said = answer.text[:300] if not streams(answer) else "..."
+        place = f"{name_of(route)} answered {answer.status_code} {said!r}"
         assert answer.status_code < 500, place
         told = self.operation(route)["responses"]
         declared = told.get(str(answer.status_code)) or told.get("default")
@@ -190,9 +191,14 @@ class Mounted:
         headers = {"authorization": f"Bearer {KEY}", **request.pop("headers", {})}
         stream = self.daemon.http.stream(route.method, path, headers=headers, **request)
         async with stream as answer:
-            if "event-stream" not in answer.headers.get("content-type", ""):
+            if not streams(answer):
                 await answer.aread()
         return answer
+
+
+def streams(answer: httpx.Response) -> bool:
+    """Tell whether an answer is a stream of events."""
+    return "event-stream" in str(answer.headers.get("content-type", ""))
 
 
 def check_error(answer: httpx.Response, place: str) -> None:

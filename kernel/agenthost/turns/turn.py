@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
+from uuid import NAMESPACE_URL, uuid5
 
-from agenthost_chat.chat import Message, ModelSettings, Role, Text
+from agenthost_chat.chat import (
+    Json,
+    Message,
+    ModelSettings,
+    Role,
+    Text,
+    ToolDefinition,
+    ToolUse,
+)
 
 from ..context import Context
 from ..errors import AgentHostError, InvalidInput, TooLarge
@@ -26,6 +37,7 @@ from .work import Work
 
 WATCHER_EVENTS = 1_000
 MESSAGE_BYTES = 64 * 1024
+KEY_LENGTH = 255
 
 
 def user_message(text: str) -> Message:
@@ -109,11 +121,17 @@ class TurnOptions:
         session_id: The session of the agent it speaks in; its own by default.
         max_tokens: The longest answer, instead of the manifest's.
         temperature: Instead of the manifest's.
-        history: Makes the turn stateless: it is the conversation so far. The turn
-            speaks in an ephemeral session of its own, whatever ``session_id`` says,
-            which ends with it; with a ``turn_id`` it can be asked for again for a day.
+        history: Makes the turn stateless: it is the conversation so far, and may end
+            with calls that the message answers. The turn speaks in an ephemeral session
+            of its own, whatever ``session_id`` says, which ends with it; with a
+            ``turn_id``, or calls left to the caller, it is kept for a day.
         max_cost_micro_usd: What it, and the turns it starts, may spend together.
         settings: What else is asked of its answers, before what the manifest says.
+        instructions: What the model is told behind the agent's own system prompt.
+        tools: Tools that the caller has, beside the agent's own; with a ``history``
+            only. A call of one ends the turn once the agent's own calls of the same
+            answer have ended, and is left to the caller: it is in the result's
+            ``calls``.
     """
 
     turn_id: str | None = None
@@ -124,10 +142,63 @@ class TurnOptions:
     history: tuple[Message, ...] | None = None
     max_cost_micro_usd: int | None = None
     settings: ModelSettings | None = None
+    instructions: str = ""
+    tools: tuple[ToolDefinition, ...] = ()
 
     def elsewhere(self, turn_id: str) -> str | None:
         """The session it speaks in when that is not simply the agent's own."""
         return turn_id if self.history is not None else self.session_id
+
+    def key_of(self, turn_id: str, ended: TurnResult | None = None) -> str | None:
+        """What the session of a stateless turn is kept by, None when it is not.
+
+        Args:
+            turn_id: The turn.
+            ended: How it has ended, if it has.
+        """
+        kept = bool(self.tools) if ended is None else bool(ended.calls)
+        # The prefix keeps it apart from the keys that sessions are opened by.
+        return f"turn:{turn_id}" if self.turn_id or kept else None
+
+    def beside(self, own: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:
+        """Put the caller's tools behind the agent's own.
+
+        Raises:
+            InvalidInput: Two have the same name.
+        """
+        names = {tool.name for tool in own}
+        for tool in self.tools:
+            if tool.name in names:
+                problem = f"the name {tool.name!r} is taken; give yours another"
+                raise InvalidInput("tools", problem)
+            names.add(tool.name)
+        return (*own, *self.tools)
+
+    def left_of(self, calls: Sequence[ToolUse]) -> tuple[ToolUse, ...]:
+        """Choose the calls that are left to the caller; none that cannot be read."""
+        names = {tool.name for tool in self.tools}
+        return tuple([c for c in calls if c.name in names and not c.malformed])
+
+    def repeatable(self, key: str | None, place: str, asked: Json) -> TurnOptions:
+        """Make a start the same turn whenever it comes with the same key.
+
+        Args:
+            key: The ``Idempotency-Key``; without one nothing changes.
+            place: Where keys are apart from those of others.
+            asked: What the key is bound to; white space and the order of keys in what
+                it was read from do not matter.
+
+        Raises:
+            InvalidInput: It is empty or too long.
+        """
+        if key is None:
+            return self
+        if not 0 < len(key) <= KEY_LENGTH:
+            limits = f"must have 1 to {KEY_LENGTH} characters"
+            raise InvalidInput("Idempotency-Key", limits)
+        turn_id = str(uuid5(NAMESPACE_URL, f"agenthost:{place}:{key}"))
+        digest = sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        return replace(self, turn_id=turn_id, digest=digest)
 
 
 NO_OPTIONS = TurnOptions()

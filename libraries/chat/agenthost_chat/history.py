@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from .chat import File, Image, Message, Reasoning, Role, Text, ToolOutput, ToolUse
 
@@ -29,6 +29,16 @@ def repaired(history: Iterable[Message]) -> list[Message]:
         fixed.append(message)
     _close_calls(fixed)
     return fixed
+
+
+def open_calls(said: Sequence[Message]) -> tuple[ToolUse, ...]:
+    """Give the calls of the last answer that have no result behind it."""
+    answered: set[str] = set()
+    for message in reversed(said):
+        if message.role is not Role.TOOL:
+            return tuple([use for use in message.tool_uses if use.id not in answered])
+        answered.update(p.id for p in message.parts if isinstance(p, ToolOutput))
+    return ()
 
 
 def _join_results(fixed: list[Message], message: Message) -> None:

@@ -18,6 +18,7 @@ from agenthost import (
     RateLimited,
     Refused,
     Reply,
+    Route,
     Unauthenticated,
 )
 from agenthost_values.value_class import value_class
@@ -140,16 +141,28 @@ class ErrorMap:
         self._on_panic = on_panic
         self._host = host
 
-    def answer(self, error: BaseException, request_id: str) -> Plain:
-        """Map an error; what is not of our tree is logged and shows nothing."""
+    def answer(
+        self, error: BaseException, request_id: str, route: Route | None = None
+    ) -> Plain:
+        """Map an error; what is not of our tree is logged and shows nothing.
+
+        Args:
+            error: What was raised.
+            request_id: Where.
+            route: The one that was asked for; it may have words of its own.
+        """
         if isinstance(error, Refused):
             self._host.guards.on_refused(error)
-        if isinstance(error, AgentHostError):
-            headers = [JSON_TYPE, *_remedies(error)]
-            body = error_body(error.message, error.code, error.facts)
-            return Plain(error.status, body, headers)
-        self.panic(error, request_id)
-        return Plain(500, error_body(INTERNAL, "internal"))
+        if not isinstance(error, AgentHostError):
+            self.panic(error, request_id)
+            error = AgentHostError(INTERNAL)
+        headers = [JSON_TYPE, *_remedies(error)]
+        if route is not None and route.errors is not None:
+            return Plain(
+                error.status, to_json(route.errors(self._host, error)), headers
+            )
+        body = error_body(error.message, error.code, error.facts)
+        return Plain(error.status, body, headers)
 
     def panic(self, error: BaseException, request_id: str) -> None:
         """Log and count an exception that nobody expected."""

@@ -219,9 +219,9 @@ class Dispatcher:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            return self._errors.answer(error, exchange.request_id)
+            return self._errors.answer(error, exchange.request_id, endpoint.route)
         except Exception as error:  # noqa: BLE001 - the error map decides
-            return self._errors.answer(error, exchange.request_id)
+            return self._errors.answer(error, exchange.request_id, endpoint.route)
 
     async def _invoke(
         self, endpoint: Endpoint, exchange: Exchange, texts: Sequence[str]

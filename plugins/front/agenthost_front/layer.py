@@ -25,7 +25,7 @@ from .bodies import (
     read,
 )
 from .dispatch import EXCHANGE, Dispatcher, Endpoint, Exchange
-from .gate import DEFAULT_COST, Gate, open_exchange
+from .gate import DEFAULT_COST, Gate, open_exchange, show_key
 from .headers import SendWrapper
 from .mounting import Mounted
 from .origins import is_preflight
@@ -104,7 +104,8 @@ class Layer:
                     return
                 exchange.body, receive = body, BufferedReceive(body, receive)
         except Exception as error:  # noqa: BLE001 - every refusal becomes an answer
-            outcome = self._errors.answer(error, exchange.request_id)
+            route = match[0].route if match is not None else None
+            outcome = self._errors.answer(error, exchange.request_id, route)
         if outcome is not None:
             await self._refuse(exchange, outcome, receive, sender)
         elif match is not None and match[0].route.direct:
@@ -123,6 +124,8 @@ class Layer:
         if is_preflight(exchange.method, exchange.headers):
             return gate.origins.preflight(exchange.headers)
         identify = gate.access.identify
+        if route is not None and route.key_header:
+            show_key(exchange, route.key_header)
         if route is not None and route.public:
             identify = gate.access.identify_public
         exchange.principal = identify(exchange.client, exchange.headers)

@@ -217,15 +217,18 @@ def _header_parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def _success(route: Route, number: int, schemas: Schemas) -> dict[str, Any]:
-    if route.answer is EventStream:
+    content: dict[str, Any] = {}
+    if route.answer is EventStream or route.events is not None:
         # OpenAPI 3.1 has no word for the events of a stream: the schema is that of each
         # one, and what its data say stands beside it.
         events = schemas.get((number, "events"))
         told = {} if events is None else {"x-events": events}
-        return {"text/event-stream": {"schema": _event(route), **told}}
+        content["text/event-stream"] = {"schema": _event(route), **told}
     if route.answer is None:
         return {route.media: {}}
-    return {route.media: {"schema": schemas.get((number, "answer"), {})}}
+    if route.answer is not EventStream:
+        content[route.media] = {"schema": schemas.get((number, "answer"), {})}
+    return content
 
 
 def _event(route: Route) -> dict[str, Any]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
-from hashlib import sha256
 from typing import Any
-from uuid import NAMESPACE_URL, UUID, uuid5
+from uuid import UUID
 
 from agenthost import (
     Agent,
@@ -18,7 +16,6 @@ from agenthost import (
     EventStream,
     Failed,
     Host,
-    InvalidInput,
     Message,
     Missed,
     Reply,
@@ -46,7 +43,6 @@ routes = RouteGroup("messages")
 KEY_HEADER = {"Idempotency-Key": "The same key and body are the same turn"}
 
 COST = 30
-KEY_LENGTH = 255
 LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 """Some readers of event streams take these for the end of a line."""
 
@@ -108,13 +104,8 @@ async def _options(call: Call, agent_id: str, body: SendMessage) -> TurnOptions:
     key = call.headers.get("idempotency-key")
     if key is None:
         return options
-    if not 0 < len(key) <= KEY_LENGTH:
-        raise InvalidInput("Idempotency-Key", f"must have 1 to {KEY_LENGTH} characters")
-    turn_id = str(uuid5(NAMESPACE_URL, f"agenthost:{agent_id}:{key}"))
-    # The parsed body, so that white space and the order of keys do not matter.
     asked = body.model_dump(mode="json", exclude_none=True)
-    digest = sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-    return replace(options, turn_id=turn_id, digest=digest)
+    return options.repeatable(key, agent_id, asked)
 
 
 async def named_session(

@@ -1,7 +1,8 @@
 """Files that people handed to an agent, as the model that is asked takes them.
 
-A message of a conversation names a file; what it holds is put there for each call, so
-that another model gets it in another form, and what was deleted is told in words.
+A message of a conversation names a file or has it; what is in it is put there for each
+call, so that another model gets it in another form, and what was deleted is told in
+words.
 """
 
 from __future__ import annotations
@@ -67,6 +68,11 @@ async def handed(
 
 async def _read(file: File, room: int, uploads: Uploads, agent_id: str) -> bytes | str:
     """Read a file, or tell why it cannot be read."""
+    if file.data:
+        size = len(file.data) * 3 // 4
+        if size > room:
+            return "left out, since newer files leave no room for it"
+        return await asyncio.to_thread(base64.b64decode, file.data)
     upload_id = file.uri.removeprefix(UPLOAD)
     try:
         known = await uploads.get(agent_id, upload_id)

@@ -157,7 +157,7 @@ def _keep_all(connection: Connection, steps: tuple[Step, ...]) -> None:
             step.also(connection)
         if step.spent is not None:
             record(connection, step.spent)
-    first, own = steps[0], steps[0].own
+    first, own = steps[0], steps[-1].own
     if own is not None and own.key is None and steps[-1].closed is not None:
         # What began before goes; what begins here is not written at all.
         if first.opened is None and not erase(connection, own.id):

@@ -51,4 +51,5 @@ def turn_record(row: Row) -> TurnRecord:
         row["session_id"],
         row["digest"],
         load_settings(row["settings"]),
+        row["owner"] or "",
     )

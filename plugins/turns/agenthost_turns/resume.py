@@ -14,6 +14,8 @@ from agenthost import (
     Conflict,
     Context,
     Conversation,
+    Finish,
+    InvalidInput,
     NotFound,
     PastFailure,
     Session,
@@ -25,7 +27,7 @@ from agenthost import (
     Watcher,
 )
 from agenthost_chat.chat import Message, Role, Usage
-from agenthost_chat.history import repaired
+from agenthost_chat.history import open_calls, repaired
 
 from .run import Run
 
@@ -62,11 +64,10 @@ class Past:
         """
         history = turn.options.history
         if history is not None:
-            # The prefix keeps it apart from the keys that sessions are opened by.
-            key = turn.options.turn_id and f"turn:{turn.id}"
+            key = turn.options.key_of(turn.id)
             now = self._parts.clock.time()
             own = Session(turn.id, turn.agent.id, now, key=key, ephemeral=True)
-            return Conversation(own, repaired(history))
+            return Conversation(own, _before(turn, history))
         said = warm or await self.conversation(turn.agent.session_id)
         said.session.check_open_to(turn.agent.id)
         return said
@@ -105,7 +106,7 @@ class Past:
         ended = known.state in {TurnState.DONE, TurnState.CANCELLED}
         if not ended and not isinstance(known.error, Waiting):
             return False
-        if turn.watched:
+        if turn.watched or known.result.finish is Finish.TOOL_USE:
             said = await self._parts.journal.said(known.session_id, turn.id)
             turn.recall([entry.message for entry in said])
         _end(turn, known)
@@ -138,8 +139,7 @@ class Past:
         head = [e for e in until if not (e.partial and e.turn_id == turn.id)]
         last = entries[own[-1]]
         behind = None if last is entries[-1] else last.place
-        messages = _as_asked([entry.message for entry in head])
-        messages = [*repaired(history or ()), *messages]
+        messages = _as_asked([*(history or ()), *(entry.message for entry in head)])
         if session.summary is not None:
             messages.insert(0, session.summary)
         agent = self._parts.agents.get(turn.agent.id)
@@ -163,6 +163,22 @@ class Past:
             turn.context.pools[-1].used += before.cost_micro_usd
 
 
+def _before(turn: Turn, history: Sequence[Message]) -> list[Message]:
+    """Give the history before a turn's message, which may answer calls of it.
+
+    Raises:
+        InvalidInput: It answers none.
+    """
+    if turn.message.role is not Role.TOOL:
+        return repaired(history)
+    # What it leaves out is told as unknown.
+    said = repaired((*history, turn.message))
+    if not said or said[-1].role is not Role.TOOL:
+        raise InvalidInput("message", "it answers no call that the history ends with")
+    turn.message = said.pop()
+    return said
+
+
 def _as_asked(messages: Sequence[Message]) -> list[Message]:
     """Repair a history, but leave open the calls that it ends with."""
     if messages and messages[-1].tool_uses:
@@ -173,7 +189,10 @@ def _as_asked(messages: Sequence[Message]) -> list[Message]:
 def _end(turn: Turn, record: TurnRecord) -> None:
     """Give a turn the end that was written down."""
     if record.state is TurnState.DONE:
-        turn.finish(record.result)
+        result = record.result
+        if result.finish is Finish.TOOL_USE:
+            result = replace(result, calls=open_calls(turn.spoken))
+        turn.finish(result)
         return
     cut_off = PastFailure("the turn was interrupted; resume it to go on", "interrupted")
     error = record.error or cut_off

@@ -14,8 +14,8 @@ from agenthost import (
     AgentHostError,
     AgentView,
     Answered,
-    CallState,
     Conversation,
+    InvalidInput,
     Outcome,
     Payer,
     ProviderError,
@@ -43,13 +43,12 @@ from agenthost_chat.chat import (
     Text,
     TextChunk,
     ToolDefinition,
-    ToolOutput,
     ToolUse,
 )
-from agenthost_chat.history import UNKNOWN, repaired
+from agenthost_chat.history import open_calls, repaired
 
 from .asking import Form, agreed, merged, unforced
-from .calls import unlike
+from .calls import outcomes_of, unlike
 from .ends import Room, cut_off, shortened, too_long
 from .manifest import ANSWERING
 from .progress import Progress
@@ -109,6 +108,7 @@ class Run:
         if usual.model_fields_set:
             self.settings = merged(usual, self.settings)
         self._form: Form | None = None
+        self._left: tuple[ToolUse, ...] = ()
         self._call_ids: set[str] = set()
         self._effects: set[str] = set()
         self._ended: list[Outcome] = []
@@ -150,8 +150,12 @@ class Run:
         self._flush()
         spoken = self.turn.spoken
         self._call_ids.update(use.id for m in spoken for use in m.tool_uses)
-        if spoken and (calls := spoken[-1].tool_uses):
-            await self._answer_calls(calls)
+        calls = open_calls(spoken)
+        self._left = self.turn.options.left_of(calls)
+        if own := [call for call in calls if call not in self._left]:
+            parts = self.parts
+            known = await outcomes_of(self.turn.id, own, parts.journal, parts.toolbox)
+            await self._run_tools(own, known, self.found)
 
     async def converse(self) -> TurnResult:
         """Ask the model and run its tools until it answers.
@@ -172,7 +176,7 @@ class Run:
         written = partial(
             ChatRequest,
             model=self.target.model.upstream_id,
-            system=system_prompt(agent, tools),
+            system=system_prompt(agent, tools, options.instructions),
             tools=tools,
             temperature=temperature,
             thinking_budget=self._thinking(agent),
@@ -182,7 +186,9 @@ class Run:
         limit = self.parts.limits.max_iterations
         if self.turn.watched:
             self.turn.emit(Thinking())
-        while self.progress.iterations < limit:
+        while self._left or self.progress.iterations < limit:
+            if self._left:
+                return await self._leave()
             try:
                 answered = await self._asked(written)
             except ProviderError as error:
@@ -199,12 +205,13 @@ class Run:
             ends = completion.finish is not Finish.TOOL_USE or not calls
             if self._form and await self._unfit(self._form, message, spent, ends=ends):
                 continue
-            if ends:
+            self._left = () if ends else options.left_of(calls)
+            if ends or len(self._left) == len(calls):
                 return await self._answer(message, spent)
             self._spoke(message)
             self._note(message, spent=spent)
             await self._settled()
-            await self._run_tools(calls)
+            await self._run_tools([call for call in calls if call not in self._left])
         raise TurnFailed(
             f"the model still asked for tools after {limit} calls; simplify the "
             "request or raise turns.max_iterations"
@@ -229,17 +236,8 @@ class Run:
 
     def closing(self, closed: TurnRecord) -> Step:
         """What closes the turn's row, without words: for a store that took none."""
-        return Step(
-            session_id=self.session.id,
-            turn_id=self.turn.id,
-            at=self.parts.clock.time(),
-            own=self._own,
-            owner=self.turn.context.owner,
-            writer=self.parts.host.writer,
-            closed=closed,
-            agent_id=self.turn.agent.id,
-            depth=self.turn.context.depth,
-        )
+        self._note(closed=closed)
+        return self._steps.pop()
 
     async def _asked(self, written: Callable[..., ChatRequest]) -> Answered:
         """Ask the model, with all that has been said by now."""
@@ -336,6 +334,7 @@ class Run:
             message = Message(Role.ASSISTANT, (Text(""),))
         labels = self.turn.context.labels
         result = self.progress.result(message.text, labels, message.citations)
+        result = replace(result, calls=self._left) if self._left else result
         # From here on a stop would come too late: the answer is on its way to the disk.
         self.turn.sealed = True
         self._spoke(message)
@@ -344,23 +343,15 @@ class Run:
         await self._settled()
         return result
 
-    async def _answer_calls(self, calls: Sequence[ToolUse]) -> None:
-        """Answer calls that a cut off turn left open, by what the journal knows.
-
-        One that was only intended runs, and so does one that may run twice; the rest
-        is told as it was written down, or as unknown.
-        """
-        journal = await self.parts.journal.calls(self.turn.id)
-        known: dict[str, Outcome] = {}
-        for call in calls:
-            state, outcome = journal.get(call.id, (CallState.UNKNOWN, None))
-            begun = state is not CallState.INTENDED
-            if outcome is not None:
-                known[call.id] = outcome
-            elif begun and not self.parts.toolbox.repeatable(call.name):
-                lost = ToolOutput(call.id, call.name, UNKNOWN, is_error=True)
-                known[call.id] = Outcome(lost, known=False)
-        await self._run_tools(calls, known, self.found)
+    async def _leave(self) -> TurnResult:
+        """End with calls that are the caller's; what was said is on its way to disk."""
+        said = [m.text for m in self.turn.spoken if m.role is Role.ASSISTANT]
+        ended = self.progress.result(said[-1], self.turn.context.labels)
+        result = replace(ended, finish=Finish.TOOL_USE, calls=self._left)
+        self.turn.sealed = True
+        self._note(closed=TurnRecord(TurnState.DONE, result))
+        await self._settled()
+        return result
 
     async def _run_tools(
         self,
@@ -430,9 +421,13 @@ class Run:
         self.turn.spoke(message)
 
     def _tools(self, agent: AgentView) -> tuple[ToolDefinition, ...]:
-        if not self.target.model.supports_tools:
+        options, model = self.turn.options, self.target.model
+        if not model.supports_tools:
+            if options.tools:
+                raise InvalidInput("tools", f"{model.id} calls none; leave them out")
             return ()
-        return self.parts.toolbox.rights_of(agent.id, agent.manifest).tools
+        own = self.parts.toolbox.rights_of(agent.id, agent.manifest).tools
+        return options.beside(own) if options.tools else own
 
     def _thinking(self, agent: AgentView) -> int | None:
         budget = agent.manifest.thinking.budget_tokens
@@ -441,6 +436,11 @@ class Run:
     def _note(self, message: Message | None = None, **facts: Any) -> None:
         """Make the next step; ``facts`` are further fields of :class:`Step`."""
         facts.setdefault("labels", self.turn.context.labels)
+        own, closed = self._own, facts.get("closed")
+        if own is not None and closed is not None:
+            # One that is kept for calls that are left may have none.
+            kept = self.turn.options.key_of(self.turn.id, closed.result)
+            own = replace(own, key=kept)
         step = Step(
             session_id=self.session.id,
             turn_id=self.turn.id,
@@ -450,7 +450,7 @@ class Run:
             behind=self._behind,
             owner=self.turn.context.owner,
             writer=self.parts.host.writer,
-            own=self._own,
+            own=own,
             agent_id=self.turn.agent.id,
             depth=self.turn.context.depth,
             **facts,

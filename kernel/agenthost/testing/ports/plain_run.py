@@ -23,7 +23,7 @@ from agenthost_chat.chat import (
     ToolUse,
     Usage,
 )
-from agenthost_chat.history import UNKNOWN
+from agenthost_chat.history import UNKNOWN, open_calls
 
 from ...errors import CutShort, TurnFailed, UnfitAnswer
 from ...host import Host
@@ -69,6 +69,7 @@ class PlainRun:
         self._settings = turn.options.settings or ModelSettings()
         self._fits: Callable[[Json], str] | None = None
         self._refused: tuple[Message, ...] = ()
+        self._left: tuple[ToolUse, ...] = ()
         self._call_ids = {use.id for m in turn.spoken for use in m.tool_uses}
 
     async def open(self, given: frozenset[str]) -> None:
@@ -84,13 +85,17 @@ class PlainRun:
             await self._keep(turn.message, opened=opened, labels=given, **known)
             return
         await self._keep(reopened=True)
-        if turn.spoken and (calls := turn.spoken[-1].tool_uses):
-            await self._run_tools(calls, await self._known(calls))
+        calls = open_calls(turn.spoken)
+        self._left = turn.options.left_of(calls)
+        if own := [call for call in calls if call not in self._left]:
+            await self._run_tools(own, await self._known(own))
 
     async def answer(self) -> TurnResult:
         """Ask the model and run its tools until it answers."""
         turn = self._turn
         turn.emit(Thinking())
+        if self._left:
+            return await self._leave()
         if (form := self._settings.response_format) is not None:
             self._fits = await self._host.toolbox.checker(form)
         while self._asked < MOST_CALLS:
@@ -102,8 +107,12 @@ class PlainRun:
             if calls and completion.finish is Finish.TOOL_USE:
                 if self._fits is not None:
                     turn.say(message.text)
+                self._left = turn.options.left_of(calls)
                 await self._keep(message, spent=spent)
-                await self._run_tools(calls, {})
+                if own := [call for call in calls if call not in self._left]:
+                    await self._run_tools(own, {})
+                if self._left:
+                    return await self._leave()
                 continue
             if completion.finish is Finish.LENGTH and not message.text.strip():
                 await self._keep(spent=spent)
@@ -121,6 +130,16 @@ class PlainRun:
             return result
         raise TurnFailed(f"the model still asked for tools after {MOST_CALLS} calls")
 
+    async def _leave(self) -> TurnResult:
+        """End with calls that are left to the caller."""
+        turn = self._turn
+        said = [m.text for m in turn.spoken if m.role is Role.ASSISTANT]
+        finish = Finish.TOOL_USE
+        result = replace(self.result(said[-1]), finish=finish, calls=self._left)
+        turn.sealed = True
+        await self._keep(closed=TurnRecord(TurnState.DONE, result))
+        return result
+
     async def close(self, closed: TurnRecord) -> None:
         """Close the turn's row; words already delivered stay in the session."""
         said = Message(Role.ASSISTANT, (Text(self._turn.saying),))
@@ -135,6 +154,10 @@ class PlainRun:
         """Make the next step; ``facts`` are further fields of :class:`Step`."""
         turn, session = self._turn, self._said.session
         facts.setdefault("labels", turn.context.labels)
+        own, closed = None, facts.get("closed")
+        if turn.options.history is not None:
+            ended = closed and closed.result
+            own = replace(session, key=turn.options.key_of(turn.id, ended))
         return Step(
             session.id,
             turn.id,
@@ -142,7 +165,7 @@ class PlainRun:
             self._seq,
             message,
             behind=self.behind,
-            own=session if turn.options.history is not None else None,
+            own=own,
             owner=turn.context.owner,
             writer=self._host.writer,
             agent_id=turn.agent.id,
@@ -165,14 +188,16 @@ class PlainRun:
     async def _ask(self, target: Target) -> Answered:
         turn, context = self._turn, self._turn.context
         manifest = turn.agent.manifest
-        tools = self._host.toolbox.rights_of(turn.agent.id, manifest).tools
+        own = self._host.toolbox.rights_of(turn.agent.id, manifest).tools
+        tools = turn.options.beside(own)
         thinks = manifest.thinking.budget_tokens
         if self._said.session.thinking:
             thinks = thinks or THINKING_BUDGET
         temperature, told = turn.options.temperature, manifest.model
+        system = told.system_prompt or f"Your name is {turn.agent.name}."
         request = ChatRequest(
             target.model.upstream_id,
-            told.system_prompt or f"Your name is {turn.agent.name}.",
+            f"{system}\n\n{turn.options.instructions}".rstrip(),
             (*self._said.messages, *self._refused),
             tools if target.model.supports_tools else (),
             turn.options.max_tokens or told.max_tokens,

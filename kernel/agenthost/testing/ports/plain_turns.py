@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from agenthost_chat.chat import Message, Role, Usage
-from agenthost_chat.history import repaired
+from agenthost_chat.chat import Finish, Message, Role, Usage
+from agenthost_chat.history import open_calls, repaired
 
 from ...agent import Agent
 from ...context import OPERATOR, AgentView, Context, Pool, Principal, PrincipalKind
@@ -366,10 +366,14 @@ class PlainTurns:
             _check_digest(turn.options, record.digest)
             return await self._again(turn, record)
         if turn.options.history is not None:
-            key = turn.options.turn_id and f"turn:{turn.id}"
+            key = turn.options.key_of(turn.id)
             now, agent_id = host.clock.time(), turn.agent.id
             own = Session(turn.id, agent_id, now, key=key, ephemeral=True)
-            said = Conversation(own, repaired(turn.options.history))
+            before = repaired(turn.options.history)
+            if turn.message.role is Role.TOOL:
+                # It answers the calls that the history ends with.
+                *before, turn.message = repaired((*turn.options.history, turn.message))
+            said = Conversation(own, before)
             return PlainRun(host, self._observers, turn, said)
         said = await self._conversation(session_id)
         said.session.check_open_to(turn.agent.id)
@@ -456,7 +460,10 @@ async def _stop(works: Sequence[Work], reason: str) -> int:
 def _give_end(turn: Turn, record: TurnRecord) -> None:
     """Give a turn the end that was written down."""
     if record.state is TurnState.DONE:
-        turn.finish(record.result)
+        result = record.result
+        if result.finish is Finish.TOOL_USE:
+            result = replace(result, calls=open_calls(turn.spoken))
+        turn.finish(result)
         return
     error = record.error or PastFailure("the turn was interrupted", "interrupted")
     if record.state is TurnState.CANCELLED:

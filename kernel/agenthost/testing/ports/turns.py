@@ -37,6 +37,7 @@ from .stage import (
     texts_of,
 )
 from .told_turns import HALF, REST, TURN, ToldTurnsContract, paused
+from .turns_tools import CallersTools
 
 AT_ONCE = 5
 
@@ -46,7 +47,7 @@ def asked(daemon: RunningDaemon) -> Sequence[str]:
     return [request.messages[-1].text for request in daemon.model.requests]
 
 
-class TurnsContract(ToldTurnsContract):
+class TurnsContract(ToldTurnsContract, CallersTools):
     """An engine keeps every promise of the port.
 
     A subclass overrides the fixture ``backend``. The tests run in daemons that it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -312,6 +312,54 @@ class AsksNothing(TurnEngine):
         return super().start(context, agent, message, options)
 
 
+class LeavesAll(TurnOptions):
+    def left_of(self, calls: Any) -> Any:
+        return tuple(calls)
+
+
+class Keeps(TurnOptions):
+    def key_of(self, turn_id: str, ended: Any = None) -> str:
+        return f"turn:{turn_id}"
+
+
+class Shadows(TurnOptions):
+    def beside(self, own: Any) -> Any:
+        return (*own, *self.tools)
+
+
+class WithOptions(TurnEngine):
+    kind: type[TurnOptions] = TurnOptions
+
+    def start(self, context: Context, agent: Agent, message: Any, *more: Any) -> Turn:
+        (given,) = more
+        told = {each.name: getattr(given, each.name) for each in fields(TurnOptions)}
+        return super().start(context, agent, message, self.kind(**told))
+
+
+class RunsNoneFirst(WithOptions):
+    kind = LeavesAll
+
+
+class KeepsForADay(WithOptions):
+    kind = Keeps
+
+
+class TakesAnyName(WithOptions):
+    kind = Shadows
+
+
+class HidesTools(TurnEngine):
+    def start(self, context: Context, agent: Agent, message: Any, *more: Any) -> Turn:
+        options = replace(more[0], tools=()) if more else TurnOptions()
+        return super().start(context, agent, message, options)
+
+
+class AnswersAnything(TurnEngine):
+    def start(self, context: Context, agent: Agent, message: Any, *more: Any) -> Turn:
+        options = replace(more[0], history=()) if more else TurnOptions()
+        return super().start(context, agent, message, options)
+
+
 class TakesAnyAnswer(TurnEngine):
     async def _prepare(self, *given: Any) -> Any:
         run = await super()._prepare(*given)
@@ -364,6 +412,12 @@ BREACHES: tuple[tuple[type[TurnEngine], Any], ...] = (
     (ResumesAsNew, C.test_what_a_drain_interrupts_the_next_daemon_resumes),
     (AsksNothing, C.test_what_is_asked_of_answers_is_kept_to),
     (TakesAnyAnswer, C.test_what_is_asked_of_answers_is_kept_to),
+    (HidesTools, C.test_calls_of_the_callers_tools_are_left_to_it),
+    (RunsNoneFirst, C.test_calls_of_the_callers_tools_are_left_to_it),
+    (AnswersAnything, C.test_a_turn_may_answer_calls_of_its_history),
+    (EachIsNew, C.test_calls_that_were_left_are_told_again),
+    (KeepsForADay, C.test_nothing_is_kept_of_a_turn_without_left_calls),
+    (TakesAnyName, C.test_a_tool_of_a_name_that_is_taken_is_refused),
     (SpendsFreely, C.test_a_turn_spends_no_more_than_it_may),
 )
 

@@ -152,7 +152,7 @@ class MemoryJournal:
             self._rows.keep(step.also)
             if step.spent is not None:
                 self._rows.book(step.spent)
-        own, closed = steps[0].own, steps[-1].closed
+        own, closed = steps[-1].own, steps[-1].closed
         if own is not None and own.key is None and closed is not None:
             # What began before goes; what begins here is not written at all.
             if steps[0].opened is None:
@@ -185,7 +185,7 @@ class MemoryJournal:
             self._check_held(step.turn_id, step.writer)
 
     def _open(self, step: Step, agent_id: str) -> None:
-        facts = agent_id, step.session_id, step.digest, step.settings
+        facts = agent_id, step.session_id, step.digest, step.settings, step.owner
         begun = replace(NOTHING, labels=step.labels)
         self._rows.turns[step.turn_id] = TurnRecord(
             TurnState.RUNNING, begun, None, *facts

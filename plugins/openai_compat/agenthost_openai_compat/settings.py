@@ -1,0 +1,20 @@
+"""How ``/v1`` answers."""
+
+from __future__ import annotations
+
+from agenthost_toml.types import Names, Table
+from pydantic import Field
+
+
+class OpenAISection(Table):
+    """``[openai]``: what is served under `/v1`."""
+
+    error_objects: bool = Field(
+        default=False,
+        description="Write errors as OpenAI's nested object instead of a text.",
+    )
+    image_hosts: Names = Field(
+        (),
+        description="Hosts of private networks that images may be fetched from all "
+        "the same.",
+    )

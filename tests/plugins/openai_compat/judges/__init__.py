@@ -1,0 +1,1 @@
+"""Vendors' own clients against ``/v1``."""
