@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from agenthost.plugins.validation import hook_names
 from agenthost_deprecations.scan import Deprecated
 
 from tools import hook_docs
@@ -32,13 +33,13 @@ def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
     return hook_docs.main()
 
 
-@pytest.mark.parametrize("hook", hook_docs.hook_names())
+@pytest.mark.parametrize("hook", hook_names())
 def test_every_hook_has_a_line_in_the_docs(hook: str) -> None:
     page = hook_docs.PAGE.read_text(encoding="utf-8")
     assert f"## {hook}\n" in page
 
 
-@pytest.mark.parametrize("hook", hook_docs.hook_names())
+@pytest.mark.parametrize("hook", hook_names())
 def test_every_hook_has_a_test_of_its_name(hook: str) -> None:
     assert any(hook in name for name in names_of_tests()), (
         f"write a test whose name contains {hook}"
@@ -47,7 +48,7 @@ def test_every_hook_has_a_test_of_its_name(hook: str) -> None:
 
 def test_every_example_of_the_page_is_python() -> None:
     examples = hook_docs.page().split("**Example:**\n\n```python\n")[1:]
-    assert len(examples) == len(hook_docs.hook_names())
+    assert len(examples) == len(hook_names())
     for example in examples:
         ast.parse(example.partition("```")[0])
 
@@ -75,7 +76,7 @@ def test_the_page_begins_with_the_table_of_the_hooks() -> None:
     assert f"{system} `SecuritySystem` | at the boot, before all others |" in overview
     assert f"{ears} nothing; it hears events | at each event |" in overview
     assert 'agenthost_api = "1"' in overview
-    for hook in hook_docs.hook_names():
+    for hook in hook_names():
         assert f"| [{hook}](#{hook}) |" in overview
 
 

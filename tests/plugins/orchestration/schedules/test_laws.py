@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,6 +16,7 @@ from agenthost.testing.daemons import RunningDaemon
 from agenthost_orchestration.background.errands import Occasion, OccasionState
 from agenthost_orchestration.orchestration import orchestration_of
 from agenthost_orchestration.schedules.misfire import GRACE
+from agenthost_orchestration.schedules.service import ScheduleService
 from agenthost_orchestration.schedules.texts import NEAREST
 from agenthost_orchestration.schedules.timekeeper import Timekeeper
 from hypothesis import HealthCheck, given, settings
@@ -68,9 +70,13 @@ class Stage:
 
     async def stop(self, seconds: float) -> None:
         """Die, and start again later."""
-        await self._area.stop(self.daemon)
+        await self._area._keeping.stop()
         self.clock.set_by(seconds)
-        await self._area.start(self.daemon)
+        # Of schedules alone: the rest of the area takes up its jobs once a process.
+        conditions = partial(self._area._conditions, self.daemon)
+        again = ScheduleService(self.daemon, self._record, conditions)
+        self._area._keeping, self._area.schedules = again, again.schedules
+        await again.start()
         await self.settle()
 
     async def settle(self) -> None:

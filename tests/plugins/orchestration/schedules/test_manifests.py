@@ -32,7 +32,7 @@ async def test_a_continuous_agent_is_told_to_look_each_time(
     ada = await daemon.agent("ada", extra=EVERY_MINUTE)
     (row,) = await said_by(daemon)
     assert (row["name"], row["origin"], row["session"]) == ("ada", "manifest", "new")
-    assert row["creator"] == {"kind": "agent", "name": "ada"}
+    assert row["creator"] == {"kind": "agent", "name": ada.id}
     assert row["allowance_usd"] == 0.5
     async with record.decided():
         await clock.advance(60)

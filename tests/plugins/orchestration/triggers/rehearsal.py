@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -112,8 +112,11 @@ def plugin() -> Any:
     )
 
 
+NAMES = tuple(each.name for each in fields(Occasion))
+
+
 def _written(occasion: Occasion) -> str:
-    told = {name: getattr(occasion, name) for name in occasion.__slots__}
+    told = {name: getattr(occasion, name) for name in NAMES}
     told |= {"labels": sorted(occasion.labels), "payload": dict(occasion.payload)}
     return json.dumps(told)
 

@@ -7,13 +7,12 @@ import threading
 
 import pytest
 from agenthost import (
-    AgentSpawned,
-    AgentTerminated,
     Conflict,
     Custom,
     Denied,
     Event,
     HealthChanged,
+    MemoryChanged,
     NotFound,
 )
 from agenthost.testing import Daemons
@@ -122,18 +121,17 @@ async def test_only_what_is_waited_for_is_made(stage: Stage) -> None:
     events = stage.daemon.daemon.events
 
     def wanted() -> list[bool]:
-        kinds: tuple[type[Event], ...] = (AgentSpawned, AgentTerminated, Custom)
+        kinds: tuple[type[Event], ...] = (MemoryChanged, HealthChanged, Custom)
         return [events.wants(kind) for kind in kinds]
 
     assert wanted() == [False, False, False]
-    born = await stage.trigger({"agent_spawned": {"name_pattern": "*"}})
-    # Its own agent's end is heard of, since it ends with it.
-    assert wanted() == [True, True, False]
+    kept = await stage.trigger("memory_update")
+    assert wanted() == [True, False, False]
     every = await stage.trigger("all")
     assert wanted() == [True, True, True]
     await stage.change(every, enabled=False)
-    assert wanted() == [True, True, False]
-    for each in (born, every):
+    assert wanted() == [True, False, False]
+    for each in (kept, every):
         await stage.daemon.http.delete(f"/api/triggers/{each}")
     assert wanted() == [False, False, False]
 

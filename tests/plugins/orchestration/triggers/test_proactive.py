@@ -41,7 +41,12 @@ async def test_each_condition_of_a_manifest_is_a_trigger(daemons: Daemons) -> No
     path = f"/api/memory/agents/{ada.id}/kv/shared.news"
     await daemon.http.put(path, json={"value": "rain"})
     [done] = await ended(daemon, news["id"], 1)
-    assert (done["state"], done["text"]) == ("done", "Nothing to do.")
+    assert (done["state"], done["detail"]) == ("done", "")
+    assert (
+        daemon.model.requests[0]
+        .messages[-1]
+        .text.startswith("Something happened that you look out for: ")
+    )
 
 
 async def test_triggers_of_a_manifest_go_and_stay_with_it(daemons: Daemons) -> None:

@@ -279,7 +279,11 @@ class TellsOfAllTurns(MemorySessions):
 
 class LosesWhatItSummarises(MemorySessions):
     async def compact(
-        self, session: Session, first_seq: int, summary: Message, spent: Spent
+        self,
+        session: Session,
+        first_seq: int,
+        summary: Message,
+        spent: Spent | None = None,
     ) -> None:
         await super().compact(session, first_seq, summary, spent)
         for seq in range(first_seq):
@@ -306,7 +310,11 @@ class WashesLabels(MemorySessions):
 
 class SummarisesRegardless(MemorySessions):
     async def compact(
-        self, session: Session, first_seq: int, summary: Message, spent: Spent
+        self,
+        session: Session,
+        first_seq: int,
+        summary: Message,
+        spent: Spent | None = None,
     ) -> None:
         now = self._rows.sessions.get(session.id, session)
         await super().compact(now, first_seq, summary, spent)
@@ -314,7 +322,11 @@ class SummarisesRegardless(MemorySessions):
 
 class SummarisesForNothing(MemorySessions):
     async def compact(
-        self, session: Session, first_seq: int, summary: Message, spent: Spent
+        self,
+        session: Session,
+        first_seq: int,
+        summary: Message,
+        spent: Spent | None = None,
     ) -> None:
         before = dict(self._rows.spent)
         try:
