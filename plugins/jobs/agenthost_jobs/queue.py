@@ -28,7 +28,7 @@ from agenthost import (
 )
 
 from .retention import Retention
-from .rows import LEFT_RUNNING, job_of, written
+from .rows import LEFT_RUNNING, PENDING, job_of, written
 from .running import DurableWrite, EmbeddedRun
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class EmbeddedJobs:
             self._others = others.Others(store, clock, self._holder)
             self._lease, self._renew_after = others.LEASE, others.RENEWAL
         self._retention = Retention(store, clock)
+        self._needed = False
         self._handlers: dict[str, JobHandler] = {}
         self._attempts: dict[str, int] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -224,7 +225,7 @@ class EmbeddedJobs:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._dispatcher = None
         await self._retention.stop()
-        if not self._handlers:
+        if not self._handlers or not self._needed:
             return
         from . import writes
 
@@ -271,10 +272,19 @@ class EmbeddedJobs:
             for dead in await self._others.dead():
                 await self._durably(self._releasing(dead))
 
+    async def _is_needed(self) -> bool:
+        """Tell whether there has been anything to do since the start.
+
+        A start that finds nothing imports nothing for it.
+        """
+        if not self._needed:
+            self._needed = await self._store.first(PENDING) is not None
+        return self._needed
+
     async def _start_due(self) -> float | None:
         """Start what is due and fits; give when the next one is due."""
         room = self._concurrency - len(self._running)
-        if not room or not self._handlers:
+        if not room or not self._handlers or not await self._is_needed():
             return None
         from . import writes
 

@@ -8,6 +8,7 @@ from typing import Any
 from agenthost import InvalidInput, Job, JobState, Json, Row
 
 LEFT_RUNNING = "SELECT 1 FROM job WHERE state = 'running' LIMIT 1"
+PENDING = "SELECT 1 FROM job WHERE state = 'pending' LIMIT 1"
 HELD = (
     "SELECT holder, max(until) AS until FROM job "
     "WHERE state = 'running' AND holder <> :me GROUP BY holder"
