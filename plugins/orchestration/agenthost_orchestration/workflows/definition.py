@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from agenthost_values.value_class import value_class
+
+BETWEEN = "\n\n---\n\n"
+"""Stands between the outputs that a COLLECT joins."""
+PLACEHOLDER = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}")
+"""A name in a prompt, of which the output with this name takes the place."""
 
 
 class Mode(StrEnum):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from agenthost_toml.problems import Problem
 from agenthost_toml.suggest import did_you_mean
 
-from .definition import ErrorMode, Mode, WorkflowStep
+from .definition import PLACEHOLDER, ErrorMode, Mode, WorkflowStep
 
-PLACEHOLDER = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}")
 _PLAIN = WorkflowStep("plain")
 
 

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 from agenthost import AgentHostError, Host, Quoted, user_message
 from agenthost_values.value_class import value_class
 
-from .definition import ErrorMode, Mode, Workflow, WorkflowStep
-from .doubts import PLACEHOLDER
+from .definition import (
+    BETWEEN,
+    PLACEHOLDER,
+    ErrorMode,
+    Mode,
+    Workflow,
+    WorkflowStep,
+)
 
 if TYPE_CHECKING:
     from .shapes import StepQuote, WorkflowQuote
@@ -19,7 +25,6 @@ LETTERS = 4
 """Letters that stand for a token of an answer that nobody knows yet."""
 LONGEST = 64 * 1024
 """Bytes of a prompt that are priced: no turn takes a longer message."""
-BETWEEN = "\n\n---\n\n"
 
 
 @value_class

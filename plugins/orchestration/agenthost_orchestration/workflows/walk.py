@@ -8,18 +8,14 @@ known, and comes to the place where it was.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Mapping, Sequence
 
 from agenthost import AgentHostError
 from agenthost_values.value_class import value_class
 
-from .definition import ErrorMode, Mode, WorkflowStep
+from .definition import BETWEEN, PLACEHOLDER, ErrorMode, Mode, WorkflowStep
 
-BETWEEN = "\n\n---\n\n"
-"""Stands between the outputs that a COLLECT joins."""
 PROMPT_CHARACTERS = 256 * 1024
-PLACEHOLDER = re.compile(r"\{\{([^{}]+)\}\}")
 
 
 class StepFailed(AgentHostError):
