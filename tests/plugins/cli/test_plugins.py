@@ -147,7 +147,7 @@ def test_what_nothing_starts_without_is_not_disabled(
 ) -> None:
     assert run(monkeypatch, "disable", "storage") == 1
     assert (
-        "no other plugin that is on serves files and store" in capsys.readouterr().err
+        "no other plugin that is on serves files and vault" in capsys.readouterr().err
     )
     assert not (folder / "config.toml").exists()
 

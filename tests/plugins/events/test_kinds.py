@@ -65,6 +65,8 @@ KINDS: tuple[type[Event], ...] = (
     Custom,
 )
 BUDGET = "[budget]\nmax_hourly_usd = 0.01\n"
+# Schedules and triggers hear of agents, whose ends are theirs too.
+DEAF = '[plugins]\ndisable = ["plugin:orchestration"]\n'
 PATIENCE = 20.0
 
 
@@ -112,7 +114,7 @@ async def everything(daemons: Daemons, *plugins: object) -> RunningAgent:
     """Let all that has an event happen to one daemon, which is stopped."""
     clock = ManualClock()
     running = await daemons.start(
-        plugins=[failing(), *plugins], config=BUDGET, clock=clock
+        plugins=[failing(), *plugins], config=BUDGET + DEAF, clock=clock
     )
     agent = await running.agent("ada")
     http, path = running.http, f"/api/memory/agents/{agent.id}/kv/colour"

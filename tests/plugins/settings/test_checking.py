@@ -171,7 +171,6 @@ async def test_free_tables_have_no_unknown_keys(tmp_path: Path) -> None:
         ("\n[rate_limit]\nburst = 3", "line 2: no plugin serves [rate_limit] yet"),
         ("[channels.telegram]\ntoken = 'x'", "[channels]"),
         ("[[mcp_servers]]\nname = 'x'", "[mcp_servers]"),
-        ("[openai]\nerror_objects = true", "[openai]"),
     ],
 )
 async def test_a_section_that_nothing_reads_is_a_warning(

@@ -63,6 +63,7 @@ Index(
     COLUMN.source_id,
     COLUMN.created_at,
     sqlite_where=UNENDED,
+    postgresql_where=UNENDED,
 )
 Index("occasions_ended", COLUMN.ended_at)
 

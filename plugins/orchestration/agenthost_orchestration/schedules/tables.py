@@ -58,7 +58,13 @@ schedules = Table(
 )
 OVER = and_(schedules.c.next_at.is_(None), schedules.c.enabled == 1)
 """Never due again."""
-Index("schedules_due", schedules.c.next_at, sqlite_where=text("enabled = 1"))
+_ENABLED = text("enabled = 1")
+Index(
+    "schedules_due",
+    schedules.c.next_at,
+    sqlite_where=_ENABLED,
+    postgresql_where=_ENABLED,
+)
 
 
 @value_class
