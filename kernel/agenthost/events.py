@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, TypedDict, dataclass_transform
 from uuid import uuid4
 
+from agenthost_values.value_class import late_dataclass
+
 
 class Caused(TypedDict):
     """What an event says of who caused it."""
@@ -48,7 +50,7 @@ class Event:
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         # One without fields of its own needs no more: dataclasses take long to make.
         if "__annotations__" in vars(cls):
-            dataclass(frozen=True)(cls)
+            late_dataclass(cls)
 
 
 class LifecycleEvent(Event):

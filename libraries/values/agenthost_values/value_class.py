@@ -26,14 +26,24 @@ def value_class(cls: type[T]) -> type[T]:
     Raises:
         TypeError: A base is a dataclass, or the fields are none of a dataclass.
     """
-    made = dataclass(slots=True, init=False, repr=False, eq=False)(cls)
-    for name in _COMPILED:
-        if name not in vars(cls):
-            setattr(made, name, _late(made, name))
+    made = _completed(dataclass(slots=True, init=False, repr=False, eq=False)(cls))
     for name, method in _FROZEN.items():
         setattr(made, name, method)
     # Who derives from it must be frozen as well, and is told so by dataclasses.
     made.__dataclass_params__.frozen = True  # type: ignore[attr-defined]  # reason: no stub has it
+    return made
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def late_dataclass(cls: type[T]) -> type[T]:
+    """Make a class what ``@dataclass(frozen=True)`` makes it; its bases may be such."""
+    return _completed(dataclass(frozen=True, init=False, repr=False, eq=False)(cls))
+
+
+def _completed(made: type[T]) -> type[T]:
+    for name in _COMPILED:
+        if name not in vars(made):
+            setattr(made, name, _late(made, name))
     return made
 
 

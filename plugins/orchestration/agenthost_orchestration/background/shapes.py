@@ -20,7 +20,7 @@ StateName = Literal[
 ]
 
 
-class ListQuery(BaseModel):
+class ListQuery(BaseModel, defer_build=True):
     """Which occasions are listed; ``after`` is the last one of the page before."""
 
     source: str | None = Field(None, max_length=100)

@@ -20,7 +20,7 @@ Keep = Annotated[int, Field(ge=2, le=1_000)]
 Hours = Annotated[str, Field(max_length=20)]
 
 
-class WhenBody(BaseModel, extra="forbid"):
+class WhenBody(BaseModel, extra="forbid", defer_build=True):
     """When it is due: one of ``cron``, ``every_secs`` and ``at``."""
 
     cron: Annotated[str, Field(min_length=1, max_length=200)] | None = None
@@ -35,7 +35,7 @@ class WhenBody(BaseModel, extra="forbid"):
         return self
 
 
-class WhatBody(BaseModel, extra="forbid"):
+class WhatBody(BaseModel, extra="forbid", defer_build=True):
     """What is done: an ``agent`` told a ``prompt``, a ``workflow``, or an ``event``."""
 
     agent: Annotated[str, Field(min_length=1, max_length=100)] | None = None
@@ -61,20 +61,20 @@ class WhatBody(BaseModel, extra="forbid"):
         return self
 
 
-class Within(BaseModel, extra="forbid"):
+class Within(BaseModel, extra="forbid", defer_build=True):
     """A time is done late only so many seconds after it."""
 
     within_secs: int = Field(ge=1, le=LONGEST)
 
 
-class DeliveryBody(BaseModel, extra="forbid"):
+class DeliveryBody(BaseModel, extra="forbid", defer_build=True):
     """Where the result goes."""
 
     kind: Annotated[str, Field(min_length=1, max_length=64)] = "none"
     target: Annotated[str, Field(max_length=2_000)] = ""
 
 
-class ChangeSchedule(BaseModel, extra="forbid"):
+class ChangeSchedule(BaseModel, extra="forbid", defer_build=True):
     """What is to be different; what is left out stays as it is."""
 
     name: Name | None = None
@@ -97,13 +97,13 @@ class CreateSchedule(ChangeSchedule):
     what: WhatBody
 
 
-class NextQuery(BaseModel):
+class NextQuery(BaseModel, defer_build=True):
     """How many of the next times are told."""
 
     count: int = Field(5, ge=1, le=100)
 
 
-class OccasionsQuery(BaseModel):
+class OccasionsQuery(BaseModel, defer_build=True):
     """How many occasions are listed, and behind which; the newest by default."""
 
     limit: int = Field(100, ge=1, le=500)

@@ -25,7 +25,7 @@ from pydantic import BaseModel, Field
 MOST_WORDS = 16_384
 
 
-class ScheduleCreate(BaseModel, extra="forbid"):
+class ScheduleCreate(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``schedule_create``."""
 
     name: str = Field(description="A few words", min_length=1, max_length=100)
@@ -52,11 +52,11 @@ class ScheduleCreate(BaseModel, extra="forbid"):
     )
 
 
-class ScheduleList(BaseModel, extra="forbid"):
+class ScheduleList(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``schedule_list``: none."""
 
 
-class ScheduleDelete(BaseModel, extra="forbid"):
+class ScheduleDelete(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``schedule_delete``."""
 
     id: str = Field(description="Id of the schedule", max_length=64)
