@@ -93,6 +93,7 @@ def kill_while_sessions_change(home: Path, rounds: int, seed: int) -> None:
     assert len(acknowledged) > rounds
 
 
+@pytest.mark.conformance
 def test_a_kill_while_sessions_change_loses_nothing(tmp_path: Path) -> None:
     kill_while_sessions_change(tmp_path / "home", QUICK, seed=1)
 

@@ -204,6 +204,7 @@ async def survive_all(folder: Path, points: list[tuple[int, str]]) -> int:
     return deaths
 
 
+@pytest.mark.conformance
 async def test_kills_around_an_approval_pay_once(tmp_path: Path) -> None:
     assert await survive_all(tmp_path, QUICK) == len(QUICK)
 

@@ -46,6 +46,7 @@ def test_every_block_is_of_a_language_that_is_run() -> None:
     assert len(found) * 2 == GUIDE.read_text(encoding="utf-8").count("```")
 
 
+@pytest.mark.conformance
 def test_the_commands_work_as_they_stand(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

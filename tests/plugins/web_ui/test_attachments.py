@@ -20,7 +20,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.conformance]
 SIZES = {"wide": (1280, 800), "narrow": (390, 844)}
 PICTURE = FilePayload(name="dot.png", mimeType="image/png", buffer=PNG)
 PAPER = FilePayload(name="paper.pdf", mimeType="application/pdf", buffer=PDF)

@@ -14,7 +14,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from playwright.sync_api import Browser, Locator, Page, expect
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.conformance]
 WHOLE = "".join(HALVES)
 
 
