@@ -176,7 +176,7 @@ class Doer:
         if self.runs is None or self.workflows is None:
             raise Unavailable("workflows are not served")
         runs, purse, occasion = self.runs, task.spending.purse, task.occasion
-        workflow = await self.workflows.get(task.errand.workflow_id)
+        workflow = await self.workflows.find(task.errand.workflow_id)
         run_id = await runs.start(
             task.context,
             workflow,

@@ -67,5 +67,5 @@ class Runner(Protocol):
 class Library(Protocol):
     """The workflows there are."""
 
-    async def get(self, workflow_id: str) -> Any:
-        """Read one, or raise NotFound."""
+    async def find(self, reference: str) -> Any:
+        """Read one by its id or its name; NotFound, or Conflict where several are."""

@@ -86,3 +86,27 @@ async def test_a_deleted_agent_is_asked_nothing_more(daemons: Daemons) -> None:
         pass
     await clock.advance(600)
     assert daemon.model.requests == []
+
+
+async def test_a_workflow_is_run_by_its_name_and_pays_from_the_schedule(
+    daemons: Daemons,
+) -> None:
+    daemon = await daemons.start(clock=ManualClock())
+    ada = await daemon.agent("ada")
+    steps = [{"agent_name": "ada", "prompt": "Say {{input}}."}]
+    body = {"name": "greet", "steps": steps}
+    workflow = (await daemon.http.post("/api/workflows", json=body)).json()
+    row = await made(daemon, what={"workflow": "greet", "input": "good morning"})
+    daemon.model.says("Good morning.")
+    await daemon.http.post(f"/api/schedules/{row['id']}/run")
+    (done,) = await ends(daemon, row["id"], 1)
+    assert (done["state"], done["detail"], done["text"]) == (
+        "done",
+        "",
+        "Good morning.",
+    )
+    path = f"/api/workflows/{workflow['workflow_id']}/runs"
+    (run,) = (await daemon.http.get(path)).json()
+    assert (run["id"], run["state"]) == (done["run_id"], "Completed")
+    spent = await daemon.daemon.usage.of_agent(ada.id)
+    assert round(done["cost_usd"] * 1_000_000) == spent.cost_micro_usd > 0
