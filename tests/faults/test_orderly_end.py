@@ -1,7 +1,8 @@
 """SIGTERM while everybody is at work: what can end ends, the rest is resumed.
 
-Fifty turns over three faces, each of an agent of its own. Half of their models go on
-once the daemon has been asked to end; the other half stand still for good.
+Fifty turns over three faces, each of an agent of its own, and a workflow's run. Half of
+their models go on once the daemon has been asked to end; the other half stand still for
+good.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ AT_ONCE = 2.0
 MANIFEST = 'name = "agent{number}"\n[capabilities]\ntools = []\n'
 TURNS = "\n[turns]\nmax_concurrent = 64\n"
 STATES = "SELECT state, count(*) FROM turns GROUP BY state"
-LEFT = "SELECT id, agent_id FROM turns WHERE state = 'interrupted'"
+STEP = "the step of a workflow"
+LEFT = (
+    "SELECT t.id, t.agent_id FROM turns t JOIN sessions s ON s.id = t.session_id "
+    "WHERE t.state = 'interrupted' AND s.ephemeral = 0"
+)
 
 
 class Crowd:
@@ -111,6 +116,7 @@ async def test_a_sigterm_ends_what_can_end_and_keeps_the_rest(tmp_path: Path) ->
         with process:
             async with client(str(process.http.base_url)) as http:
                 await crowd.ask(http)
+                run_id = await _workflow(http, oracle)
                 children = children_of(process.process.pid)
                 begun = time.monotonic()
                 process.process.send_signal(signal.SIGTERM)
@@ -130,12 +136,37 @@ async def test_a_sigterm_ends_what_can_end_and_keeps_the_rest(tmp_path: Path) ->
                 assert outcome.text == answer_to(text)
             else:
                 assert outcome.code == "interrupted", f"{attempt.way}: {outcome}"
-        assert dict(rows(home, STATES)) == {"done": 25, "interrupted": 25}
+        assert dict(rows(home, STATES)) == {"done": 25, "interrupted": 26}
         assert not list(filter(is_alive, children))
-        await _all_go_on(home, oracle, stuck)
+        oracle.scenes[STEP] = Scene(Manner.SAYS)
+        await _all_go_on(home, oracle, stuck, run_id)
 
 
-async def _all_go_on(home: Path, oracle: Oracle, stuck: list[str]) -> None:
+async def _workflow(http: httpx.AsyncClient, oracle: Oracle) -> str:
+    """Have a run stand still in its one step."""
+    oracle.scenes[STEP] = Scene(Manner.PAUSES)
+    manifest = {"manifest_toml": MANIFEST.format(number="-of-a-workflow")}
+    await http.post("/api/agents", json=manifest)
+    steps = [{"agent_name": "agent-of-a-workflow", "prompt": STEP}]
+    made = await http.post("/api/workflows", json={"name": "flow", "steps": steps})
+    path = f"/api/workflows/{made.json()['workflow_id']}/run?wait=false"
+    run = await http.post(path, json={"input": ""})
+    assert run.status_code == 202
+    await soon(lambda: oracle.scenes[STEP].waiting, "the step stands still")
+    return str(run.json()["run_id"])
+
+
+async def _run_ends(http: httpx.AsyncClient, run_id: str) -> None:
+    async with asyncio.timeout(LONGEST_END):
+        while True:
+            run = (await http.get(f"/api/workflows/runs/{run_id}")).json()
+            if run["state"] != "Running":
+                break
+            await asyncio.sleep(0.05)
+    assert (run["state"], run["output"]) == ("Completed", answer_to(STEP))
+
+
+async def _all_go_on(home: Path, oracle: Oracle, stuck: list[str], run_id: str) -> None:
     """What was kept has its answer after the next start, and once."""
     for text in stuck:
         oracle.scenes[text] = Scene(Manner.SAYS)
@@ -143,6 +174,7 @@ async def _all_go_on(home: Path, oracle: Oracle, stuck: list[str]) -> None:
     process = await asyncio.to_thread(DaemonProcess, home, CHOICE)
     with process:
         async with client(str(process.http.base_url)) as http:
+            await _run_ends(http, run_id)
             answers = set()
             for turn_id, agent_id in left:
                 path = f"/api/agents/{agent_id}/turns/{turn_id}/resume"
