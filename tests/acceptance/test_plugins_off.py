@@ -23,8 +23,8 @@ PARAMETER = re.compile(r"<(?:\w+:)?\w+>")
 SOME_ID = "4b1d2c3e-0000-4000-8000-00000000beef"
 PUBLIC = {("GET", "/"), ("GET", "/api/health"), ("GET", f"/static/{SOME_ID}")}
 QUICK = {"orchestration", "keys", "jobs"}
-DISPENSABLE = {"approvals"}
-"""Without it nobody can be asked, which is an answer."""
+DISPENSABLE = {"approvals", "cluster"}
+"""Nobody can be asked, which is an answer; the database is a file, as it is here."""
 SETS = "minimal", "api-only"
 
 
