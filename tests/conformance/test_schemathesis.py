@@ -37,7 +37,7 @@ parameters = {{ "path.agent_id" = "00000000-0000-0000-0000-000000000000" }}
 include-name = "PUT /api/agents/{{agent_id}}/model"
 parameters = {{ "path.agent_id" = "00000000-0000-0000-0000-000000000000" }}
 """
-# One ends the daemon, one answers 502 for a provider that cannot be reached, and one 500
+# One ends the daemon, one answers 502 for a provider that is not reached, and one 500
 # for a run whose step fails, as agents' messages do: here most steps name nobody.
 LEFT_OUT = (
     "/api/shutdown",
