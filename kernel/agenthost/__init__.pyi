@@ -275,6 +275,7 @@ from .routes import Answer as Answer
 from .routes import Call as Call
 from .routes import ErrorBody as ErrorBody
 from .routes import EventStream as EventStream
+from .routes import HeldFrames as HeldFrames
 from .routes import Mountable as Mountable
 from .routes import Reply as Reply
 from .routes import Route as Route

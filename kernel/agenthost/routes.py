@@ -11,7 +11,14 @@ for all that is left.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -67,6 +74,37 @@ class EventStream:
     """
 
     frames: AsyncIterator[bytes]
+
+
+class HeldFrames:
+    """Frames that hold something, which is let go when they are closed, read or not.
+
+    A generator of which nothing was read never gets to a ``finally`` of its own: a
+    client that leaves before the first frame would leave behind what it holds.
+
+    Args:
+        frames: What is read.
+        leave: Called when they are closed.
+    """
+
+    def __init__(
+        self, frames: AsyncGenerator[bytes, None], leave: Callable[[], object]
+    ) -> None:
+        self._frames = frames
+        self._leave = leave
+
+    def __aiter__(self) -> HeldFrames:
+        """Itself."""
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Give the next frame."""
+        return await anext(self._frames)
+
+    async def aclose(self) -> None:
+        """Let go."""
+        self._leave()
+        await self._frames.aclose()
 
 
 Answer = Mapping[str, Any] | Sequence[Any] | BaseModel | Reply | EventStream

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +15,7 @@ from agenthost import (
     Done,
     EventStream,
     Failed,
+    HeldFrames,
     Host,
     Message,
     Missed,
@@ -167,7 +168,7 @@ async def stream_message(
     watcher = call.host.turns.watch(context, agent, message, options)
     tell_thoughts(watcher, query.thinking)
     stays = query.detach or options.turn_id is not None
-    return EventStream(_frames(watcher, stays=stays))
+    return EventStream(frames_of(watcher, stays=stays))
 
 
 @routes.get(
@@ -189,7 +190,7 @@ async def attach_to_turn(call: Call, agent_id: UUID, query: AttachQuery) -> Answ
     offset = _offset(call.headers.get("last-event-id", ""), turn_id)
     watcher = await call.host.turns.attach(agent, turn_id, offset)
     tell_thoughts(watcher, query.thinking)
-    return EventStream(_frames(watcher, stays=True))
+    return EventStream(frames_of(watcher, stays=True))
 
 
 @routes.post(
@@ -222,15 +223,21 @@ def _frame(event: str, data: dict[str, Any], event_id: str = "") -> bytes:
     return f"{event_id}event: {event}\ndata: {text}\n\n".encode()
 
 
-async def _frames(watcher: Watcher, *, stays: bool) -> AsyncIterator[bytes]:
-    try:
-        async for event in watcher.events():
-            for frame in _frames_of(event, watcher.turn.id):
-                yield frame
-    finally:
+def frames_of(watcher: Watcher, *, stays: bool) -> HeldFrames:
+    """Tell of a turn; unless it stays, it is stopped when nobody reads it any more."""
+
+    def leave() -> None:
         # Whoever else reads the turn keeps it going.
         if watcher.leave() and not stays:
             watcher.turn.cancel("the client left")
+
+    return HeldFrames(_told(watcher), leave)
+
+
+async def _told(watcher: Watcher) -> AsyncGenerator[bytes, None]:
+    async for event in watcher.events():
+        for frame in _frames_of(event, watcher.turn.id):
+            yield frame
 
 
 def _frames_of(event: TurnEvent, turn_id: str) -> list[bytes]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from agenthost import (
@@ -15,6 +15,7 @@ from agenthost import (
     EventStream,
     Failed,
     Finish,
+    HeldFrames,
     RouteGroup,
     Turn,
     TurnOptions,
@@ -137,34 +138,7 @@ async def _streamed(
     usage = None if options is None else options.include_usage
     chunks = Chunks(watcher.turn, _head(call, watcher.turn), usage=usage)
     frames = frames_of(call.host, watcher, told, chunks)
-    return EventStream(Frames(watcher, frames))
-
-
-class Frames:
-    """The frames of a watched turn; who closes them lets go of it, begun or not.
-
-    Args:
-        watcher: What reads the turn.
-        frames: What is read.
-    """
-
-    def __init__(self, watcher: Watcher, frames: AsyncGenerator[bytes, None]) -> None:
-        self._watcher = watcher
-        self._frames = frames
-
-    def __aiter__(self) -> Frames:
-        """Itself."""
-        return self
-
-    async def __anext__(self) -> bytes:
-        """Give the next frame."""
-        return await anext(self._frames)
-
-    async def aclose(self) -> None:
-        """Let go of the turn."""
-        # A generator that never began would not get to a finally of its own.
-        _leave(self._watcher)
-        await self._frames.aclose()
+    return EventStream(HeldFrames(frames, partial(_leave, watcher)))
 
 
 def _leave(watcher: Watcher) -> None:

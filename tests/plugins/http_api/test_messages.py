@@ -7,9 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from agenthost import ProviderFault
+from agenthost import OPERATOR, Cancelled, Context, ProviderFault, user_message
 from agenthost.testing import Pause
 from agenthost.testing.daemons import RunningAgent, RunningDaemon
+from agenthost_http_api.messages import frames_of
 from agenthost_turns.engine import TurnEngine
 
 
@@ -297,3 +298,24 @@ async def test_a_session_folds_tools_into_the_message_that_asked(
     (item,) = (await daemon.http.get("/api/sessions")).json()["sessions"]
     assert item["message_count"] == 3
     assert item["agent_name"] == agent.name
+
+
+@pytest.mark.parametrize("stays", [False, True])
+async def test_frames_that_nobody_has_read_let_go_of_their_turn(
+    daemon: RunningDaemon, *, stays: bool
+) -> None:
+    agent = await daemon.agent("ada")
+    pause = Pause()
+    daemon.model.says("one ", pause, "two")
+    known = daemon.daemon.agents.get(agent.id)
+    turns = daemon.daemon.turns
+    watcher = turns.watch(Context(OPERATOR), known, user_message("hello"))
+    await pause.reached.wait()
+    await frames_of(watcher, stays=stays).aclose()
+    assert not watcher.turn.watched
+    pause.go_on()
+    if stays:
+        assert (await watcher.turn.result()).text == "one two"
+    else:
+        with pytest.raises(Cancelled):
+            await watcher.turn.result()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from functools import partial
 
 import pytest
-from agenthost import TurnOptions, user_message
+from agenthost import HeldFrames, TurnOptions, user_message
 from agenthost.testing import Pause
 from agenthost.testing.daemons import Daemons, RunningDaemon
-from agenthost_openai_compat.chat import Frames
+from agenthost_openai_compat.chat import _leave
 from agenthost_turns.engine import TurnEngine
 
 from .test_chat import HELLO, PATH, ask
@@ -122,5 +123,5 @@ async def test_who_leaves_before_the_first_frame_stops_the_turn(
         yield b""
 
     await pause.reached.wait()
-    await Frames(watcher, unread()).aclose()
+    await HeldFrames(unread(), partial(_leave, watcher)).aclose()
     await idle(daemon)
