@@ -9,10 +9,11 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from agenthost import OPERATOR, Context, Usage
+from agenthost import OPERATOR, Context, Json, RunningJob, Usage
 from agenthost.testing.daemons import RunningDaemon, running_daemon
 from agenthost.testing.scripted import Pause
 from agenthost_orchestration.workflows.definition import Workflow
+from agenthost_orchestration.workflows.run_jobs import RunJobs
 from sqlalchemy import text
 
 from .stage import asked, comes, detail, orchestration, run, step, workflow
@@ -126,8 +127,17 @@ async def test_what_was_spent_before_counts_for_the_limit(lives: Lives) -> None:
     run_id = await begin(first, flow, max_cost_micro_usd=1_000_000)
     await pause.reached.wait()
     await lives.end()
-    second = await lives.start()
+    ready, do = asyncio.Event(), RunJobs._do
+
+    async def once_ready(jobs: RunJobs, job: RunningJob) -> Json:
+        # A start takes the run up at once, and may ask before the model is told.
+        await ready.wait()
+        return await do(jobs, job)
+
+    with patch.object(RunJobs, "_do", once_ready):
+        second = await lives.start()
     second.model.says("two", usage=Usage(0, 100_000))
+    ready.set()
     told = await finished(second, run_id)
     assert (told["state"], told["code"]) == ("Failed", "quota_exceeded")
     assert told["steps_completed"] == 2
