@@ -5,9 +5,26 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Assertions of the tests are rewritten: without bytecode by every worker, every time.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+SELECTED := not conformance and not faults and not security
+QUICK = $(PYTEST) -p no:schemathesis -n $(WORKERS) --dist worksteal
 SOURCES := kernel libraries plugins tests benchmarks tools
 AIMOCK := @copilotkit/aimock@1.43.0
 OPENAI := openai@6.49.0
+EVERYTHING := @modelcontextprotocol/server-everything@2026.8.31
+LITELLM := litellm[proxy]==1.106.2
+LLM := llm==0.36
+PROGRAMS := .cache/litellm/.installed .cache/programs/llm/.installed \
+  .cache/programs/openapi/.installed
+JUDGES_OF_CHANNELS := .cache/programs/synapse/.installed .cache/servers/.fetched
+GENERATOR := openapi-python-client==0.29.1 mypy==2.4.1
+ANTHROPIC := @anthropic-ai/sdk@1.12.0
+SYNAPSE := matrix-synapse==1.163.2
+# Debian's servers that judge channels, with libraries that a small system has not.
+SERVERS := ngircd libident libwrap0 mosquitto libcjson1 libdlt2 libmosquitto1 \
+  libwebsockets17 libev4 dovecot-core dovecot-imapd libsodium23 libstemmer0d \
+  libexttextcat-2.0-0 liblua5.3-0
+MCP_SUITE := @modelcontextprotocol/conformance@0.2.0-alpha.12 node@22.23.3
+MCP_INSPECTOR := @modelcontextprotocol/inspector@2.12.0
 # One more than there are processors: many tests wait for a daemon or a browser.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 # What pip does for other packages: a start that may write no bytecode (a read-only
@@ -15,10 +32,11 @@ WORKERS = $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 COMPILE := $(BIN)/python -m compileall -q kernel libraries plugins
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench faults conformance judges lock newest clean
+.PHONY: help run test check bench bench-peers faults security conformance offline
+.PHONY: judges programs channels lock newest clean
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 run: $(VENV)/.installed ## start the daemon in the foreground
 	@$(COMPILE)
@@ -26,12 +44,14 @@ run: $(VENV)/.installed ## start the daemon in the foreground
 
 test: $(VENV)/.installed-dev ## run the quick tests
 	@$(COMPILE)
-	$(PYTEST) -p no:schemathesis -m "not conformance and not faults" \
-	  -n $(WORKERS) --dist worksteal
+	$(QUICK) -m "$(SELECTED)"
 
 check: $(VENV)/.installed-dev ## format, lint, types, borders, sizes, docs, changes
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@mkdir -p .cache
+	$(BIN)/bandit --quiet -c pyproject.toml -r kernel libraries plugins tools \
+	  2>.cache/bandit.log || { cat .cache/bandit.log; exit 1; }
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_sizes.py
@@ -46,19 +66,72 @@ bench: $(VENV)/.installed-dev ## measure every row beside its yardstick
 	@missed=0; for part in run dialects desktop_shell; do \
 	  $(BIN)/python -m benchmarks.$$part || missed=1; done; exit $$missed
 
+bench-peers: $(VENV)/.installed-dev .cache/litellm/.installed ## measure /v1 beside LiteLLM
+	@$(COMPILE)
+	@$(BIN)/python -m benchmarks.peers
+
 faults: $(VENV)/.installed-dev ## slow fault injection
 	$(PYTEST) -m faults
 
-conformance: judges ## outside suites, vendors' clients, all of the page
+security: $(VENV)/.installed-dev ## attacks by the thousand, and what protections cost
+	$(PYTEST) -m security -s
+
+conformance: judges programs ## outside suites, vendors' clients, all of the page
 	$(PYTEST) -m conformance -n $(WORKERS) --dist loadfile
+
+# Root of a user namespace may raise its loopback, but is no root: the tests run as who
+# called, in a second one. A browser looks for the network on its own, so what tried to
+# leave is counted before it comes.
+offline: $(VENV)/.installed-dev ## the quick tests with the network cut (Linux)
+	@if [ "$$(id -u)" = 0 ]; then cut="unshare --net"; same=; \
+	else cut="unshare --map-root-user --net"; \
+	  same="unshare --user --map-user=$$(id -u) --map-group=$$(id -g)"; fi; \
+	$$cut sh -ec "ip link set lo up; \
+	  $$same env $(QUICK) -m '$(SELECTED) and not browser'; \
+	  $(BIN)/python tools/check_silence.py; \
+	  $$same env $(QUICK) -m '$(SELECTED) and browser'"
 
 judges: $(VENV)/.installed-judges ## install vendors' clients and a scripted model server
 	@if command -v npm >/dev/null 2>&1; then \
 	  test -d .cache/npm/node_modules/@copilotkit/aimock || \
 	    npm install --silent --no-audit --no-fund --prefix .cache/npm $(AIMOCK); \
+	  test -d .cache/npm/node_modules/@modelcontextprotocol/server-everything || \
+	    npm install --silent --no-audit --no-fund --prefix .cache/npm $(EVERYTHING); \
 	  test -d .cache/npm/node_modules/openai || \
 	    npm install --silent --no-audit --no-fund --prefix .cache/npm $(OPENAI); \
+	  test -d .cache/npm/node_modules/@anthropic-ai/sdk || \
+	    npm install --silent --no-audit --no-fund --prefix .cache/npm $(ANTHROPIC); \
+	  test -d .cache/npm/node_modules/@modelcontextprotocol/conformance || \
+	    npm install --silent --no-audit --no-fund --prefix .cache/npm $(MCP_SUITE); \
+	  test -d .cache/npm/node_modules/@modelcontextprotocol/inspector || \
+	    npm install --silent --no-audit --no-fund --prefix .cache/npm $(MCP_INSPECTOR); \
 	else echo "no npm: tests that need node are skipped" >&2; fi
+
+# Each has an environment of its own: ours stays small, and they agree with none.
+programs: $(PROGRAMS) ## install programs that speak to us from outside
+
+.cache/litellm/.installed: WANTED = $(LITELLM)
+.cache/programs/llm/.installed: WANTED = $(LLM)
+.cache/programs/openapi/.installed: WANTED = $(GENERATOR)
+.cache/programs/synapse/.installed: WANTED = $(SYNAPSE)
+$(PROGRAMS) .cache/programs/synapse/.installed:
+	@rm -rf $(@D) && $(PYTHON) -m venv $(@D)
+	@$(@D)/bin/pip --quiet --disable-pip-version-check install $(WANTED:%='%')
+	@touch $@
+
+channels: $(VENV)/.installed-judges $(JUDGES_OF_CHANNELS) ## channels, by real servers
+	$(PYTEST) tests/plugins/channels -n $(WORKERS) --dist loadscope -rs
+
+# Unpacked and not installed: the system stays as it is. The tests lay them over /usr
+# for the server alone, which root may do; a system's own servers are taken first.
+.cache/servers/.fetched:
+	@mkdir -p $(@D)/debs $(@D)/root
+	@if command -v apt-get >/dev/null 2>&1; then cd $(@D)/debs; \
+	  for package in $(SERVERS); do \
+	    apt-get download -qq "$$package" 2>/dev/null || true; done; \
+	  for file in *.deb; do test ! -e "$$file" || dpkg -x "$$file" ../root; done; \
+	else echo "no apt-get: what needs a server is skipped" >&2; fi
+	@touch $@
 
 lock: ## write constraints.txt anew: the newest versions there are
 	@rm -rf .cache/lock && $(PYTHON) -m venv .cache/lock
@@ -71,7 +144,7 @@ lock: ## write constraints.txt anew: the newest versions there are
 newest: ## run the quick tests with the newest version of every dependency
 	@rm -rf .cache/newest && $(PYTHON) -m venv .cache/newest
 	@.cache/newest/bin/pip --quiet --disable-pip-version-check install -e '.[dev]'
-	.cache/newest/bin/python -m pytest -m "not conformance and not faults" \
+	.cache/newest/bin/python -m pytest -m "$(SELECTED)" \
 	  -n auto --dist worksteal
 
 clean: ## remove the environment and what tools left behind

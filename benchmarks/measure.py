@@ -37,7 +37,7 @@ def pss_kb(pid: int) -> int:
     """Memory of a process tree in kB, shared pages divided among their users.
 
     Raises:
-        PermissionError: The process is not dumpable; run the benchmark as root.
+        PermissionError: The process is not dumpable, and this one is not root's.
     """
     return sum(_pss_of_one(each) for each in tree(pid))
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from . import install, load, measure, servers, sockets, writes
 from .crowds import Crowd, crowd_rows
 from .figures import Row
+from .nodes import node_rows
 from .triggers import trigger_rows
 from .workflows import workflow_rows
 
@@ -72,6 +73,20 @@ def request_rows(bench: Bench) -> Iterator[Row]:
         yardstick, message = beside_hello(bench, clients, plan)
         name = f"POST message, CPU, {_clients(clients)}"
         yield Row(name, message, "us", 6.0, yardstick)
+
+
+def mcp_rows(bench: Bench) -> Iterator[Row]:
+    """A tool called over MCP beside a route that keeps nothing, of the same daemon.
+
+    Half of it is the durable row in the audit trail.
+    """
+    call = {"name": "calculate", "arguments": {"expression": "6*7"}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    port = bench.daemon.port
+    bare = load.Plan(port, ("/api/health",), REQUESTS)
+    plan = load.Plan(port, ("/mcp",), REQUESTS, body=json.dumps(asked))
+    yardstick, called = cpu_us([(bench.daemon, bare), (bench.daemon, plan)])
+    yield Row("MCP tools/call beside a route, CPU", called, "us", 6.0, yardstick)
 
 
 def beside_hello(bench: Bench, clients: int, *plans: load.Plan) -> list[float]:
@@ -156,6 +171,7 @@ def daemon_rows(home: Path) -> Iterator[Row]:
             yield from memory_rows(bench)
             yield socket_row(bench)
             yield from request_rows(bench)
+            yield from mcp_rows(bench)
             yield from workflow_rows(daemon)
     with tempfile.TemporaryDirectory() as folder:
         other = Path(folder)
@@ -171,4 +187,5 @@ def all_rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         yield from daemon_rows(Path(folder))
         yield from trigger_rows(Path(folder))
+    yield from node_rows()
     yield from install_rows()

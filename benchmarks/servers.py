@@ -26,7 +26,12 @@ dialect = "openai-chat"
 base_url = "http://127.0.0.1:{port}/v1"
 
 [rate_limit]
-enabled = false
+units_per_minute = 1000000000
+burst = 1000000000
+
+# Memory is measured from outside.
+[secret_zeroization]
+debuggable = true
 """
 MANIFEST = """\
 name = "{name}"
@@ -80,10 +85,10 @@ def module(name: str, *arguments: str) -> Iterator[Server]:
             process.kill()
 
 
-def write_home(home: Path, upstream_port: int) -> None:
+def write_home(home: Path, upstream_port: int, more: str = "") -> None:
     """Write the configuration of a daemon whose model is the upstream."""
     home.mkdir(parents=True, exist_ok=True)
-    text = CONFIG.format(port=upstream_port)
+    text = CONFIG.format(port=upstream_port) + more
     (home / "config.toml").write_text(text, encoding="utf-8")
 
 

@@ -1,6 +1,7 @@
-"""A small, fast, scripted OpenAI-chat upstream without latency.
+"""A small, fast, scripted OpenAI-chat upstream, without latency unless it is given.
 
-``python -m benchmarks.upstream [CHUNKS]`` prints its port and serves until killed.
+``python -m benchmarks.upstream [CHUNKS [SECONDS]]`` prints its port and serves until
+killed; each answer takes so many seconds.
 """
 
 from __future__ import annotations
@@ -73,9 +74,10 @@ def in_one_piece(status: int, body: bytes) -> bytes:
 
 
 class Upstream(asyncio.Protocol):
-    """One connection: answers each request as soon as its body is whole."""
+    """One connection: answers each request so long after its body is whole."""
 
-    def __init__(self, chunks: int) -> None:
+    def __init__(self, chunks: int, seconds: float = 0.0) -> None:
+        self._seconds = seconds
         self._streamed = streamed(chunks)
         self._whole = whole(chunks)
         self._unknown = reply(404, {"error": {"message": "no such path"}})
@@ -90,7 +92,12 @@ class Upstream(asyncio.Protocol):
         self._buffer += data
         while (request := self._next_request()) is not None:
             assert self._transport is not None
-            self._transport.write(self._answer(*request))
+            answer = self._answer(*request)
+            if self._seconds:
+                loop = asyncio.get_running_loop()
+                loop.call_later(self._seconds, self._transport.write, answer)
+            else:
+                self._transport.write(answer)
 
     def _next_request(self) -> tuple[bytes, bytes] | None:
         head, end, rest = self._buffer.partition(b"\r\n\r\n")
@@ -112,13 +119,14 @@ def body_length(head: bytes) -> int:
     return int(rest.partition(b"\r\n")[0]) if found else 0
 
 
-async def serve(chunks: int) -> None:
+async def serve(chunks: int, seconds: float) -> None:
     """Serve on a free port, told on standard output."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Upstream(chunks), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: Upstream(chunks, seconds), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1]) if len(sys.argv) > 1 else 50))
+    chunks, seconds = [*sys.argv[1:], *("50", "0")[len(sys.argv) - 1 :]][:2]
+    asyncio.run(serve(int(chunks), float(seconds)))

@@ -47,8 +47,10 @@ from .context import OPERATOR as OPERATOR
 from .context import UNTRUSTED as UNTRUSTED
 from .context import AgentView as AgentView
 from .context import Context as Context
+from .context import Expense as Expense
 from .context import Grants as Grants
 from .context import Pool as Pool
+from .context import PoolSpent as PoolSpent
 from .context import Principal as Principal
 from .context import PrincipalKind as PrincipalKind
 from .daemon import Daemon as Daemon
@@ -64,6 +66,7 @@ from .errors import CutShort as CutShort
 from .errors import Denied as Denied
 from .errors import Interrupted as Interrupted
 from .errors import InvalidInput as InvalidInput
+from .errors import LoopDetected as LoopDetected
 from .errors import Mismatch as Mismatch
 from .errors import NotFound as NotFound
 from .errors import NotSent as NotSent
@@ -85,7 +88,10 @@ from .errors import UnfitAnswer as UnfitAnswer
 from .errors import Unreadable as Unreadable
 from .errors import UpstreamUnreachable as UpstreamUnreachable
 from .errors import Waiting as Waiting
+from .events import AgentCrashed as AgentCrashed
+from .events import AgentResumed as AgentResumed
 from .events import AgentSpawned as AgentSpawned
+from .events import AgentSuspended as AgentSuspended
 from .events import AgentTerminated as AgentTerminated
 from .events import AgentUpdated as AgentUpdated
 from .events import BudgetAlert as BudgetAlert
@@ -104,11 +110,13 @@ from .events import PluginFailed as PluginFailed
 from .events import QuotaEvent as QuotaEvent
 from .events import SystemEvent as SystemEvent
 from .events import ToolCalled as ToolCalled
+from .events import ToolDenied as ToolDenied
 from .events import ToolEnded as ToolEnded
 from .events import ToolEvent as ToolEvent
 from .events import TurnEnded as TurnEnded
 from .events import TurnStarted as TurnStarted
 from .events import as_json as as_json
+from .events import new_id as new_id
 from .home_lock import lock_home as lock_home
 from .host import Authenticator as Authenticator
 from .host import Host as Host
@@ -127,9 +135,8 @@ from .observe import Subject as Subject
 from .plugins.calls import describe as describe
 from .plugins.calls import guarded_each as guarded_each
 from .plugins.calls import within as within
-from .plugins.deliveries import DeliverySpec as DeliverySpec
-from .plugins.deliveries import Parcel as Parcel
 from .plugins.discovery import PluginState as PluginState
+from .plugins.discovery import SystemState as SystemState
 from .plugins.discovery import find_plugins as find_plugins
 from .plugins.guards import ALLOW as ALLOW
 from .plugins.guards import Allow as Allow
@@ -143,6 +150,7 @@ from .plugins.marks import hookimpl as hookimpl
 from .plugins.points import AddressCase as AddressCase
 from .plugins.points import Guard as Guard
 from .plugins.points import GuardPoint as GuardPoint
+from .plugins.points import HistoryCase as HistoryCase
 from .plugins.points import ManifestCase as ManifestCase
 from .plugins.points import PathCase as PathCase
 from .plugins.points import RequestCase as RequestCase
@@ -154,10 +162,13 @@ from .plugins.registry import Registry as Registry
 from .plugins.selection import select_plugins as select_plugins
 from .plugins.sources import ToolSource as ToolSource
 from .plugins.specs import Card as Card
+from .plugins.specs import ChannelSpec as ChannelSpec
 from .plugins.specs import ChatCommand as ChatCommand
 from .plugins.specs import CommandSpec as CommandSpec
 from .plugins.specs import ConfigSection as ConfigSection
+from .plugins.specs import DeliverySpec as DeliverySpec
 from .plugins.specs import Effect as Effect
+from .plugins.specs import Parcel as Parcel
 from .plugins.specs import SchemaSpec as SchemaSpec
 from .plugins.specs import ServiceSpec as ServiceSpec
 from .plugins.specs import ToolResult as ToolResult
@@ -180,6 +191,7 @@ from .ports.backends import FilesBackend as FilesBackend
 from .ports.backends import FrontBackend as FrontBackend
 from .ports.backends import JobsBackend as JobsBackend
 from .ports.backends import ModelsBackend as ModelsBackend
+from .ports.backends import ReceiptsBackend as ReceiptsBackend
 from .ports.backends import RecordsBackend as RecordsBackend
 from .ports.backends import SettingsBackend as SettingsBackend
 from .ports.backends import StoreBackend as StoreBackend
@@ -223,6 +235,7 @@ from .ports.records import Journal as Journal
 from .ports.records import Memory as Memory
 from .ports.records import Outcome as Outcome
 from .ports.records import Records as Records
+from .ports.records import SessionPlace as SessionPlace
 from .ports.records import Sessions as Sessions
 from .ports.records import Step as Step
 from .ports.records import TurnRecord as TurnRecord
@@ -276,6 +289,7 @@ from .routes import Call as Call
 from .routes import ErrorBody as ErrorBody
 from .routes import EventStream as EventStream
 from .routes import HeldFrames as HeldFrames
+from .routes import LateRoutes as LateRoutes
 from .routes import Mountable as Mountable
 from .routes import Reply as Reply
 from .routes import Route as Route

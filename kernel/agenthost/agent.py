@@ -29,7 +29,12 @@ class AgentMode(StrEnum):
 
 @value_class
 class Agent:
-    """An agent as it stands; a change makes a new one."""
+    """An agent as it stands; a change makes a new one.
+
+    ``parent`` is the id of the agent that has spawned it, "" of one that people made;
+    ``reason`` says why it is suspended or crashed; ``crashes`` are the moments at which
+    it crashed of late, the last one last.
+    """
 
     id: str
     name: str
@@ -40,12 +45,15 @@ class Agent:
     pinned_model: tuple[str, str] | None
     created_at: float
     updated_at: float
+    parent: str = ""
+    reason: str = ""
+    crashes: tuple[float, ...] = ()
 
     def check_accepts_messages(self) -> None:
         """Refuse a message to an agent that is not there to answer.
 
         Raises:
-            Conflict: It is suspended or terminated.
+            Conflict: It is suspended, crashed or terminated.
         """
-        if self.state in {AgentState.SUSPENDED, AgentState.TERMINATED}:
+        if self.state not in {AgentState.CREATED, AgentState.RUNNING}:
             raise Conflict(f"agent {self.name!r} is {self.state}; it takes no messages")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from agenthost_toml.environment import Keys
 from agenthost_toml.problems import shape_of
 from agenthost_toml.settings import Settings, read_settings
 from agenthost_toml.source import SettingsError, Source, read_source
+from agenthost_values.value_class import value_class
 
 from .config_model import Config
 from .errors import ConfigError
@@ -23,7 +23,7 @@ KEYS = Keys(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LoadedConfig:
     """The kernel's own keys, and all that is said: what else there is, plugins tell."""
 

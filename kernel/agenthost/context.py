@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from agenthost_values.value_class import value_class
 
+from .errors import QuotaExceeded
+
 if TYPE_CHECKING:
     from .events import Caused
     from .manifest_model import Manifest
@@ -27,7 +29,7 @@ class PrincipalKind(StrEnum):
     ANONYMOUS = "anonymous"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Grants:
     """Rights by action: glob patterns of the resources an action may touch.
 
@@ -44,7 +46,7 @@ class Grants:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Principal:
     """Who acts. ``grants`` None means every right (operator, key, loopback).
 
@@ -69,21 +71,58 @@ LOG_FIELDS: ContextVar[Mapping[str, Any]] = ContextVar("log_fields")
 
 @value_class
 class AgentView:
-    """The agent a turn runs for: what tools and guards may know of it."""
+    """The agent a turn runs for: what tools and guards may know of it.
+
+    ``parent`` is the id of the agent that has spawned it, if one has.
+    """
 
     id: str
     name: str
     manifest: Manifest
     session_id: str
+    parent: str = ""
+
+
+@value_class
+class Expense:
+    """What a person may be asked to let a pool spend beyond its limit; in micro-USD.
+
+    Args:
+        purse: The name of what it is spent from, the same after every start; a part of
+            it stands behind a ``/``.
+        purpose: Who spends it and on what, in words.
+        limit: What may be spent without asking.
+        more: How much more is asked for at a time.
+        deadline_seconds: How long a person has; no answer in time is a no.
+    """
+
+    purse: str
+    purpose: str
+    limit: int
+    more: int
+    deadline_seconds: float
 
 
 @dataclass(slots=True)
 class Pool:
-    """What a tree of calls may spend together, in micro-USD."""
+    """What a tree of calls may spend together, in micro-USD.
 
-    limit: int
+    With the limit that it has where none is given it only counts. Where ``asks`` says
+    of what, a turn that finds it used up has a person asked.
+    """
+
+    limit: int = 2**53
     used: int = 0
     held: int = 0
+    asks: Expense | None = None
+
+
+class PoolSpent(QuotaExceeded):
+    """A pool has no room for the call."""
+
+    def __init__(self, message: str, pool: Pool) -> None:
+        super().__init__(message)
+        self.pool = pool
 
 
 @value_class

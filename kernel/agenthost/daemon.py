@@ -120,8 +120,8 @@ class Daemon:
 
     @property
     def panics(self) -> int:
-        """How many requests ended in an error that nobody had foreseen."""
-        return self.front.panics
+        """How many requests and turns ended in an error that nobody had foreseen."""
+        return self.front.panics + self.turns.panics
 
     def request_stop(self) -> None:
         """Ask whoever runs the daemon to stop it; returns at once."""
@@ -207,8 +207,7 @@ class Daemon:
         if not colon:
             raise ConfigError("storage.url: it must begin with a scheme, as in sqlite:")
         backend = self.registry.backends.find(StoreBackend, scheme)
-        opening = backend.open(url, schemas)
-        return await within(OPEN_SECONDS, "the store", opening)
+        return await within(OPEN_SECONDS, "the store", backend.open(url, schemas))
 
     async def _assemble(self) -> None:
         nobody = ApprovalsBackend("none", lambda _: Approvals())
@@ -233,7 +232,7 @@ class Daemon:
         self.persons, self.uploads = records.persons, records.uploads
         self._on_stop("journal", self.journal.stop)
         self.writer = await self.journal.enter(self.config.node)
-        self.models = backend(ModelsBackend).open(self)
+        self.models = backend(ModelsBackend).open(self, self.observers)
         try:
             self.warnings.extend(self.models.check_default())
         except ConfigError as error:
@@ -252,7 +251,9 @@ class Daemon:
             log.warning("the last end interrupted %d turns", self.interrupted_turns)
         await within(START_SECONDS, "jobs", self.jobs.start())
         self._on_stop("jobs", self.jobs.stop)
-        for key, service in self.registry.offered(ServiceSpec):
+        services = self.registry.offered(ServiceSpec)
+        # What records comes before all that acts, and goes behind it.
+        for key, service in sorted(services, key=lambda s: s[0][:8] != "security"):
             await self._start_service(key, service)
         self.turns.admit()
 

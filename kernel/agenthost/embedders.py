@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from agenthost_chat.chat import Usage
@@ -45,7 +45,7 @@ class Embedded:
     names: tuple[str, str] = ("", "")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class EmbedderSpec:
     """How the providers of a dialect, or the driver, of this name give vectors.
 

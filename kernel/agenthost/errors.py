@@ -97,6 +97,12 @@ class CutShort(TurnFailed):
     code = "cut_short"
 
 
+class LoopDetected(TurnFailed):
+    """The turn does the same again and again; guards say so until it ends."""
+
+    code = "loop_detected"
+
+
 class UnfitAnswer(TurnFailed):
     """The answer does not have the form that was asked for."""
 
@@ -144,10 +150,18 @@ class Unreadable(AgentHostError):
 
 
 class RateLimited(AgentHostError):
-    """Too many units were spent in the window."""
+    """Too many units were spent in the window.
+
+    ``window``, where it is known, says how many there may be at once, how many are
+    left, and in how many seconds there will be enough.
+    """
 
     status = 429
     code = "rate_limited"
+
+    def __init__(self, message: str, window: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.window = window
 
 
 class QuotaExceeded(AgentHostError):

@@ -52,6 +52,9 @@ class Turns(Protocol):
     One a session runs at a time; what else is asked of the session waits its turn.
     """
 
+    panics: int
+    """How many turns ended in an error that nobody had foreseen."""
+
     @property
     def running(self) -> int:
         """How many turns, compactions and resets run or wait."""
@@ -72,8 +75,8 @@ class Turns(Protocol):
             options: What this turn sets differently.
 
         Raises:
-            Conflict: The agent is suspended or terminated, or the call would wait for
-                itself.
+            Conflict: The agent is suspended, crashed or terminated, or the call would
+                wait for itself.
             Mismatch: The turn's id was given for something else.
             Unavailable: The daemon is draining, or too many turns wait.
         """
@@ -198,6 +201,10 @@ class Authenticator:
             Unauthenticated: They are of its kind and no good.
         """
 
+    def stored_as(self, principal: Principal) -> str:
+        """Give the name for :meth:`recall` of who stores work: nobody else's, ever."""
+        return principal.name
+
     async def recall(self, host: Host, kind: str, name: str) -> Principal | None:  # noqa: ARG002
         """Give a principal of its kind as it stands now, for work it has left behind.
 
@@ -219,6 +226,9 @@ class Offered(Protocol):
 
     def systems(self) -> Sequence[SystemState]:
         """Every security system, and whether it is active."""
+
+    async def prove(self) -> Sequence[SystemState]:
+        """Have every security system prove itself now; what fails is off from then."""
 
 
 class Installed(Protocol):
@@ -302,7 +312,7 @@ class Host(Protocol):
 
     @property
     def panics(self) -> int:
-        """How many requests ended in an error that nobody had foreseen."""
+        """How many requests and turns ended in an error that nobody had foreseen."""
 
     @property
     def data_dir(self) -> Path:

@@ -8,13 +8,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from agenthost_toml.types import Count, Names, Table, unwritten
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    BeforeValidator,
-    Field,
-    JsonValue,
-)
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, JsonValue
 
 MODULE = "builtin:chat"
 ProfileName = Literal[

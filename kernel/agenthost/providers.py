@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from urllib.parse import quote
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .secrets import Secret
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LongContext:
     """What the whole call costs once its prompt is longer than a threshold."""
 
@@ -35,7 +35,7 @@ class LongContext:
     cache_write_cost_per_1m: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ModelFacts:
     """A row of the catalogue; costs in US dollars per million tokens.
 
@@ -105,7 +105,7 @@ class ModelFacts:
         return f"{self.id} ends on {self.deprecation_date}; use {self.replaced_by}"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Extras:
     """What an operator adds to every request of a provider.
 
@@ -124,7 +124,7 @@ class Extras:
 PLAIN = Extras()
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Probe:
     """A cheap request that tells whether the service answers.
 
@@ -153,7 +153,7 @@ class Probe:
         return HttpRequest(self.method, base + self.url, headers, b"")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ProviderFacts:
     """What is known of a provider, from its data file.
 
@@ -289,7 +289,7 @@ class Driver(Protocol):
         """Yield deltas, a Completion last; raise ProviderError."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ProviderSpec:
     """A provider on offer: its facts and how to speak to it.
 
@@ -329,7 +329,7 @@ class ProviderSpec:
         return own
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class DialectSpec:
     """A dialect, or a driver, on offer to providers that name it.
 

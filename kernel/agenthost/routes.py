@@ -19,7 +19,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from agenthost_values.value_class import value_class
@@ -136,9 +136,10 @@ class Socket(Protocol):
 
 
 SocketHandler = Callable[..., Awaitable[None]]
+SocketMark = Callable[[SocketHandler], SocketHandler]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Route:
     """One route: what the layer, the router and the OpenAPI document need.
 
@@ -149,7 +150,8 @@ class Route:
     ``events`` those of a stream by name, ``headers`` what a client may send besides,
     each with its meaning. ``errors`` writes the body of an error in other words than
     the daemon's own. ``key_header`` is a header that a key may stand in where there is
-    no ``Authorization``.
+    no ``Authorization``; ``id_header`` names the request beside ``x-request-id``, and
+    with it errors do in a field ``request_id``.
     """
 
     method: str
@@ -171,23 +173,45 @@ class Route:
     headers: Mapping[str, str] = field(default_factory=dict)
     errors: ErrorBody | None = None
     key_header: str = ""
+    id_header: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SocketRoute:
-    """A WebSocket route. Errors raised before ``accept`` answer the upgrade."""
+    """A WebSocket route. Errors raised before ``accept`` answer the upgrade.
+
+    ``origins`` are further pages that may open it, where more than a browser's word
+    decides what they may do.
+    """
 
     path: str
     handler: SocketHandler
     scope: str
     cost: int = 5
+    origins: tuple[str, ...] = ()
 
 
 @runtime_checkable
 class Mountable(Protocol):
     """What ``register_routes`` offers: a route group, or a Quart Blueprint as it is."""
 
+    @property
+    def name(self) -> str:
+        """What its routes are called in documents and faults."""
+
+
+@value_class
+class LateRoutes:
+    """A group that is read when one of its paths is first asked for.
+
+    A start need not wait for what it imports; it is read soon after it all the same.
+    ``load`` gives the group of this name, whose paths are, or are below, one of
+    ``paths``; none is public.
+    """
+
     name: str
+    paths: tuple[str, ...]
+    load: Callable[[], RouteGroup]
 
 
 class RouteGroup:
@@ -227,13 +251,11 @@ class RouteGroup:
         """Serve DELETE."""
         return self._add("DELETE", path, scope, facts)
 
-    def socket(
-        self, path: str, *, scope: str, cost: int = 5
-    ) -> Callable[[SocketHandler], SocketHandler]:
+    def socket(self, path: str, *, scope: str, **facts: Any) -> SocketMark:
         """Serve a WebSocket."""
 
         def add(handler: SocketHandler) -> SocketHandler:
-            self.sockets.append(SocketRoute(path, handler, scope, cost))
+            self.sockets.append(SocketRoute(path, handler, scope, **facts))
             return handler
 
         return add

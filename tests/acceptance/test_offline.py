@@ -68,7 +68,16 @@ def over_socket(http: httpx.Client, agent_id: str, text: str) -> str:
     return asyncio.run(chat())
 
 
-@pytest.mark.parametrize("say", [over_rest, over_sse, over_socket])
+SAID = [
+    over_rest,
+    *(
+        pytest.param(say, marks=pytest.mark.conformance)
+        for say in (over_sse, over_socket)
+    ),
+]
+
+
+@pytest.mark.parametrize("say", SAID)
 def test_an_offline_agent_works_and_remembers_across_a_restart(
     tmp_path: Path, say: Any
 ) -> None:

@@ -9,9 +9,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
-from agenthost import ConfigError, RouteGroup
+from agenthost import ConfigError
 from agenthost.plugins.discovery import installed_entries
-from agenthost.routes import Mountable
+from agenthost.testing.routes import route_groups
 
 if TYPE_CHECKING:
     from agenthost.testing import Daemons, RunningDaemon
@@ -48,8 +48,8 @@ def served_by(running: RunningDaemon, plugin: str) -> Served:
     words = [name.split() for name in named]
     routes = {
         (route.method, PARAMETER.sub(SOME_ID, route.path))
-        for key, group in running.daemon.registry.offered(Mountable)  # type: ignore[type-abstract]  # only looked up
-        if key == plugin and isinstance(group, RouteGroup)
+        for key, group in route_groups(running)
+        if key == plugin
         for route in group.routes
     }
     return Served(

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 LATER = (
     "aiohttp",
     "alembic",
@@ -23,7 +25,7 @@ LATER = (
     "sqlalchemy.ext.asyncio",
     "sqlalchemy.orm",
     "agenthost_desktop_shell.policy",
-    "agenthost_desktop_shell.validate",
+    "agenthost_desktop_shell.validation",
     "agenthost_dialects.anthropic_messages",
     "agenthost_dialects.bedrock",
     "agenthost_dialects.gemini",
@@ -48,6 +50,7 @@ asyncio.run(serve(Path(sys.argv[1])))
 """
 
 
+@pytest.mark.conformance
 def test_a_start_leaves_to_later_what_serving_does_not_need(tmp_path: Path) -> None:
     # The first one makes the tables, which takes alembic.
     _served(tmp_path)

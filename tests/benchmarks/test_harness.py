@@ -52,6 +52,7 @@ def test_the_upstream_keeps_a_connection_and_refuses_other_paths(
     assert statuses == [404, 200]
 
 
+@pytest.mark.conformance
 def test_the_load_generator_counts_every_answer_also_past_a_reconnect() -> None:
     with servers.module("baseline_hello") as hello:
         assert hello.ask("/") == {"hello": "world"}
@@ -107,6 +108,7 @@ def test_a_row_tells_its_ratio_and_whether_the_target_is_met(
     assert run.line(row).endswith("yes" if met else "NO")
 
 
+@pytest.mark.conformance
 def test_a_small_crowd_is_measured_in_every_row(
     upstream: servers.Server, tmp_path: Path
 ) -> None:

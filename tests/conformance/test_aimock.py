@@ -10,8 +10,10 @@ import json
 import shutil
 import socket
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -69,16 +71,16 @@ WEATHER = ToolDefinition(
 )
 
 
-@pytest.fixture
-async def aimock(tmp_path: Path) -> AsyncIterator[str]:
-    """The address of a running aimock."""
-    fixtures = tmp_path / "fixtures.json"
-    fixtures.write_text(json.dumps(FIXTURES))
+@asynccontextmanager
+async def serving(folder: Path, fixtures: dict[str, Any]) -> AsyncIterator[str]:
+    """Run an aimock that knows these; give its address."""
+    path = folder / "fixtures.json"
+    path.write_text(json.dumps(fixtures))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
     process = await asyncio.create_subprocess_exec(
-        str(NODE), str(CLI), "-p", port, "--strict", "-f", str(fixtures),
+        str(NODE), str(CLI), "-p", port, "--strict", "-f", str(path),
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     try:
@@ -90,6 +92,13 @@ async def aimock(tmp_path: Path) -> AsyncIterator[str]:
     finally:
         process.terminate()
         await process.communicate()
+
+
+@pytest.fixture
+async def aimock(tmp_path: Path) -> AsyncIterator[str]:
+    """The address of a running aimock."""
+    async with serving(tmp_path, FIXTURES) as url:
+        yield url
 
 
 @dataclass(frozen=True)

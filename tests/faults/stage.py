@@ -113,7 +113,7 @@ PROVIDERS = (
     Spoken("vllm"),
     Spoken("xai"),
 )
-QUICK = frozenset({"anthropic", "bedrock", "cerebras", "gemini", "openai"})
+QUICK = frozenset({"anthropic", "bedrock", "openai"})
 """Providers of the dialects that are least alike: these are among the quick tests."""
 DIALECTS = {spoken.dialect: spoken for spoken in reversed(PROVIDERS)}
 NO_TOOLS = pytest.mark.xfail(
@@ -126,7 +126,7 @@ def everyone(*, tools: bool = False, thorough: bool = False) -> list[ParameterSe
 
     Args:
         tools: The test needs tools, which one provider does not have.
-        thorough: Only five dialects are among the quick tests, the others among those
+        thorough: Only three dialects are among the quick tests, the others among those
             of conformance, each with its first provider.
     """
     first = DIALECTS.values()

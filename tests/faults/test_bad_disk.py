@@ -115,6 +115,7 @@ async def test_a_bad_disk_is_named_reads_go_on_and_it_is_well_again_by_itself(
                 await speaker.reads()
 
 
+@pytest.mark.conformance
 @EACH
 async def test_health_is_degraded_as_long_as_the_disk_is_bad(
     disk: Disk, fault: DiskFault
@@ -125,6 +126,7 @@ async def test_health_is_degraded_as_long_as_the_disk_is_bad(
         assert await speaker.health() == "degraded"
 
 
+@pytest.mark.conformance
 @EACH
 async def test_a_daemon_on_a_bad_disk_ends_when_asked_to(
     disk: Disk, fault: DiskFault

@@ -105,6 +105,7 @@ async def test_a_turn_cut_by_a_shutdown_is_interrupted_and_its_key_resumes_it(
     check_answered(party, 2)
 
 
+@pytest.mark.conformance
 @KEYED
 async def test_a_turn_cut_by_a_kill_answers_its_own_question_when_asked_again(
     killed: Hall, way: Way

@@ -153,15 +153,15 @@ def hold(machine: type[Clients], examples: int, steps: int, *, same: bool) -> No
     )
 
 
-@pytest.mark.parametrize(
-    "part", [1, *(pytest.param(n, marks=pytest.mark.conformance) for n in (2, 3))]
-)
+@pytest.mark.conformance
+@pytest.mark.parametrize("part", [1, 2, 3])
 def test_the_laws_of_conversations_hold(part: int) -> None:
     # In parts, each with courses of its own, so that they can run beside one another.
     machine = seed(part)(type(f"Clients{part}", (Clients,), {}))
     hold(machine, 15, 12, same=True)
 
 
+@pytest.mark.conformance
 def test_the_laws_of_conversations_hold_under_kills() -> None:
     hold(KilledClients, 5, 10, same=True)
 

@@ -34,7 +34,9 @@ def daemon(tmp_path: Path) -> Iterator[DaemonProcess]:
     """A daemon in a process of its own."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    with DaemonProcess(tmp_path / "home") as process:
+    # What it has open is counted from outside.
+    environ = {"AGENTHOST_SECRET_ZEROIZATION__DEBUGGABLE": "true"}
+    with DaemonProcess(tmp_path / "home", environ) as process:
         yield process
 
 

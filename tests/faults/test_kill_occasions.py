@@ -50,14 +50,13 @@ from agenthost_orchestration.background.errands import (
     Creator, Delivery, Errand, Occasion,
 )
 from agenthost_orchestration.orchestration import orchestration_of
+from agenthost_orchestration.schedules.schedules import Schedules
 
 FOLDER = Path({folder!r})
 routes = RouteGroup("ring")
 
 
 class Bell:
-    kind = "schedule"
-
     async def errand(self, host, occasion):
         return Errand(
             Creator("operator", "operator"),
@@ -105,10 +104,13 @@ async def ring(call):
     return {{}}
 
 
+# In place of the daemon's own, before it takes up what was left: that may be at once.
+for name in ("errand", "ended", "pause"):
+    setattr(Schedules, name, getattr(Bell, name))
+
+
 async def start(host):
     host.store.write = Dying(host.store.write).write
-    # In place of the daemon's own source of this kind.
-    orchestration_of(host).background._sources[Bell.kind] = Bell()
 
 
 async def stop(host):
@@ -208,6 +210,7 @@ async def survive_all(folder: Path, points: list[tuple[int, str]]) -> int:
     return deaths
 
 
+@pytest.mark.conformance
 async def test_kills_around_an_occasion_do_it_once(tmp_path: Path) -> None:
     assert await survive_all(tmp_path, QUICK) == len(QUICK)
 

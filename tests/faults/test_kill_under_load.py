@@ -310,6 +310,7 @@ def told(everybody: Everybody, kills: int, effects: int) -> Iterator[str]:
     yield f"{everybody.retried} retried by key, all answered"
 
 
+@pytest.mark.conformance
 async def test_kills_under_load_lose_nothing_and_repeat_no_effect(
     tmp_path: Path,
 ) -> None:

@@ -375,6 +375,7 @@ async def survive_all(folder: Path, points: list[Point]) -> int:
     return deaths
 
 
+@pytest.mark.conformance
 async def test_kills_within_runs_ask_nothing_twice(tmp_path: Path) -> None:
     assert await survive_all(tmp_path, QUICK) == len(QUICK)
 

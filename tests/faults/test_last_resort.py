@@ -123,6 +123,7 @@ def test_a_loop_that_spins_is_named_and_a_second_signal_ends_it(tmp_path: Path) 
         assert ends_by_itself(daemon, 30) == 130
 
 
+@pytest.mark.conformance
 def test_a_signal_during_the_start_ends_it(tmp_path: Path) -> None:
     wild = Wild(
         tmp_path, f"async def start(daemon):\n    print('hi', file=sys.stderr)\n{HANGS}"

@@ -29,7 +29,11 @@ KEYS = ("groq", "mistral", "together", "xai")
 TALKERS = 4
 LONGEST_LOAD = 300.0
 # Every message counts here, so compaction must not hide the older ones.
-ENVIRON = {"AGENTHOST_COMPACTION__THRESHOLD_MESSAGES": "1000000"}
+# A key that is set would have the daemon choose its provider, and ask it.
+ENVIRON = {
+    "AGENTHOST_COMPACTION__THRESHOLD_MESSAGES": "1000000",
+    "AGENTHOST_DEFAULT_MODEL__PROVIDER": "offline",
+}
 
 
 @dataclass

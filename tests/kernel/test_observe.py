@@ -268,7 +268,8 @@ async def test_observers_are_told_who_had_no_right_to_a_route(
 async def test_nobody_is_told_of_verdicts_who_does_not_listen(
     daemons: Daemons,
 ) -> None:
-    daemon = await daemons.start(plugins=[observing(Notes())])
+    config = '[plugins]\ndisable = ["security:loop_guard"]\n'
+    daemon = await daemons.start(plugins=[observing(Notes())], config=config)
     guards = daemon.daemon.guards
     assert guards.on_verdict is None
     assert not guards.filled(Guard.TOOL_CALL)

@@ -62,6 +62,7 @@ def test_the_commands_work_as_they_stand(
     assert "tool:roll_dice" not in workshop.plugins()
 
 
+@pytest.mark.conformance
 def test_the_examples_of_tests_pass(workshop: Workshop) -> None:
     for name, text in modules().items():
         (workshop.folder / name).write_text(text, encoding="utf-8")

@@ -160,6 +160,7 @@ def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
     assert read_all(project) == before
 
 
+@pytest.mark.conformance
 @one_kind_quickly
 def test_a_rendered_plugin_is_off_until_it_is_listed(
     kind: str, workshop: Workshop, installed: Path
@@ -198,6 +199,7 @@ def test_a_broken_plugin_fails_alone(
         module.write_bytes(whole)
 
 
+@pytest.mark.conformance
 @one_kind_quickly
 def test_an_uninstalled_plugin_is_gone(
     kind: str, workshop: Workshop, installed: Path

@@ -7,8 +7,9 @@ import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from agenthost_values.value_class import value_class
 
 from ..errors import AgentHostError, PluginError, Unavailable
 
@@ -19,7 +20,7 @@ SLOW = 1.0
 SHORT = 0.001
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Implementation:
     """A plugin's function for a hook; ``takes`` are those of the ``given`` it wants."""
 

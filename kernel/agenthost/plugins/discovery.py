@@ -7,10 +7,11 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
+
+from agenthost_values.value_class import value_class
 
 from ..errors import PluginError
 from ..facts import FACTS
@@ -47,7 +48,7 @@ class Status(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class PluginState:
     """An installed plugin and what became of it; ``key`` is ``kind:slug``."""
 
@@ -69,7 +70,7 @@ class PluginState:
         return re.sub(r"[-_.]+", "-", self.distribution).lower() == FIRST_PARTY
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SystemState:
     """A security system as ``/api/security`` shows it.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from agenthost_values.value_class import value_class
@@ -25,24 +25,24 @@ from .calls import describe
 from .points import KNOWN, Case, GuardPoint
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Allow:
     """Go on."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Deny:
-    """Refuse; ``reason`` names the remedy. ``error`` is what is raised."""
+    """Refuse; ``reason`` names the remedy. ``error`` makes what is raised of it."""
 
     reason: str
-    error: type[AgentHostError] = Blocked
+    error: Callable[[str], AgentHostError] = Blocked
 
 
 @value_class
 class Replace:
-    """Go on with another ``text`` in the case, where the point is replaceable."""
+    """Go on with another value in the case's field that the point names."""
 
-    value: str
+    value: Any
 
 
 Verdict = Allow | Deny | Replace | Ask
@@ -58,7 +58,7 @@ INACTIVE = "the security system {} is not active ({})"
 _Asked = tuple[tuple[str, GuardFunction], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SecuritySystem:
     """A named protection: the points it fills and how it proves itself.
 
@@ -69,12 +69,15 @@ class SecuritySystem:
         self_test: Raises when the protection does not work; run off the loop.
         proves_on: The class of backends of a port, for a protection that shows itself
             only in the backend that is used: the self-test is called with its ``open``.
+        off: Tells why it protects nothing although it works, such as that the operator
+            switched it off; "" while it protects.
     """
 
     name: str
     guards: Mapping[Point, GuardFunction]
     self_test: Callable[..., None]
     proves_on: type[Backend] | None = None
+    off: Callable[[], str] = str
 
     def __post_init__(self) -> None:
         named = {str(point): guard for point, guard in self.guards.items()}
@@ -165,7 +168,7 @@ class Guards:
             if isinstance(answer, Ask):
                 asks.append(answer)
                 continue
-            left = replace(left, text=answer.value)  # type: ignore[type-var]  # reason: every case is a dataclass
+            left = replace(left, **{point.replaceable: answer.value})  # type: ignore[type-var]  # reason: every case is a dataclass
         if self.on_verdict is not None:
             self.on_verdict(point.name, case, verdict, system)
         if isinstance(verdict, Deny):
@@ -188,7 +191,9 @@ class Guards:
             match answer:
                 case Allow() | Deny():
                     return answer
-                case Replace(str()) if point.replaceable:
+                case Replace(value) if (field := point.replaceable) and isinstance(
+                    value, type(getattr(case, field))
+                ):
                     return answer
                 case Ask() if point.asks:
                     return answer

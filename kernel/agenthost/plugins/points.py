@@ -7,10 +7,11 @@ its own ports; a plugin offers further ones.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Generic, TypeVar
 
+from agenthost_chat.chat import Message
 from agenthost_values.value_class import value_class
 
 from ..context import Context, Principal
@@ -28,8 +29,8 @@ class GuardPoint(Generic[Case]):
         case: The frozen dataclass that they are asked.
         what: What it lets pass or refuses, in the words of a refusal.
         requires: The security systems without which it refuses everything.
-        replaceable: Whether a guard may put another ``text`` into the case, which has
-            this field then.
+        replaceable: The field of the case into which a guard may put another value of
+            its type; none when it is empty.
         asks: Whether a guard may have a person asked.
         effects: Whether what follows reaches beyond the conversation (files, the
             network, new agents). Such a point also refuses everything while a security
@@ -40,7 +41,7 @@ class GuardPoint(Generic[Case]):
     case: type[Case]
     what: str
     requires: tuple[str, ...] = ()
-    replaceable: bool = False
+    replaceable: str = ""
     asks: bool = False
     effects: bool = False
 
@@ -56,7 +57,9 @@ class GuardPoint(Generic[Case]):
 class RequestCase:
     """An HTTP request or WebSocket upgrade, asked by the ASGI layer before routing.
 
-    ``cost`` is the route's rate cost in units; ``client`` the peer's address.
+    ``cost`` is the route's rate cost in units; ``client`` the peer's address. A wrong
+    key is asked of besides, as the method ``LOGIN``; a message on a WebSocket is
+    ``MESSAGE``; ``KEY`` with a negative cost gives back what a named key has paid for.
     """
 
     method: str
@@ -74,7 +77,7 @@ class ManifestCase:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SpawnCase:
     """An agent about to come into being, asked by the agent registry.
 
@@ -106,16 +109,31 @@ class ToolCallCase:
 class ToolResultCase:
     """What a tool says, errors too, before the model reads it; asked by what runs it.
 
-    ``labels`` are those of the result, before the turn carries them.
+    ``labels`` are those of the result, before the turn carries them; ``arguments`` are
+    what the model called it with.
     """
 
     context: Context
     tool: str
     text: str
     labels: frozenset[str] = frozenset()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
+class HistoryCase:
+    """A conversation as it was read, before a turn goes on with it; asked by the turn.
+
+    What a turn leaves to the next one in memory is not asked again. ``spoken`` is what
+    of it the turn has said itself, where it goes on after it was cut off.
+    """
+
+    context: Context
+    messages: tuple[Message, ...]
+    spoken: tuple[Message, ...] = ()
+
+
+@value_class
 class PathCase:
     """A path relative to an agent's workspace, asked by the backend of FILES.
 
@@ -127,7 +145,7 @@ class PathCase:
     context: Context | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class UrlCase:
     """A URL about to be requested (each redirect anew), asked by the egress client.
 
@@ -142,7 +160,7 @@ class UrlCase:
     context: Context | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class AddressCase:
     """An address about to be connected to, asked by the egress transport's socket.
 
@@ -170,7 +188,10 @@ class Guard:
     SPAWN = GuardPoint("spawn", SpawnCase, "the agent", _SPAWN, effects=True)
     TOOL_CALL = GuardPoint("tool_call", ToolCallCase, "the tool call", asks=True)
     TOOL_RESULT = GuardPoint(
-        "tool_result", ToolResultCase, "the result", replaceable=True
+        "tool_result", ToolResultCase, "the result", replaceable="text"
+    )
+    HISTORY = GuardPoint(
+        "history", HistoryCase, "the conversation", replaceable="messages"
     )
     PATH = GuardPoint("path", PathCase, "file access", _PATH, effects=True)
     URL = GuardPoint("url", UrlCase, "the outbound request", _SSRF, effects=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, TypeVar
+
+from agenthost_values.value_class import value_class
 
 from ..ports.backend import Backends
 from ..ports.front import Front
@@ -24,7 +26,7 @@ Offered = dict[str, list[tuple[str, Any]]]
 Sections = Sequence[tuple[str, ConfigSection]]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Registry:
     """Everything on offer; what a failed plugin offered is not in it.
 
@@ -43,6 +45,10 @@ class Registry:
     def systems(self) -> Sequence[SystemState]:
         """Every security system, and whether it is active."""
         return self.security.states()
+
+    async def prove(self) -> Sequence[SystemState]:
+        """Have every security system prove itself now; what fails is off from then."""
+        return await self.security.test()
 
 
 async def compile_registry(

@@ -54,12 +54,13 @@ class SecuritySystems:
         return self.states()
 
     def states(self) -> list[SystemState]:
-        """Every system by name; one whose plugin has failed is inactive."""
+        """Every system by name; one that is off, or has failed, is inactive."""
         reasons = {state.key: state.reason for state in self._plugins.states()}
         healthy = self._plugins.healthy
         states = [
-            SystemState(s.name, k, healthy(k), reasons[k] or self._in_vain(s))
+            SystemState(s.name, k, healthy(k) and not off, reasons[k] or off or vain)
             for k, s in self._offers
+            for off, vain in [(s.off(), self._in_vain(s))]
         ]
         return sorted(states, key=lambda state: state.name)
 

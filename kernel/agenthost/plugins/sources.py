@@ -18,6 +18,9 @@ class ToolSource:
     name: str
     """What the log calls it; no two of a daemon are called the same."""
 
+    servers = 0
+    """How many MCP servers its tools come from."""
+
     async def start(self, host: Host, changed: Callable[[], object]) -> None:
         """Take up work; what takes long belongs into a task of its own.
 

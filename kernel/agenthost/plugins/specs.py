@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from sqlalchemy import MetaData
 
     from ..agent import Agent
+    from ..context import Context
+    from ..manifest_model import Manifest
 
 
 class Effect(StrEnum):
@@ -52,7 +54,7 @@ class ToolResult:
 ToolFunction = Callable[[ToolContext, Any], Awaitable[ToolResult]]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ToolSpec:
     """A tool on offer.
 
@@ -73,6 +75,8 @@ class ToolSpec:
         labels: What each of its results is labelled with, errors of it too.
         accepts: The labels that a call may carry, for guards; None is any.
         critical: The arguments that decide what it does to the world, for guards.
+        offered_to: Tells by its manifest whether an agent may have it at all, whatever
+            its grants say; None is every agent.
     """
 
     name: str
@@ -87,6 +91,7 @@ class ToolSpec:
     labels: frozenset[str] = frozenset()
     accepts: frozenset[str] | None = None
     critical: tuple[str, ...] = ()
+    offered_to: Callable[[Manifest], bool] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,7 +99,7 @@ class ToolSpec:
         return (self.name, *self.aliases)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SchemaSpec:
     """The plugin's own tables: ``steps`` bring any older version to ``metadata``.
 
@@ -114,7 +119,7 @@ class SchemaSpec:
         return self.tables() if callable(self.tables) else self.tables
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ConfigSection:
     """A section of ``config.toml``; ``host.settings(model)`` gives what it says.
 
@@ -130,7 +135,7 @@ class ConfigSection:
     model: type[BaseModel]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ServiceSpec:
     """Something that runs as long as the daemon.
 
@@ -155,7 +160,7 @@ class CommandSpec:
     command: click.Command
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ChatCommand:
     """What a message that starts with ``/name`` does, instead of a turn.
 
@@ -183,3 +188,54 @@ class Card:
     name: str
     title: str
     path: str
+
+
+@value_class
+class ChannelSpec:
+    """A chat channel: ``load`` imports and gives the class of its adapter.
+
+    It is called where the channel is configured, never at the boot of a daemon that
+    has no channel. ``agenthost_channels`` says what an adapter is.
+    """
+
+    name: str
+    load: Callable[[], type]
+
+
+@value_class
+class Parcel:
+    """A result on its way.
+
+    Args:
+        id: Its own: what comes twice has the same.
+        target: Where it goes, as whoever asked for it has said.
+        text: What came of the work.
+        context: With whose rights it was done, and the labels of what it holds.
+        facts: What else is known: its source, its state, its cost.
+    """
+
+    id: str
+    target: str
+    text: str
+    context: Context
+    facts: JsonObject = field(default_factory=dict)
+
+
+@value_class
+class DeliverySpec:
+    """A way to deliver results.
+
+    Args:
+        name: What schedules and triggers call it by.
+        deliver: ``async (host, parcel) -> None``: it returns once the parcel has
+            arrived; the message of an AgentHostError that it raises is kept, and
+            OutcomeUnknown says that nobody knows whether it has.
+        repeatable: Whether a parcel that came twice is known by its id. Of others
+            it stays unknown, after a crash, whether they have arrived.
+        timeout: Seconds it may take.
+    """
+
+    name: str
+    deliver: Callable[[Host, Parcel], Awaitable[None]]
+    repeatable: bool = False
+    timeout: float = 30.0

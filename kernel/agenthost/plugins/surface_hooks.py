@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from .marks import hookspec
-from .specs import Card, ChatCommand, CommandSpec
+from .specs import Card, ChannelSpec, ChatCommand, CommandSpec, DeliverySpec
 
 if TYPE_CHECKING:
     from quart import Quart
 
     from ..host import Authenticator
     from ..routes import Mountable
-    from .deliveries import DeliverySpec
 
 
 class SurfaceHooks(Protocol):
@@ -37,7 +36,8 @@ class SurfaceHooks(Protocol):
         same limits and rules as a group's.
 
         Returns:
-            The groups and Blueprints to mount.
+            The groups and Blueprints to mount; ``LateRoutes`` for a group whose module
+            a start should not wait for.
 
         Example:
             ::
@@ -177,4 +177,29 @@ class SurfaceHooks(Protocol):
                 @hookimpl
                 def register_delivery() -> Iterable[DeliverySpec]:
                     yield DeliverySpec("printer", print_out)
+        """
+
+    @hookspec
+    def register_channel(self) -> Iterable[ChannelSpec]:
+        """Offer chat channels: ways in which people of a chat service reach agents.
+
+        Called once at boot, off the event loop; a name that another plugin has taken
+        marks this plugin failed, as an exception does. A channel is configured in
+        ``[channels.<name>]`` and works while that says so; the area ``channels``
+        connects it and stands between it and the agents.
+
+        Returns:
+            The channels. Nothing of a vendor's is imported before ``load`` is called.
+
+        Example:
+            ::
+
+                def _pager() -> type[Adapter]:
+                    from .pager import Pager
+
+                    return Pager
+
+                @hookimpl
+                def register_channel() -> Iterable[ChannelSpec]:
+                    yield ChannelSpec("pager", _pager)
         """

@@ -20,23 +20,14 @@ from ..observe import Observer
 from ..ports.backend import Backend
 from ..providers import DialectSpec, ProviderSpec
 from ..routes import Mountable, RouteGroup
+from . import specs
 from .calls import Implementation
-from .deliveries import DeliverySpec
 from .discovery import Entry
 from .guards import SecuritySystem
 from .hooks import Hooks
 from .marks import API_VERSION, PROJECT
 from .points import GuardPoint
 from .sources import ToolSource
-from .specs import (
-    Card,
-    ChatCommand,
-    CommandSpec,
-    ConfigSection,
-    SchemaSpec,
-    ServiceSpec,
-    ToolSpec,
-)
 
 MOST_ITEMS = 10_000
 REMEDY = "install the version of it, or of agenthost, that fits"
@@ -52,7 +43,7 @@ def _by(kind: str) -> Callable[[Any], Iterable[str]]:
 
 def _served(group: Mountable) -> list[str]:
     if not isinstance(group, RouteGroup):
-        return [f"blueprint {group.name}"]
+        return [f"group {group.name}"]
     paths = [f"route {route.method} {route.path}" for route in group.routes]
     paths += [f"socket {socket.path}" for socket in group.sockets]
     # A path is the same whatever its parameters are called.
@@ -78,23 +69,26 @@ class Offers(NamedTuple):
 OFFERS: Mapping[str, Offers] = {
     "security_system": Offers(SecuritySystem, _by("securitysystem"), "first", one=True),
     "register_guard_point": Offers(GuardPoint, _by("guard point")),
-    "register_config": Offers(ConfigSection, _by("section")),
+    "register_config": Offers(specs.ConfigSection, _by("section")),
     "register_backend": Offers(Backend, lambda o: [f"backend {o.port} {o.name}"]),
-    "register_schema": Offers(SchemaSpec, _by("schema"), one=True, or_more=True),
+    "register_schema": Offers(specs.SchemaSpec, _by("schema"), one=True, or_more=True),
     "register_manifest": Offers(ManifestTable, lambda o: o.names),
     "register_dialect": Offers(DialectSpec, _by("dialect")),
     "register_embedder": Offers(EmbedderSpec, _by("embedder")),
     "register_provider": Offers(ProviderSpec, lambda o: [f"provider {o.facts.slug}"]),
-    "register_tool": Offers(ToolSpec, lambda o: [f"tool {name}" for name in o.names]),
+    "register_tool": Offers(
+        specs.ToolSpec, lambda o: [f"tool {name}" for name in o.names]
+    ),
     "register_tool_source": Offers(ToolSource, _by("toolsource")),
-    "register_service": Offers(ServiceSpec, _by("service")),
+    "register_service": Offers(specs.ServiceSpec, _by("service")),
     "register_observer": Offers(Observer),
     "register_authenticator": Offers(Authenticator),
     "register_routes": Offers(Mountable, _served, "last"),
-    "register_command": Offers(CommandSpec, asked="command line"),
-    "register_chat_command": Offers(ChatCommand, _by("chatcommand")),
-    "register_card": Offers(Card, _by("card")),
-    "register_delivery": Offers(DeliverySpec, _by("delivery")),
+    "register_command": Offers(specs.CommandSpec, asked="command line"),
+    "register_chat_command": Offers(specs.ChatCommand, _by("chatcommand")),
+    "register_card": Offers(specs.Card, _by("card")),
+    "register_delivery": Offers(specs.DeliverySpec, _by("delivery")),
+    "register_channel": Offers(specs.ChannelSpec, _by("channel")),
 }
 
 

@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 
 
 class Agents(Protocol):
-    """The agents of one daemon; ``exist`` is set from the first agent on."""
+    """The agents of one daemon; ``exist`` is set from the first agent on.
+
+    ``restarts`` counts those that were started again after a crash.
+    """
 
     exist: asyncio.Event
+    restarts: int
 
     async def load(self) -> None:
         """Read all agents, oldest first."""
@@ -30,6 +34,9 @@ class Agents(Protocol):
     def get(self, agent_id: str) -> Agent:
         """Find by id, or raise NotFound."""
 
+    def above(self, agent_id: str) -> Sequence[Agent]:
+        """The agent itself, who has spawned it, who has spawned that one, and so on."""
+
     def find(self, reference: str) -> Agent:
         """Find by id in any form, or by exact name; NotFound when there is none."""
 
@@ -38,12 +45,14 @@ class Agents(Protocol):
     ) -> tuple[Agent, Sequence[str]]:
         """Bring an agent into being: its row and its session, or nothing at all.
 
+        One that an agent makes in a turn is a child of that agent.
+
         Returns:
             The agent, and warnings about what in the manifest has no effect.
 
         Raises:
             InvalidInput: The manifest is malformed, or its provider is unknown.
-            Conflict: The name is taken.
+            Conflict: The name is taken, or the agent has as many children as it may.
             Denied: A guard refuses it, or it asks for more than its creator has.
         """
 
@@ -71,6 +80,27 @@ class Agents(Protocol):
     async def set_mode(self, context: Context, agent: Agent, mode: AgentMode) -> Agent:
         """Pin the model the agent has now (STABLE), or let go of it (NORMAL)."""
 
+    async def suspend(self, context: Context, agent: Agent, reason: str) -> Agent:
+        """Stop the agent's turns and refuse its messages until it is resumed.
+
+        Raises:
+            Conflict: It is being deleted.
+        """
+
+    async def resume(self, context: Context, agent: Agent) -> Agent:
+        """Let a suspended or crashed agent take messages; its crashes are forgotten.
+
+        Raises:
+            Conflict: It is being deleted.
+        """
+
+    def crash(self, agent_id: str, reason: str) -> None:
+        """Take note that an agent's own work has broken; returns at once.
+
+        It takes no messages until it is started again, later each time, by itself. One
+        that crashes again and again is suspended.
+        """
+
     async def new_session(self, agent: Agent, into: str, *, keep: bool) -> Agent:
         """Give the agent another session, an empty one unless it is named.
 
@@ -83,7 +113,7 @@ class Agents(Protocol):
     async def delete(self, context: Context, agent: Agent) -> None:
         """Stop the agent's turns; remove it, its sessions, its memory, its workspace.
 
-        Its usage stays.
+        Its children go first. Its usage stays; that of a child becomes its parent's.
         """
 
     def grants_of(

@@ -1,4 +1,4 @@
-"""The port APPROVALS: what asks people before a tool call, and knows what they said."""
+"""The port APPROVALS: what asks people, and knows what they said."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from agenthost_chat.chat import JsonObject, ToolUse
 from agenthost_values.value_class import value_class
 
-from ..context import Context
+from ..context import Context, Pool
 from ..errors import Blocked, Waiting
 
 
@@ -79,6 +79,21 @@ class Approvals:
         if context.found == "waiting":
             raise Blocked("its turn waited for a person; enable the plugin approvals")
         return {}
+
+    async def granted(self, context: Context, pool: Pool) -> int:  # noqa: ARG002
+        """Tell what people let a pool spend beyond its first limit; ask for more.
+
+        Nobody is asked where no turn of the context waits for it, nor where more was
+        granted than the pool knows of.
+
+        Raises:
+            Waiting: A person is asked, and has not answered yet.
+            QuotaExceeded: They said no, or nothing in time; its code is
+                ``not_granted``.
+            RateLimited: Too many questions of the agent are open.
+            Blocked: Nobody can be asked.
+        """
+        raise Blocked("it needs a person's approval; enable the plugin approvals")
 
     async def pending(self, turn_id: str) -> Waiting | None:  # noqa: ARG002
         """Tell what a turn waits for, None when all its questions are answered."""

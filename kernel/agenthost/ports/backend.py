@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, TypeVar, dataclass_transform
 
 from agenthost_toml.suggest import did_you_mean
+from agenthost_values.value_class import value_class
 
 from ..errors import ConfigError
 
 
 @dataclass_transform(frozen_default=True)
-@dataclass(frozen=True, slots=True)
+@value_class
 class Backend:
     """A backend on offer: one of the classes of ``ports/backends.py``.
 
@@ -29,7 +30,7 @@ class Backend:
 B = TypeVar("B", bound=Backend)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Backends:
     """What serves the ports.
 

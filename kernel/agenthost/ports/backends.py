@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from .backend import Backend
 
 if TYPE_CHECKING:
+    from agenthost_chat.chat import JsonObject
     from agenthost_toml.settings import Settings as Said
 
     from ..clock import Clock
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ..plugins.loader import Plugins
     from ..plugins.registry import Sections
     from ..plugins.specs import SchemaSpec
+    from ..turns.turn import Turn
     from .agents import Agents
     from .approvals import Approvals
     from .compaction import Compaction
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from .front import Front
     from .jobs import Jobs
     from .models import Models
-    from .records import AgentRows, Records
+    from .records import AgentRows, Records, TurnResult
     from .settings import Settings
     from .store import Store
     from .tools import Toolbox
@@ -150,10 +152,10 @@ class ApprovalsBackend(Backend):
 
 
 class ModelsBackend(Backend):
-    """Which model a call goes to: ``open(host)``."""
+    """Which model a call goes to: ``open(host, observers)``."""
 
     port: ClassVar[str] = "models"
-    open: Callable[[Host], Models]
+    open: Callable[[Host, Observers], Models]
 
 
 class WorkersBackend(Backend):
@@ -161,6 +163,16 @@ class WorkersBackend(Backend):
 
     port: ClassVar[str] = "workers"
     open: Callable[[], Workers]
+
+
+class ReceiptsBackend(Backend):
+    """Proofs of answers: ``await open(host, turn, result)`` gives one as JSON.
+
+    Surfaces look for it when they are asked for a receipt of a turn that has ended.
+    """
+
+    port: ClassVar[str] = "receipts"
+    open: Callable[[Host, Turn, TurnResult], Awaitable[JsonObject]]
 
 
 class FrontBackend(Backend):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from agenthost_values.value_class import value_class
 
 if TYPE_CHECKING:
     import httpx
@@ -20,7 +21,7 @@ FINAL_URL = "agenthost.url"
 """Response extension: the URL that answered, after redirects."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class EgressPolicy:
     """What requests of one purpose may reach and how much they may take.
 

@@ -14,9 +14,14 @@ if TYPE_CHECKING:
 
 
 class Front(Protocol):
-    """Everything between a TCP port and the handlers of route groups."""
+    """Everything between a TCP port and the handlers of route groups.
+
+    ``fingerprint`` is the SHA-256 of the certificate it shows, "" where it speaks no
+    TLS.
+    """
 
     panics: int
+    fingerprint: str
 
     @property
     def app(self) -> Quart:

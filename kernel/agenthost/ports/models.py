@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from agenthost_chat.chat import ChatRequest, Completion, Delta, Message
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .usage import Spent
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Target:
     """A model that can be called: its provider, facts and wire id."""
 
@@ -32,7 +32,7 @@ class Target:
         return self.provider.facts.slug, self.model.id
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Choice:
     """Where a model's name leads, and what who named it should know."""
 
@@ -58,12 +58,14 @@ class Attempt:
 class Payer:
     """Whose budgets and fallbacks a call uses, and the row it is booked on.
 
-    The router adds to ``failed`` what it tried in vain. ``context`` is told to the
-    guards of what the call sends. ``take_back`` unsays the words of a call that broke
-    off; it is False where somebody has heard them.
+    Without an ``agent`` somebody asks the model itself, and the daemon's budgets and
+    fallbacks are used alone. The router adds to ``failed`` what it tried in vain.
+    ``context`` says who pays, and is told to the guards of what the call sends.
+    ``take_back`` unsays the words of a call that broke off; it is False where somebody
+    has heard them.
     """
 
-    agent: AgentView
+    agent: AgentView | None
     turn_id: str
     pools: tuple[Pool, ...] = ()
     failed: list[Attempt] = field(default_factory=list, compare=False)
@@ -186,6 +188,16 @@ class Models(Protocol):
         takes it back. The caller books
         ``Answered.spent``; the router books calls without an end or a payer. It
         raises ProviderError, or QuotaExceeded where a budget has no room.
+        """
+
+    def ask(
+        self, target: Target, request: ChatRequest, payer: Payer
+    ) -> AsyncGenerator[Delta | Answered, None]:
+        """Call a model for who asks it itself, outside of any turn.
+
+        As :meth:`stream`, and it is all that there is to such a call: observers are
+        told of it and the router books it, before Answered comes. The payer has a
+        context.
         """
 
     async def embed(

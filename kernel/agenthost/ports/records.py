@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
@@ -43,7 +42,7 @@ def namespace_of(agent_id: str, key: str) -> str:
     return SHARED if key.startswith(f"{SHARED}.") else agent_id
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class TurnResult:
     """How a turn ended: the answer and what it took.
 
@@ -51,7 +50,8 @@ class TurnResult:
     model calls, ``model`` the last one that answered, as ``provider/model``; ``labels``
     are those of all that it is made from. ``finish`` is why the model stopped, None
     where it did not, or where nobody wrote it down. ``citations`` are the pages that
-    the answer rests on, ``calls`` those that are left to who started the turn.
+    the answer rests on, ``calls`` those that are left to who started the turn, ``stop``
+    the word that it ended before, where the provider told; it is not kept.
     """
 
     text: str
@@ -63,6 +63,7 @@ class TurnResult:
     finish: Finish | None = None
     citations: tuple[Citation, ...] = ()
     calls: tuple[ToolUse, ...] = ()
+    stop: str = ""
 
 
 class TurnState(StrEnum):
@@ -129,16 +130,20 @@ class CallState(StrEnum):
 class Outcome:
     """What came of a tool call; not ``known`` is whether it took effect.
 
-    ``waits`` says that a person is asked about it, or about one before it.
+    ``waits`` says that a person is asked about it, or about one before it; ``denied``
+    by what it was denied: a ``right``, a ``guard`` or an ``approval``; ``ends`` why the
+    turn is to end, if the model comes to that again in its next answers.
     """
 
     output: ToolOutput
     known: bool = True
     labels: frozenset[str] = frozenset()
     waits: Waiting | None = None
+    denied: str = ""
+    ends: AgentHostError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Writer:
     """Which daemon writes: its node, and the epoch, which each start of that raises.
 
@@ -166,6 +171,7 @@ class Step:
         behind: The number of the message that ``message`` stands behind, where later
             ones have been written: a resumed turn answers in its own place.
         unknown: The calls that ``message`` answers without knowing their outcome.
+        denied: The calls that it answers which were denied, by id, and by what.
         opened: The id of the agent whose turn begins.
         digest: With ``opened``: what the turn's id was given for.
         settings: With ``opened``: what is asked of its answers, also when it goes on.
@@ -193,6 +199,7 @@ class Step:
     message: Message | None = None
     behind: int | None = None
     unknown: frozenset[str] = frozenset()
+    denied: Mapping[str, str] | None = None
     opened: str | None = None
     digest: str | None = None
     settings: ModelSettings | None = None
@@ -232,7 +239,10 @@ class AgentRows(Protocol):
         """
 
     async def delete(self, agent_id: str, also: Keep | None = None) -> None:
-        """Remove an agent with its sessions and its memory; its usage stays."""
+        """Remove an agent with its sessions and its memory.
+
+        Its usage stays; that of one that an agent has made is that agent's from then.
+        """
 
 
 class Sessions(Protocol):
@@ -285,7 +295,16 @@ class Sessions(Protocol):
         """Read what is not summarised, as it stands: each turn in its own place."""
 
     async def history(self, session: Session) -> Conversation:
-        """Read the conversation as a model sees it, the summary first."""
+        """Read it as a model sees it: the summary, what is pinned, the rest."""
+
+    async def pinned(self, session_id: str) -> Sequence[Entry]:
+        """Read the messages of a session that no summary leaves out, in their order."""
+
+    async def pin(self, session_id: str, seq: int, *, on: bool = True) -> None:
+        """Keep a message whole before summaries, or no longer; a call with its result.
+
+        NotFound, Conflict without a result yet or with too many, InvalidInput for size.
+        """
 
     async def turns(self, session_id: str) -> Mapping[str, TurnRecord]:
         """Read how the turns that spoke in a session stand, by id."""
@@ -328,9 +347,27 @@ class Sessions(Protocol):
     ) -> None:
         """Let the summary stand for what is before ``first_seq``; nothing is lost.
 
-        Conflict when the session has been compacted or deleted since it was read: the
-        call is booked all the same. ``spent`` is None when no model was asked.
+        Conflict when the session has changed or gone since it was read: the call is
+        booked all the same. ``spent`` is None when no model was asked.
         """
+
+    async def restore(self, session: Session) -> bool:
+        """Take the latest summary back, if any; Conflict if it changed since read."""
+
+
+class SessionPlace(Protocol):
+    """A place in the line for a session, in which all daemons of a database stand."""
+
+    async def reached(self) -> None:
+        """Wait until all before it are gone; the session is its own from then on.
+
+        Raises:
+            Superseded: Its node has started again, or was taken for dead.
+            Conflict: It would wait for itself.
+        """
+
+    def leave(self) -> None:
+        """Let go of it, reached or not; it is tried until the store takes it."""
 
 
 class Journal(Protocol):
@@ -370,10 +407,25 @@ class Journal(Protocol):
         ended: Sequence[Outcome] = (),
         writer: Writer = NOBODY,
     ) -> asyncio.Future[None]:
-        """Write that an effect is about to begin, and what came of those before it.
+        """Write that an effect is about to begin, and what came of those before it."""
 
-        It fails with Superseded as :meth:`keep` does.
+    def line_up(
+        self, session_id: str, work_id: str, writer: Writer, asked_by: str = ""
+    ) -> SessionPlace:
+        """Take the last place for a session; it starts at once.
+
+        Where one daemon has the rows alone nobody lines up: its mailboxes do.
+
+        Args:
+            session_id: The session.
+            work_id: What waits: a turn's id, for a turn.
+            writer: Whose it is: what that has not let go of is gone when the node
+                starts again, or has died.
+            asked_by: The work that waits for it, which holds its own session.
         """
+
+    async def holder(self, session_id: str) -> tuple[str, str] | None:
+        """Tell who has the first place for a session: its node, and what waits."""
 
     async def calls(
         self, turn_id: str
@@ -390,10 +442,7 @@ class Journal(Protocol):
         """At boot: mark the turns that earlier epochs of the node left running.
 
         They belong to ``writer`` from then on, as do those of nobody; other nodes' run
-        on.
-
-        Returns:
-            How many there were.
+        on. It tells how many there were.
         """
 
     async def stop(self) -> None:
@@ -428,8 +477,17 @@ class Memory(Protocol):
     async def items(self, namespace: str) -> list[tuple[str, Json]]:
         """Give every key of a namespace with its value, sorted by key."""
 
+    async def search(self, owner: str, agent_id: str, query: str) -> Sequence[Json]:
+        """Give what an agent remembers, shared or not, and heard, with all these words.
 
-@dataclass(frozen=True, slots=True)
+        Only what ``owner`` caused; "" is anybody. Values come first, then messages,
+        each the newest first, as objects: ``kind`` is ``memory`` (with ``key``) or
+        ``message`` (with ``session_id``, ``turn_id`` and ``role``); all have ``text``,
+        ``at`` and ``labels``.
+        """
+
+
+@value_class
 class Records:
     """What a backend opens: the rows of one daemon."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from agenthost_chat.chat import Message
 from agenthost_chat.history import estimate_tokens
 from agenthost_values.value_class import value_class
@@ -20,7 +18,8 @@ class Session:
     by, ``title`` the beginning of its first message until it is renamed, ``parent_id``
     the session that it was forked from, before its message ``at_message``.
     ``message_count`` counts what is shown: the summary as one, no results of tools, and
-    nothing that a turn has taken back.
+    nothing that a turn has taken back. ``undone_at`` is the number of the message that
+    came next when a summary was last taken back.
     """
 
     id: str
@@ -38,6 +37,7 @@ class Session:
     at_message: int | None = None
     message_count: int = 0
     updated_at: float = 0.0
+    undone_at: int = 0
 
     def check_open_to(self, agent_id: str) -> None:
         """Refuse a turn that has no place here.
@@ -52,7 +52,7 @@ class Session:
             raise Conflict("the session is archived; take it out or activate it first")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SessionFilter:
     """Which sessions a list has: all, oldest first, unless it says otherwise.
 

@@ -7,6 +7,8 @@ from typing import Protocol
 
 from agenthost_values.value_class import value_class
 
+from .events import Keep
+
 UPLOAD = "upload:"
 """What the ``uri`` of a file in a message begins with when an upload's id follows."""
 
@@ -34,12 +36,12 @@ class Uploads(Protocol):
     """The files of all agents; those of an agent go when it goes."""
 
     async def add(
-        self, upload: Upload, data: bytes, most: int, most_bytes: int
+        self, file: Upload, data: bytes, room: tuple[int, int], also: Keep | None = None
     ) -> None:
-        """Keep a file, wholly or not at all.
+        """Keep a file, and in the same commit ``also``, wholly or not at all.
 
-        NotFound when there is no such agent, Conflict when it would have more than
-        ``most`` files, or more than ``most_bytes`` in all.
+        NotFound when there is no such agent, Conflict when it would have more files
+        than ``room`` says, or more bytes in all.
         """
 
     async def get(self, agent_id: str, upload_id: str) -> Upload:
@@ -51,5 +53,5 @@ class Uploads(Protocol):
     async def list(self, agent_id: str) -> Sequence[Upload]:
         """Tell of an agent's files, oldest first."""
 
-    async def delete(self, agent_id: str, upload_id: str) -> None:
-        """Delete a file, or raise NotFound."""
+    async def delete(self, file: Upload, also: Keep | None = None) -> None:
+        """Delete a file, with ``also`` in the same commit, or raise NotFound."""

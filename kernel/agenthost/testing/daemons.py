@@ -36,6 +36,11 @@ AGENT_TOOLS = (
     "system_time",
     "web_fetch",
 )
+PLENTY = {
+    "AGENTHOST_RATE_LIMIT__UNITS_PER_MINUTE": "1000000000",
+    "AGENTHOST_RATE_LIMIT__BURST": "1000000000",
+}
+"""Tests ask more often than people."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,8 @@ class RunningAgent:
 
         daemon = self.host.daemon
         agent = daemon.agents.get(self.id)
-        view = AgentView(agent.id, agent.name, agent.manifest, agent.session_id)
+        session, parent = agent.session_id, agent.parent
+        view = AgentView(agent.id, agent.name, agent.manifest, session, parent)
         rights = daemon.toolbox.rights_of(agent.id, agent.manifest)
         principal = Principal(PrincipalKind.AGENT, agent.name, rights.grants)
         return Context(OPERATOR).for_agent(view, principal, "turn")
@@ -263,6 +269,7 @@ async def running_daemon(
         "AGENTHOST_LISTEN_ADDR": "127.0.0.1:0",
         "AGENTHOST_DEFAULT_MODEL__PROVIDER": SLUG,
         "AGENTHOST_DEFAULT_MODEL__MODEL": MODEL,
+        **({} if "[rate_limit]" in config else PLENTY),
         **environ,
     }
     daemon = Daemon(

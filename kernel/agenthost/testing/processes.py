@@ -33,7 +33,7 @@ class DaemonProcess:
         self.home = home
         self._log = home.with_suffix(".log")
         self._log_file = self._log.open("ab")
-        self.process = subprocess.Popen(
+        self.process = subprocess.Popen(  # nosec B603 # the harness' own argv, no shell
             [sys.executable, "-m", "agenthost"],
             env={
                 "PATH": os.environ.get("PATH", ""),

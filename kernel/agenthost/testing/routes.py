@@ -21,7 +21,7 @@ from ..errors import Unauthenticated
 from ..host import Authenticator, Host
 from ..plugins.marks import hookimpl
 from ..ports.access import Credentials
-from ..routes import Mountable, Route, RouteGroup, SocketRoute
+from ..routes import LateRoutes, Mountable, Route, RouteGroup, SocketRoute
 from .daemons import Daemons, RunningDaemon
 
 JSON = "application/json"
@@ -92,6 +92,15 @@ class Sample:
     path: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     content: bytes = b""
+
+
+def route_groups(daemon: RunningDaemon) -> Iterator[tuple[str, RouteGroup]]:
+    """Give every route group of a daemon, each behind the key of its plugin."""
+    for key, group in daemon.daemon.registry.offered(Mountable):  # type: ignore[type-abstract]  # reason: two unlike classes are mounted
+        if isinstance(group, LateRoutes):
+            yield key, group.load()
+        elif isinstance(group, RouteGroup):
+            yield key, group
 
 
 def name_of(route: Route) -> str:
@@ -206,6 +215,9 @@ def check_error(answer: httpx.Response, place: str) -> None:
     kind = answer.headers.get("content-type", "").partition(";")[0]
     assert kind == "application/json", f"{place}: an error is JSON"
     error = answer.json().get("error")
+    if isinstance(error, dict):
+        # The shape of a vendor whose clients are to read it.
+        error = error.get("message")
     assert isinstance(error, str), f"{place}: an error has its text at `error`"
     assert 0 < len(error) <= LONGEST_ERROR, f"{place}: {len(error)} characters"
     shown = [leak for leak in LEAKS if leak in answer.text]
@@ -264,11 +276,7 @@ class RoutesContract:
         )
         daemon.http.headers["authorization"] = f"Bearer {KEY}"
         document = (await daemon.http.get("/openapi.json")).json()
-        found = [
-            group
-            for _, group in daemon.daemon.registry.offered(Mountable)  # type: ignore[type-abstract]  # reason: two unlike classes are mounted
-            if isinstance(group, RouteGroup) and group.name == self.group
-        ]
+        found = [group for _, group in route_groups(daemon) if group.name == self.group]
         assert len(found) == 1, f"{self.group} is offered {len(found)} times"
         return Mounted(daemon, found[0], document)
 

@@ -61,6 +61,7 @@ class Answer:
     fault: ProviderFault | None = None
     thoughts: tuple[str, ...] = ()
     cut_call: bool = False
+    stop: str = ""
 
 
 @dataclass
@@ -101,6 +102,10 @@ class ScriptedModel:
         """Write an answer that reached its length limit, perhaps inside a call."""
         self._answers.append(Answer(pieces, finish=Finish.LENGTH, cut_call=in_call))
 
+    def stops_before(self, word: str, *pieces: str) -> None:
+        """Write an answer that one of the words to stop before ended."""
+        self._answers.append(Answer(pieces, stop=word))
+
     def is_blocked(self, *pieces: str) -> None:
         """Write an answer that the provider's content rules ended."""
         self._answers.append(Answer(pieces, finish=Finish.CONTENT_BLOCKED))
@@ -129,7 +134,7 @@ class ScriptedModel:
         parts = (*thoughts, *((Text(text),) if text else ()), *answer.calls)
         finish = answer.finish or (Finish.TOOL_USE if answer.calls else Finish.STOP)
         message, cut = Message(Role.ASSISTANT, parts), answer.cut_call
-        yield Completion(message, finish, answer.usage, cut)
+        yield Completion(message, finish, answer.usage, cut, stop=answer.stop)
 
     def plugin(self) -> SimpleNamespace:
         """The plugin that offers this model as provider ``scripted``."""

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, ClassVar, get_type_hints
 
 import pytest
+from agenthost_chat.chat import Message, Role, Text, ToolOutput, ToolUse
 
 from ..context import Context, Grants, Principal, PrincipalKind
 from ..errors import AgentHostError
@@ -92,6 +93,7 @@ def _made(wanted: Any, text: str, count: int) -> Any:
         int: _NUMBERS[count % len(_NUMBERS)],
         bool: odd,
         PurePosixPath: PurePosixPath(text),
+        tuple[Message, ...]: _said(text),
         Principal: principal,
         Context: context,
         Context | None: context if odd else None,
@@ -122,6 +124,17 @@ def _installed() -> Iterator[Any]:
                 yield entry.load()
             except ImportError:
                 continue
+
+
+def _said(text: str) -> tuple[Message, ...]:
+    """A conversation in which nothing is as it should be."""
+    use, output = ToolUse(text, text, {text: text}), ToolOutput(text, text, text)
+    return (
+        Message(Role.TOOL, (output, output, Text(text))),
+        Message(Role.ASSISTANT, (Text(text), use, use)),
+        Message(Role.USER, ()),
+        Message(Role.USER, (Text(text), output)),
+    )
 
 
 class SecurityContract:

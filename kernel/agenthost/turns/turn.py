@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import replace
 from hashlib import sha256
 from uuid import NAMESPACE_URL, uuid5
 
@@ -17,12 +17,12 @@ from agenthost_chat.chat import (
     Role,
     Text,
     ToolDefinition,
-    ToolUse,
 )
+from agenthost_values.value_class import value_class
 
 from ..context import Context
 from ..errors import AgentHostError, InvalidInput, TooLarge
-from ..ports.records import TurnResult, TurnState
+from ..ports.records import TurnResult
 from .events import (
     NOTHING,
     Done,
@@ -110,7 +110,7 @@ class Watcher:
         return event if len(text) == 1 else replace(event, text="".join(text))
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class TurnOptions:
     """What one turn may set besides its input.
 
@@ -121,6 +121,7 @@ class TurnOptions:
         session_id: The session of the agent it speaks in; its own by default.
         max_tokens: The longest answer, instead of the manifest's.
         temperature: Instead of the manifest's.
+        thinking_budget: Instead of the manifest's, and of the session's.
         history: Makes the turn stateless: it is the conversation so far, and may end
             with calls that the message answers. The turn speaks in an ephemeral session
             of its own, whatever ``session_id`` says, which ends with it; with a
@@ -139,6 +140,7 @@ class TurnOptions:
     session_id: str | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    thinking_budget: int | None = None
     history: tuple[Message, ...] | None = None
     max_cost_micro_usd: int | None = None
     settings: ModelSettings | None = None
@@ -148,17 +150,6 @@ class TurnOptions:
     def elsewhere(self, turn_id: str) -> str | None:
         """The session it speaks in when that is not simply the agent's own."""
         return turn_id if self.history is not None else self.session_id
-
-    def key_of(self, turn_id: str, ended: TurnResult | None = None) -> str | None:
-        """What the session of a stateless turn is kept by, None when it is not.
-
-        Args:
-            turn_id: The turn.
-            ended: How it has ended, if it has.
-        """
-        kept = bool(self.tools) if ended is None else bool(ended.calls)
-        # The prefix keeps it apart from the keys that sessions are opened by.
-        return f"turn:{turn_id}" if self.turn_id or kept else None
 
     def beside(self, own: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:
         """Put the caller's tools behind the agent's own.
@@ -173,11 +164,6 @@ class TurnOptions:
                 raise InvalidInput("tools", problem)
             names.add(tool.name)
         return (*own, *self.tools)
-
-    def left_of(self, calls: Sequence[ToolUse]) -> tuple[ToolUse, ...]:
-        """Choose the calls that are left to the caller; none that cannot be read."""
-        names = {tool.name for tool in self.tools}
-        return tuple([c for c in calls if c.name in names and not c.malformed])
 
     def repeatable(self, key: str | None, place: str, asked: Json) -> TurnOptions:
         """Make a start the same turn whenever it comes with the same key.
@@ -298,11 +284,6 @@ class Turn(Work):
             raise error or self.stopped()
         return result
 
-    def expire(self) -> None:
-        """End it: it has run as long as it may."""
-        limit = "it ran longer than turns.max_seconds allows"
-        self.cancel(limit, TurnState.FAILED)
-
     def ending(self) -> tuple[TurnResult | None, AgentHostError | None]:
         """Its result or its error, once it is done."""
         if isinstance(self._last, Done):
@@ -333,11 +314,9 @@ class Turn(Work):
 
     def think(self, text: str) -> None:
         """Tell more of what the model thinks to those who want it."""
-        curious = [watcher for watcher in self._watchers if watcher.thoughts]
-        if curious:
-            event = Thought(text)
-            for watcher in curious:
-                watcher.put(event)
+        for watcher in self._watchers:
+            if watcher.thoughts:
+                watcher.put(Thought(text))
 
     def spoke(self, message: Message) -> None:
         """A message is complete."""

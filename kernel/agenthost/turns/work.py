@@ -7,7 +7,7 @@ from typing import Any
 
 from ..context import AgentView, Context
 from ..errors import AgentHostError, Cancelled, Interrupted, TurnFailed
-from ..ports.records import TurnState
+from ..ports.records import NOBODY, TurnState
 
 
 class Work:
@@ -29,6 +29,10 @@ class Work:
         self.runs = False
         self.asked: list[Work] = []
         """The turns of other agents that it waits for."""
+        self.asked_by = ""
+        """The turn that waits for it."""
+        self.writer = NOBODY
+        """What its steps are signed with: what its daemon was when it lined up."""
 
     @property
     def agent(self) -> AgentView:

@@ -156,7 +156,7 @@ class Message:
         return tuple([part for part in self.parts if isinstance(part, ToolUse)])
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ToolDefinition:
     """A tool as a model sees it; ``parameters`` is a JSON Schema of an object."""
 
@@ -230,7 +230,7 @@ class Finish(StrEnum):
     CONTENT_BLOCKED = "content_filter"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Usage:
     """Tokens of one or more calls.
 
@@ -281,7 +281,8 @@ class Completion:
 
     Tool calls stand in it only when ``finish`` is TOOL_USE: a call that was cut off
     is never parsed, and ``cut_call`` says that there was one. ``id`` is the provider's
-    name of it, for whoever asks the provider about it.
+    name of it, for whoever asks the provider about it. ``stop`` is which of the words
+    to stop before ended it, where the provider tells.
     """
 
     message: Message
@@ -289,6 +290,7 @@ class Completion:
     usage: Usage
     cut_call: bool = False
     id: str = field(default="", compare=False)
+    stop: str = field(default="", compare=False)
 
 
 Delta = TextChunk | ReasoningChunk | Completion

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args, get_origin
 
+from agenthost_values.value_class import value_class
+
 from .parse import KeyPath
 from .problems import Shape, bare, shape_of, unknown_keys
 from .suggest import did_you_mean
@@ -15,7 +17,7 @@ _WORDS = {"true": True, "yes": True, "on": True, "1": True}
 _WORDS |= {"false": False, "no": False, "off": False, "0": False}
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Keys:
     """What settings there are, and by which names they may be given.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, get_args
 
 from agenthost_values.value_class import value_class
@@ -31,10 +33,8 @@ class Problem:
 
 def dotted(path: Sequence[str | int]) -> str:
     """Write a path as ``table.key`` or ``list[0].key``."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return text.removeprefix(".")
+    parts = (f"[{each}]" if isinstance(each, int) else f".{each}" for each in path)
+    return "".join(parts).removeprefix(".")
 
 
 def unknown_keys(
@@ -82,7 +82,10 @@ def _unknown_below(annotation: Any, value: Any, path: KeyPath) -> Iterator[Probl
     shape = shape_of(annotation := bare(annotation))
     if shape is not None:
         if isinstance(value, Mapping):
-            yield from unknown_keys(shape, value, path)
+            # A model that names the type of its other keys means to have some.
+            own = getattr(annotation, "__dict__", {}).get("__annotations__", ())
+            others = dict.fromkeys(value if "__pydantic_extra__" in own else ())
+            yield from unknown_keys({**others, **shape}, value, path)
         return
     inner = [a for a in get_args(annotation) if a is not Ellipsis]
     if not inner:
@@ -122,33 +125,12 @@ def _existing(location: KeyPath, raw: Any) -> KeyPath:
     return tuple(path)
 
 
-_WANTED = {
-    "string_type": 'text in quotes, such as "name"',
-    "int_type": "a whole number, such as 500, without quotes",
-    "int_from_float": "a whole number, such as 500",
-    "float_type": "a number, such as 0.8, without quotes",
-    "finite_number": "a finite number",
-    "bool_type": "true or false, without quotes",
-    "tuple_type": 'a list, such as ["a", "b"]',
-    "list_type": 'a list, such as ["a", "b"]',
-    "dict_type": "a table",
-    "model_type": "a table",
-    "path_type": 'a path in quotes, such as "data"',
-}
-_TYPES = {
-    str: "text",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    list: "a list",
-    dict: "a table",
-}
-
-
 def _say(item: Mapping[str, Any]) -> str:
     kind, context = item["type"], item.get("ctx", {})
-    if kind in _WANTED:
-        return f"must be {_WANTED[kind]}; it is {_type_name(item['input'])}"
+    words = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    if kind in words["wanted"]:
+        found = words["types"].get(type(item["input"]).__name__, "a date or time")
+        return f"must be {words['wanted'][kind]}; it is {found}"
     if kind == "missing":
         return "is missing; add it"
     if kind == "value_error":
@@ -158,10 +140,6 @@ def _say(item: Mapping[str, Any]) -> str:
     if kind == "extra_forbidden":
         return "unknown key; remove it"
     return str(item["msg"]).replace("Input should be", "must be").replace("Value", "it")
-
-
-def _type_name(value: object) -> str:
-    return _TYPES.get(type(value), "a date or time")
 
 
 def _say_choice(expected: str, value: object) -> str:

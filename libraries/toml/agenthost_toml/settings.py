@@ -103,8 +103,7 @@ def read_settings(keys: Keys, source: Source, environ: Mapping[str, str]) -> Set
     table, layer = source.parse(), read_environment(keys, environ)
     warnings = [source.say(problem) for problem in _unknown(keys, table)]
     merged = _merged(_unalias(table, keys.aliases, source), layer.table)
-    told = (*warnings, *layer.warnings)
-    return Settings(keys, merged, told, source, environ, layer)
+    return Settings(keys, merged, (*warnings, *layer.warnings), source, environ, layer)
 
 
 def _unknown(keys: Keys, table: Mapping[str, Any]) -> list[Problem]:

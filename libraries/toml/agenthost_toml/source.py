@@ -79,8 +79,7 @@ def read_source(file: Path) -> Source:
         ) from error
     if len(data) > LARGEST:
         raise SettingsError(f"{name} is larger than 1 MiB; make it smaller")
-    text = _decode(name, data).replace("\r\n", "\n")
-    return Source(name, text, shared=shared)
+    return Source(name, _decode(name, data).replace("\r\n", "\n"), shared=shared)
 
 
 def _decode(name: str, data: bytes) -> str:

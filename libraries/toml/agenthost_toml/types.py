@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import re
 from typing import Annotated, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -104,18 +103,6 @@ def _address(value: str) -> str:
     return value
 
 
-def _http_url(value: str) -> str:
-    try:
-        parts = urlsplit(value)
-        port_ok = parts.port is None or parts.port > 0
-    except ValueError:
-        port_ok = False
-        parts = urlsplit("")
-    if parts.scheme not in {"http", "https"} or not parts.hostname or not port_ok:
-        raise ValueError('must be an address, such as "https://host.example/v1"')
-    return value
-
-
 def _label(value: str) -> str:
     if not _LABEL.fullmatch(value):
         raise ValueError(
@@ -139,8 +126,5 @@ Blankable = Annotated[str | None, BeforeValidator(blank_to_none)]
 Lower = BeforeValidator(_lower)
 Label = Annotated[str, AfterValidator(_label)]
 Address = Annotated[str, AfterValidator(_address)]
-HttpUrl = Annotated[str, AfterValidator(_http_url)]
 Positive = Annotated[int, Field(ge=1, le=2**53)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
-Money = Annotated[float, Field(ge=0)]
-Share = Annotated[float, Field(ge=0, le=1)]

@@ -9,8 +9,16 @@ they are taken from a twin that is made of the same fields.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, dataclass, field, fields, make_dataclass
-from typing import Any, TypeVar, dataclass_transform
+from copy import copy
+from dataclasses import (
+    MISSING,
+    FrozenInstanceError,
+    dataclass,
+    field,
+    fields,
+    make_dataclass,
+)
+from typing import Any, TypeVar, cast, dataclass_transform
 
 T = TypeVar("T")
 
@@ -49,39 +57,55 @@ def _completed(made: type[T]) -> type[T]:
 
 def _late(cls: type, name: str) -> Callable[..., Any]:
     def method(self: object, *values: object, **named: object) -> Any:
-        _compile(cls)
+        _compile(cls, name)
         return getattr(cls, name)(self, *values, **named)
 
-    method.late = True  # type: ignore[attr-defined]  # reason: a mark of ours
     method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"
     return method
 
 
-def _compile(cls: type) -> None:
-    """Take the methods of a dataclass of the same fields."""
-    told = [
-        (
-            each.name,
-            each.type,
-            field(
-                default=each.default,
-                default_factory=each.default_factory,
-                init=each.init,
-                repr=each.repr,
-                hash=each.hash,
-                compare=each.compare,
-                kw_only=each.kw_only,
-            ),
-        )
-        for each in fields(cls)
-    ]
-    after = (
-        {"__post_init__": cls.__post_init__} if hasattr(cls, "__post_init__") else {}
+def _compile(cls: type, name: str) -> None:
+    """Write the method, or take it of a dataclass of the same fields."""
+    if name == "__init__":
+        setattr(cls, name, _init(cls))
+        return
+    # Copies: a dataclass writes what it found out into the fields it is made of.
+    told = [(each.name, each.type, copy(each)) for each in fields(cls)]
+    of_ours = {"__doc__": cls.__doc__}
+    # Only the method that is asked for: most classes are made and never compared.
+    twin = make_dataclass(
+        cls.__name__,
+        told,
+        namespace=of_ours,
+        init=False,
+        repr=name == "__repr__",
+        eq=name != "__repr__",
+        frozen=True,
     )
-    twin = make_dataclass(cls.__name__, told, namespace=after, frozen=True)
-    for name in _COMPILED:
-        if getattr(vars(cls).get(name), "late", False):
-            setattr(cls, name, vars(twin)[name])
+    setattr(cls, name, vars(twin)[name])
+
+
+def _init(cls: Any) -> Callable[..., None]:
+    """Write ``__init__`` alone: for a frozen twin dataclasses compile two more."""
+    known: dict[str, Any] = {"set__": object.__setattr__}
+    heads, lines = ["self"], []
+    for each in sorted(fields(cls), key=lambda each: bool(each.kw_only)):
+        name, default = each.name, f"_{each.name}"
+        value = name if each.init else default
+        if each.default is not MISSING:
+            known[default] = each.default
+        elif each.default_factory is not MISSING:
+            # The factory stands for itself where nothing is given.
+            known[default] = each.default_factory
+            value = f"{default}() if {value} is {default} else {value}"
+        heads += ["*"] if each.kw_only and "*" not in heads else []
+        heads += [f"{name}={default}" if default in known else name] * each.init
+        if each.init or default in known:
+            lines.append(f" set__(self, {name!r}, {value})")
+    lines.append(" self.__post_init__()" if hasattr(cls, "__post_init__") else " pass")
+    # Of a class's own fields: nothing from outside is compiled.
+    exec("\n".join([f"def __init__({', '.join(heads)}):", *lines]), known)  # noqa: S102  # nosec B102
+    return cast("Callable[..., None]", known["__init__"])
 
 
 def _set(self: object, name: str, value: object) -> None:  # noqa: ARG001 - as Python calls it

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
@@ -13,9 +14,11 @@ from agenthost import (
     Agent,
     AgentHostError,
     AgentMode,
+    AgentResumed,
     AgentRows,
     AgentSpawned,
     AgentState,
+    AgentSuspended,
     AgentTerminated,
     AgentUpdated,
     Choice,
@@ -40,12 +43,14 @@ from .rights import granted
 
 if TYPE_CHECKING:
     from .elsewhere import Elsewhere
+    from .lives import Lives
 
 
 class KeptAgents:
     """The agents of one daemon, on every path: checks first, writes once, tells after.
 
-    ``exist`` is set from the first agent on. The rows are the truth.
+    ``exist`` is set from the first agent on, ``restarts`` counts those that were
+    started again after a crash. The rows are the truth.
 
     Args:
         host: The daemon they live in.
@@ -63,11 +68,19 @@ class KeptAgents:
         self._rows = rows
         self._end_turns = end_turns
         self.exist = asyncio.Event()
+        self.restarts = 0
         # A row is written whole: two changes at once would undo each other.
         self._changing = asyncio.Lock()
         self._by_id: dict[str, Agent] = {}
         self._by_name: dict[str, Agent] = {}
         self._elsewhere: Elsewhere | None = None
+
+    @cached_property
+    def lives(self) -> Lives:
+        """What becomes of those that crash; few do."""
+        from .lives import Lives
+
+        return Lives(self._host, self, self._end_turns)
 
     async def load(self) -> None:
         """Read all agents, oldest first."""
@@ -113,6 +126,13 @@ class KeptAgents:
             raise NotFound("agent", agent_id)
         return agent
 
+    def above(self, agent_id: str) -> Sequence[Agent]:
+        """The agent itself, who has spawned it, who has spawned that one, and so on."""
+        line = [self.get(agent_id)]
+        while parent := self._by_id.get(line[-1].parent):
+            line.append(parent)
+        return line
+
     def find(self, reference: str) -> Agent:
         """Find by id in any form, or by exact name.
 
@@ -132,12 +152,14 @@ class KeptAgents:
     ) -> tuple[Agent, Sequence[str]]:
         """Bring an agent into being: its row and its session, or nothing at all.
 
+        One that an agent makes in a turn is a child of that agent.
+
         Returns:
             The agent, and warnings about what in the manifest has no effect.
 
         Raises:
             InvalidInput: The manifest is malformed, or its provider is unknown.
-            Conflict: The name is taken.
+            Conflict: The name is taken, or the agent has as many children as it may.
             Denied: A guard refuses it, or it asks for more than its creator has.
         """
         host = self._host
@@ -156,6 +178,7 @@ class KeptAgents:
             case = ManifestCase(context.principal, manifest_toml, manifest.name)
             await asyncio.to_thread(host.guards.check, Guard.MANIFEST, case)
         self._check(context.principal, manifest)
+        parent = context.agent.id if context.agent is not None else ""
         now = host.clock.time()
         agent = Agent(
             id=str(uuid4()),
@@ -167,10 +190,17 @@ class KeptAgents:
             pinned_model=None,
             created_at=now,
             updated_at=now,
+            parent=parent,
         )
-        with self._telling(AgentSpawned, context, agent) as also:
-            await self._rows.add(agent, also)
-            self._keep(agent)
+        if not parent:
+            await self._add(context, agent)
+        else:
+            from .family import check_room
+
+            # Of several at once none may be one too many, nor come after its parent.
+            async with self._changing:
+                check_room(self, parent)
+                await self._add(context, agent)
         self._tell_others()
         return agent, warnings
 
@@ -223,6 +253,46 @@ class KeptAgents:
 
         return await self._save(context, agent.id, changed)
 
+    async def suspend(self, context: Context, agent: Agent, reason: str) -> Agent:
+        """Stop the agent's turns and refuse its messages until it is resumed.
+
+        Raises:
+            Conflict: It is being deleted.
+        """
+        from .lives import suspended
+
+        self.lives.drop(agent.id)
+        kept = await self._save(context, agent.id, suspended(reason), AgentSuspended)
+        # It takes no messages by now, so none begins behind the last that ends.
+        await self._end_turns(agent.id, "the agent was suspended")
+        return kept
+
+    async def resume(self, context: Context, agent: Agent) -> Agent:
+        """Let a suspended or crashed agent take messages; its crashes are forgotten.
+
+        Raises:
+            Conflict: It is being deleted.
+        """
+        from .lives import resumed
+
+        self.lives.drop(agent.id)
+        return await self._save(context, agent.id, resumed, AgentResumed)
+
+    def crash(self, agent_id: str, reason: str) -> None:
+        """Take note that an agent's own work has broken; returns at once."""
+        self.lives.crash(agent_id, reason)
+
+    async def stand(
+        self,
+        agent_id: str,
+        changed: Callable[[Agent], Agent],
+        kind: type[LifecycleEvent],
+    ) -> Agent:
+        """Change by itself how an agent stands; nobody has asked for it."""
+        from .lives import DAEMON
+
+        return await self._save(DAEMON, agent_id, changed, kind)
+
     async def new_session(self, agent: Agent, into: str, *, keep: bool) -> Agent:
         """Give the agent another session, an empty one unless it is named.
 
@@ -242,13 +312,18 @@ class KeptAgents:
     async def delete(self, context: Context, agent: Agent) -> None:
         """Stop the agent's turns; remove it, its sessions, its memory, its workspace.
 
-        Its usage stays.
+        Its children go first. Its usage stays; that of a child becomes its parent's.
         """
         host = self._host
+        self.lives.drop(agent.id)
         async with self._changing:
             # It takes no messages from now on.
             self._keep(replace(self.get(agent.id), state=AgentState.TERMINATED))
         try:
+            # It can make no more of them by now.
+            for child in [each for each in self.list() if each.parent == agent.id]:
+                with suppress(NotFound):
+                    await self.delete(context, child)
             # A turn may be at a change of its own agent: it is not waited for inside.
             await self._end_turns(agent.id, "the agent was deleted")
             await self._removed(context, agent)
@@ -294,14 +369,23 @@ class KeptAgents:
             if name not in known and not set(name) & set("*?[")
         ]
 
+    async def _add(self, context: Context, agent: Agent) -> None:
+        with self._telling(AgentSpawned, context, agent) as also:
+            await self._rows.add(agent, also)
+            self._keep(agent)
+
     async def _save(
-        self, context: Context, agent_id: str, changed: Callable[[Agent], Agent]
+        self,
+        context: Context,
+        agent_id: str,
+        changed: Callable[[Agent], Agent],
+        kind: type[LifecycleEvent] = AgentUpdated,
     ) -> Agent:
         """Change an agent as it is now: whoever asked may have seen it before."""
         async with self._changing:
             now = self._host.clock.time()
             agent = replace(changed(self.get(agent_id)), updated_at=now)
-            with self._telling(AgentUpdated, context, agent) as also:
+            with self._telling(kind, context, agent) as also:
                 await self._rows.save(agent, also)
                 self._keep(agent)
         self._tell_others()

@@ -11,6 +11,8 @@ _FACTS = tomllib.loads(files(__package__).joinpath("facts.toml").read_text("utf-
 
 PROFILES: Mapping[str, list[str]] = _FACTS["profiles"]
 """The tools that each profile stands for."""
+TOLD: Mapping[str, Mapping[str, str]] = _FACTS["told"]
+"""The tier and the description of each profile."""
 IMPLIED: Mapping[str, Mapping[str, list[str]]] = _FACTS["implied"]
 """The rights that come with a profile's tools, by how their names begin."""
 FORMER_NAMES: Mapping[str, str] = _FACTS["former_names"]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from agenthost import Manifest
 
+from .commands import COMMANDS
 from .facts import FORMER_NAMES, IMPLIED, PROFILES
 from .patterns import narrowed, without
 
@@ -31,6 +32,7 @@ def granted(
             rights[action] = getattr(said, action)
     if "agent_spawn" in written or "agent_spawn" not in rights:
         rights["agent_spawn"] = ("*",) if said.agent_spawn else ()
+    rights["shell"] = COMMANDS.of(manifest).shell
     rights["tool"] = _tools(manifest, preset, tools)
     return rights
 

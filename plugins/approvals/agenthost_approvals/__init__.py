@@ -1,4 +1,4 @@
-"""Approvals: people are asked before a tool call, and a turn waits for their answer.
+"""Approvals: people are asked about a call, or money, and a turn waits for it.
 
 A guard's ``Ask`` becomes a row with exactly what was shown. The turn gives its session
 and its slot back; once the row is answered, or its deadline has passed, the turn goes
@@ -13,21 +13,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from agenthost import (
+    Agent,
     Approvals,
     ApprovalsBackend,
     Backend,
     ChatCommand,
     CommandSpec,
     Host,
+    LateRoutes,
     RouteGroup,
     SchemaSpec,
     ServiceSpec,
+    ToolContext,
     hookimpl,
 )
 
 if TYPE_CHECKING:
-    from sqlalchemy import MetaData
-
     from .desk import Desk
 
 
@@ -41,7 +42,9 @@ def open_approvals(host: Host) -> Approvals:
 @hookimpl
 def register_schema() -> SchemaSpec:
     """Offer the table of approvals."""
-    return SchemaSpec("approvals", _metadata)
+    from .schema import SCHEMA
+
+    return SCHEMA
 
 
 @hookimpl
@@ -51,11 +54,9 @@ def register_backend() -> Iterable[Backend]:
 
 
 @hookimpl
-def register_routes() -> Iterable[RouteGroup]:
+def register_routes() -> Iterable[LateRoutes]:
     """Offer what people answer through."""
-    from .routes import routes
-
-    yield routes
+    yield LateRoutes("approvals", ("/api/approvals",), _routes)
 
 
 @hookimpl
@@ -69,9 +70,12 @@ def register_command() -> Iterable[CommandSpec]:
 @hookimpl
 def register_chat_command() -> Iterable[ChatCommand]:
     """Offer ``/approvals``, ``/approve`` and ``/deny``."""
-    from .chat import chat_commands
-
-    yield from chat_commands()
+    for name, does, argument in (
+        ("approvals", "Show what the agent asks people", ""),
+        ("approve", "Say yes to a question", "<id> [name=value ...]"),
+        ("deny", "Say no to a question", "<id> [why]"),
+    ):
+        yield ChatCommand(name, does, partial(_run, name), argument)
 
 
 @hookimpl
@@ -79,12 +83,6 @@ def register_service() -> Iterable[ServiceSpec]:
     """Offer what ends overdue questions and goes on with answered turns."""
     warm_up = partial(import_module, ".writes", __package__)
     yield ServiceSpec("approvals", _start, _stop, warm_up)
-
-
-def _metadata() -> MetaData:
-    from .tables import metadata
-
-    return metadata
 
 
 async def _start(host: Host) -> None:
@@ -102,3 +100,16 @@ def _own(host: Host) -> Desk | None:
     from .desk import Desk
 
     return host.approvals if isinstance(host.approvals, Desk) else None
+
+
+def _routes() -> RouteGroup:
+    from .routes import routes
+
+    return routes
+
+
+async def _run(name: str, call: ToolContext, agent: Agent, argument: str) -> str:
+    # A start does not wait for what a command imports.
+    from .chat import RUNS
+
+    return await RUNS[name](call, agent, argument)

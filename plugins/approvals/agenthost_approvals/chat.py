@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Mapping
 
 from agenthost import (
     Agent,
-    ChatCommand,
     InvalidInput,
     NotFound,
     ToolContext,
@@ -20,17 +19,10 @@ from .rows import PENDING_PER_AGENT, Approval, State
 from .shapes import REASON_LENGTH
 from .spoken import SHORT, lines_of, plain, typed_values
 
+Run = Callable[[ToolContext, Agent, str], Awaitable[str]]
+
 LEAST = 4
 """Fewer characters of an id are no name for it."""
-
-
-def chat_commands() -> Iterable[ChatCommand]:
-    """The commands of this plugin."""
-    yield ChatCommand("approvals", "Show what the agent asks people", _show)
-    yield ChatCommand(
-        "approve", "Say yes to a question", _approve, "<id> [name=value ...]"
-    )
-    yield ChatCommand("deny", "Say no to a question", _deny, "<id> [why]")
 
 
 async def _show(call: ToolContext, agent: Agent, _: str) -> str:
@@ -53,7 +45,7 @@ async def _approve(call: ToolContext, agent: Agent, line: str) -> str:
     values = typed_values(approval.shown["question"].get("schema"), texts)
     reply = Reply(yes=True, values=values, digest=approval.digest)
     await desk.answer(call.principal, approval.id, reply)
-    return f"Approved: {plain(approval.tool)} goes on."
+    return f"Approved: {plain(approval.about)} goes on."
 
 
 async def _deny(call: ToolContext, agent: Agent, line: str) -> str:
@@ -65,7 +57,7 @@ async def _deny(call: ToolContext, agent: Agent, line: str) -> str:
         raise InvalidInput("why", f"must have at most {REASON_LENGTH} characters")
     reply = Reply(yes=False, reason=reason.strip(), digest=approval.digest)
     await desk.answer(call.principal, approval.id, reply)
-    return f"Denied: {plain(approval.tool)} does not run."
+    return f"Denied: {plain(approval.about)} does not run."
 
 
 async def _pending(desk: Desk, agent: Agent) -> list[Approval]:
@@ -104,3 +96,7 @@ def _longest_run(text: str) -> int:
         run = run + 1 if char == "`" else 0
         longest = max(longest, run)
     return longest
+
+
+RUNS: Mapping[str, Run] = {"approvals": _show, "approve": _approve, "deny": _deny}
+"""What each command does."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, Protocol
 from urllib.parse import quote
 
 import click
 from agenthost import InvalidInput
 
-from .spoken import line_of, lines_of, typed_values
+from .spoken import line_of, lines_of, row_of, typed_values
 
 MOST = 500
 
@@ -29,6 +30,9 @@ class Here(Protocol):
 
     def connect(self) -> Api:
         """Find the running daemon."""
+
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Print rows below a head."""
 
 
 _as_json = click.option(
@@ -51,8 +55,8 @@ def list_approvals(here: Here, *, every: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(answer, indent=2))
         return
-    for item in answer["approvals"]:
-        click.echo(line_of(item))
+    heads = ("id", "state", "agent", "wants", "deadline", "question")
+    here.table(heads, [row_of(item) for item in answer["approvals"]])
 
 
 @approvals.command()
@@ -75,6 +79,21 @@ def show(here: Here, approval: str, *, as_json: bool) -> None:
     metavar="NAME=VALUE",
     help="A value that is asked for, with a yes; several add up.",
 )
+@click.option(
+    "--for",
+    "remember",
+    type=click.Choice(["once", "session", "pattern"]),
+    default="once",
+    show_default=True,
+    help="What a yes holds for, of the same tool and question.",
+)
+@click.option(
+    "--pattern",
+    "patterns",
+    multiple=True,
+    metavar="NAME=TEXT",
+    help="An argument with * for anything, for --for pattern; name each.",
+)
 @click.option("--reason", default="", help="Why not; the model is told.")
 @_as_json
 @click.pass_obj
@@ -88,14 +107,42 @@ def answer(
     if verdict == "yes":
         if said["reason"]:
             raise click.UsageError("--reason goes with a no")
-        body: dict[str, Any] = {"values": _values(detail, said["values"])}
+        body: dict[str, Any] = {
+            "values": _values(detail, said["values"]),
+            "remember": said["remember"],
+            "pattern": _pattern(said["patterns"]),
+        }
         told = api.post(f"{path}/approve", {**body, "digest": detail["digest"]})
     else:
         if said["values"]:
             raise click.UsageError("--value goes with a yes")
+        if said["remember"] != "once" or said["patterns"]:
+            raise click.UsageError("--for and --pattern go with a yes")
         body = {"reason": said["reason"], "digest": detail["digest"]}
         told = api.post(f"{path}/deny", body)
     click.echo(json.dumps(told, indent=2) if as_json else line_of(told))
+
+
+@approvals.command()
+@click.argument("approval")
+@_as_json
+@click.pass_obj
+def revoke(here: Here, approval: str, *, as_json: bool) -> None:
+    """Have a yes for a session or a pattern hold no more."""
+    api = here.connect()
+    detail = _detail(api, approval)
+    told = api.post(f"/api/approvals/{detail['id']}/revoke", {})
+    click.echo(json.dumps(told, indent=2) if as_json else f"revoked {detail['id']}")
+
+
+def _pattern(texts: tuple[str, ...]) -> dict[str, str]:
+    pattern = {}
+    for text in texts:
+        name, equals, said = text.partition("=")
+        if not equals:
+            raise click.UsageError(f"--pattern {text!r} must be written as NAME=TEXT")
+        pattern[name] = said
+    return pattern
 
 
 def _values(detail: dict[str, Any], texts: tuple[str, ...]) -> dict[str, Any]:

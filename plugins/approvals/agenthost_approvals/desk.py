@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from agenthost import (
+    AgentView,
     Approvals,
     Ask,
     Blocked,
@@ -22,7 +23,9 @@ from agenthost import (
     Host,
     InvalidInput,
     JsonObject,
+    Keep,
     NotFound,
+    Pool,
     Principal,
     PrincipalKind,
     ToolUse,
@@ -31,10 +34,16 @@ from agenthost import (
 )
 from agenthost_values.value_class import value_class
 
-from .events import ApprovalAnswered, ApprovalEvent, ApprovalRequested
+from .events import (
+    ApprovalAnswered,
+    ApprovalEvent,
+    ApprovalRequested,
+    ApprovalRevoked,
+)
 from .keeper import Keeper, close_turn
 from .questions import check_question, check_values, digest_of, shown_to_people
-from .rows import Approval, State, approval_of
+from .remembering import check_remember
+from .rows import Approval, Remember, State, approval_of
 
 DEADLINE_SECONDS = 30 * 86_400.0
 """No question stays open longer."""
@@ -45,13 +54,16 @@ NOT_PEOPLE = frozenset({PrincipalKind.AGENT, PrincipalKind.ANONYMOUS})
 class Reply:
     """What a person says: yes or no, why, and the values that were asked for.
 
-    ``digest`` is that of what they saw, when they say so.
+    ``digest`` is that of what they saw, when they say so. ``remember`` is what a yes
+    holds for, ``pattern`` a text with stars by argument.
     """
 
     yes: bool
     reason: str = ""
     values: JsonObject = field(default_factory=dict)
     digest: str | None = None
+    remember: Remember = "once"
+    pattern: Mapping[str, str] = field(default_factory=dict)
 
 
 class Desk(Approvals):
@@ -78,16 +90,20 @@ class Desk(Approvals):
         from . import writes
 
         row = self._row(context, call, ask)
-        event = self._event(ApprovalRequested, approval_of(row), context)
-        keep = None if event is None else self._host.events.keeping(event)
-        putting = partial(writes.put, row=row, keep=keep)
+        asked = approval_of(row)
+        event = self._event(ApprovalRequested, asked, context)
+        passed = replace(asked, state=State.APPROVED)
+        answered = self._event(ApprovalAnswered, passed, context)
+        keep, keep_answered = self._keeping(event), self._keeping(answered)
+        putting = partial(writes.put, row=row, keep=keep, keep_answered=keep_answered)
         known, fresh = await self._host.store.write(putting)
         self.keeper.wake()
-        if fresh and event is not None:
-            self._host.events.publish(event)
+        (own,) = (each for each in known if each.digest == row["digest"])
+        told = event if own.state is State.PENDING else answered
+        if fresh and told is not None:
+            self._host.events.publish(told)
         for each in known:
             _check_answer(each)
-        (own,) = (each for each in known if each.digest == row["digest"])
         _check_shown(own)
         if own.state is State.APPROVED:
             return own.values
@@ -126,6 +142,32 @@ class Desk(Approvals):
                 "enable the security system that asks about it, and ask again"
             )
         return values
+
+    async def granted(self, context: Context, pool: Pool) -> int:
+        """Tell what people let a pool spend beyond its first limit; ask for more.
+
+        Raises:
+            Waiting: A person is asked, and has not answered yet.
+            QuotaExceeded: They said no, or nothing in time.
+            RateLimited: Too many questions of the agent are open.
+        """
+        from . import purses
+
+        asks, agent, turn_id = pool.asks, context.agent, context.turn_id
+        if asks is None or asks.more <= 0:
+            return 0
+        if agent is None or turn_id is None:
+            known = await purses.of_purse(self._host.store, asks.purse)
+            return purses.standing(known, pool)
+        row = self._common(context, agent, asks.deadline_seconds)
+        asking = purses.asking(context, agent, pool, row)
+        event = self._event(ApprovalRequested, approval_of(asking.question), context)
+        keep = self._keeping(event)
+        known, fresh = await self._host.store.write(partial(asking.put, keep=keep))
+        self.keeper.wake()
+        if fresh and event is not None:
+            self._host.events.publish(event)
+        return purses.standing(known, pool, turn_id)
 
     async def pending(self, turn_id: str) -> Waiting | None:
         """Tell what a turn waits for, None when all its questions are answered."""
@@ -192,7 +234,10 @@ class Desk(Approvals):
             raise Conflict("the digest is that of another question; read it again")
         if reply.yes:
             check_values(approval.shown["question"], reply.values)
-        await self._check_turn(approval)
+            check_remember(approval, reply.remember, reply.pattern)
+        _check_open(approval)
+        if approval.expense is None:
+            await self._check_turn(approval)
         state = State.APPROVED if reply.yes else State.DENIED
         answer = {
             "state": state.value,
@@ -200,11 +245,13 @@ class Desk(Approvals):
             "answered_at": self._host.clock.time(),
             "reason": reply.reason or None,
             "answers": json.dumps(dict(reply.values)),
+            "remember": "" if reply.remember == "once" else reply.remember,
+            "pattern": json.dumps(dict(reply.pattern)) if reply.pattern else "",
         }
         event = self._event(
             ApprovalAnswered, replace(approval, state=state), Context(principal)
         )
-        keep = None if event is None else self._host.events.keeping(event)
+        keep = self._keeping(event)
         settle = partial(
             writes.settle, approval_id=approval_id, answer=answer, keep=keep
         )
@@ -212,11 +259,33 @@ class Desk(Approvals):
         self.keeper.wake()
         approval = await self.get(approval_id)
         if not first:
-            late = "overdue" if approval.state is State.PENDING else approval.state
-            raise Conflict(f"the approval is {late} already; nothing was changed")
+            _check_open(approval)
+            raise Conflict("the approval is overdue already; nothing was changed")
         if event is not None:
             self._host.events.publish(event)
         return approval
+
+    async def revoke(self, principal: Principal, approval_id: str) -> Approval:
+        """Have a yes that holds for more hold for its call alone from now on.
+
+        Raises:
+            NotFound: There is no such approval.
+            Denied: The principal may not answer it.
+            Conflict: It holds for nothing more.
+        """
+        from . import writes
+
+        approval = await self.get(approval_id)
+        _check_principal(principal, approval)
+        event = self._event(ApprovalRevoked, approval, Context(principal))
+        revoking = partial(
+            writes.revoke, approval_id=approval_id, keep=self._keeping(event)
+        )
+        if not await self._host.store.write(revoking):
+            raise Conflict("the approval holds for its call alone already")
+        if event is not None:
+            self._host.events.publish(event)
+        return await self.get(approval_id)
 
     async def _check_turn(self, approval: Approval) -> None:
         """Refuse an answer that no turn waits for any more."""
@@ -257,22 +326,38 @@ class Desk(Approvals):
             shown = shown_to_people(ask.question, facts)
         except InvalidInput as error:
             raise Blocked(f"a person cannot be asked: {error.message}") from error
-        now, seconds = self._host.clock.time(), ask.deadline_seconds
+        return {
+            **self._common(context, agent, ask.deadline_seconds),
+            "id": str(uuid4()),
+            "call_id": call.id,
+            "tool": call.name,
+            "shown": shown,
+            "digest": digest_of(shown),
+            "may_answer": ask.may_answer,
+            "purse": "",
+            "behind": "",
+        }
+
+    def _common(
+        self, context: Context, agent: AgentView, seconds: float
+    ) -> dict[str, Any]:
+        """What the row of a question says of its turn and its time, whatever it asks.
+
+        Raises:
+            Blocked: There is no time to answer in.
+        """
+        now = self._host.clock.time()
         # Also what is no number is refused here.
         if not 0 < seconds < math.inf:
             raise Blocked("a person cannot be asked: the deadline has passed")
         asked_by = named(context.caller or context.principal)
         return {
-            "id": str(uuid4()),
-            "turn_id": turn_id,
-            "call_id": call.id,
+            "turn_id": context.turn_id,
             "agent_id": agent.id,
             "session_id": agent.session_id,
-            "tool": call.name,
-            "shown": shown,
-            "digest": digest_of(shown),
+            "tool": "",
             "asked_by": asked_by,
-            "may_answer": ask.may_answer,
+            "may_answer": "*",
             "state": State.PENDING.value,
             "created_at": now,
             "deadline": now + min(seconds, DEADLINE_SECONDS),
@@ -283,7 +368,13 @@ class Desk(Approvals):
             "carried": 0,
             "owner": asked_by,
             "labels": "[]",
+            "depth": context.depth,
+            "remember": "",
+            "pattern": "",
         }
+
+    def _keeping(self, event: ApprovalEvent | None) -> Keep | None:
+        return None if event is None else self._host.events.keeping(event)
 
     def _event(
         self, kind: type[ApprovalEvent], approval: Approval, context: Context
@@ -299,6 +390,7 @@ class Desk(Approvals):
             tool=approval.tool,
             state=approval.state.value,
             question=approval.shown["question"]["text"],
+            purse=approval.purse,
             **context.caused,
         )
 
@@ -310,8 +402,9 @@ def named(principal: Principal) -> str:
 
 def _waiting(approval: Approval) -> Waiting:
     text = approval.shown["question"]["text"]
-    message = f"waiting for approval {approval.id} of {approval.tool}: {text}"
-    return Waiting(message, approval.turn_id, approval.id)
+    asked = approval.behind or approval.id
+    message = f"waiting for approval {asked} of {approval.about}: {text}"
+    return Waiting(message, approval.turn_id, asked)
 
 
 def _check_answer(approval: Approval) -> None:
@@ -346,6 +439,15 @@ def _is_about(approval: Approval, call: ToolUse) -> bool:
     shown = [approval.shown["tool"], approval.shown["arguments"]]
     brought = [call.name, dict(call.arguments)]
     return json.dumps(shown, sort_keys=True) == json.dumps(brought, sort_keys=True)
+
+
+def _check_open(approval: Approval) -> None:
+    """Refuse an answer where there is one, and say whose it was."""
+    if approval.state is not State.PENDING:
+        by = f", by {approval.answered_by}" if approval.answered_by else ""
+        raise Conflict(
+            f"the approval is {approval.state} already{by}; nothing was changed"
+        )
 
 
 def _check_principal(principal: Principal, approval: Approval) -> None:

@@ -8,7 +8,8 @@ from agenthost import Event
 class ApprovalEvent(Event):
     """What becomes of a question.
 
-    ``state`` is pending, approved or denied; ``question`` its words.
+    ``state`` is pending, approved or denied; ``question`` its words; ``purse`` what
+    more may be spent of, "" for a question about a call.
     """
 
     approval_id: str
@@ -17,6 +18,7 @@ class ApprovalEvent(Event):
     tool: str
     state: str
     question: str
+    purse: str = ""
 
 
 class ApprovalRequested(ApprovalEvent):
@@ -25,3 +27,7 @@ class ApprovalRequested(ApprovalEvent):
 
 class ApprovalAnswered(ApprovalEvent):
     """A person has answered; the turn is about to go on."""
+
+
+class ApprovalRevoked(ApprovalEvent):
+    """A yes that held for more than its call holds no more."""

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agenthost import (
     Agent,
@@ -27,7 +27,12 @@ from agenthost import (
     Waiting,
 )
 
-from .rows import OLD, UNSETTLED, State
+from .rows import OLD, UNSETTLED, State, approval_of
+
+if TYPE_CHECKING:
+    from agenthost import Pool
+
+    from .purses import Money
 
 LONGEST_WAIT = 60.0
 """Seconds after which a jump of the wall clock is noticed."""
@@ -148,8 +153,11 @@ class Keeper:
                     "the turn was stopped: its question was withdrawn"
                 )
                 await close_turn(self._host, turn_id, TurnState.CANCELLED, withdrawn)
+            elif (money := await self._money(rows)) and money.refusal is not None:
+                failed = TurnState.FAILED
+                await close_turn(self._host, turn_id, failed, money.refusal)
             else:
-                await self._go_on(turn_id, rows)
+                await self._go_on(turn_id, rows, money)
             ids = [row["id"] for row in rows]
             await self._host.store.write(partial(writes.carry, ids=ids))
         except LATER as error:
@@ -162,7 +170,20 @@ class Keeper:
         log.info("turn %s goes on later: %s", turn_id, reason)
         self._not_before[turn_id] = self._host.clock.time() + TRY_AGAIN
 
-    async def _go_on(self, turn_id: str, rows: Sequence[Row]) -> None:
+    async def _money(self, rows: Sequence[Row]) -> Money | None:
+        """Tell what came of a question about money, if the turn waited for one."""
+        asked = next((row["behind"] for row in rows if row["behind"]), "")
+        if not asked:
+            return None
+        from .purses import money_of
+        from .tables import ONE
+
+        row = await self._host.store.first(ONE, {"id": asked})
+        return None if row is None else money_of(approval_of(row))
+
+    async def _go_on(
+        self, turn_id: str, rows: Sequence[Row], money: Money | None
+    ) -> None:
         """Run a turn to its end, or to its next question.
 
         Raises:
@@ -170,7 +191,8 @@ class Keeper:
         """
         try:
             agent = self._host.agents.get(rows[0]["agent_id"])
-            await self._resume(agent, turn_id, rows)
+            pools = () if money is None else (money.pool,)
+            await self._resume(agent, turn_id, rows, pools)
         except LATER:
             raise
         except Waiting:
@@ -179,13 +201,16 @@ class Keeper:
             # Its row may be as it was: the question has left the session, for one.
             await close_turn(self._host, turn_id, TurnState.FAILED, error)
 
-    async def _resume(self, agent: Agent, turn_id: str, rows: Sequence[Row]) -> None:
+    async def _resume(
+        self, agent: Agent, turn_id: str, rows: Sequence[Row], pools: tuple[Pool, ...]
+    ) -> None:
         try:
             agent.check_accepts_messages()
         except Conflict as error:
             raise Unavailable(error.message) from error
-        answered = {row["id"] for row in rows}
-        context = Context(_principal(rows[0]["asked_by"]))
+        answered = {row[name] for row in rows for name in ("id", "behind")}
+        depth = rows[0]["depth"]
+        context = Context(_principal(rows[0]["asked_by"]), pools=pools, depth=depth)
         while True:
             watcher = await self._host.turns.resume(context, agent, turn_id)
             watcher.leave()

@@ -8,6 +8,7 @@ from uuid import UUID
 from agenthost import Answer, Call, Host, NotFound, RouteGroup, timestamp
 
 from .desk import Desk, Reply
+from .remembering import exact_pattern
 from .rows import Approval, State
 from .shapes import (
     ApprovalDetail,
@@ -15,8 +16,11 @@ from .shapes import (
     ApprovalList,
     Approve,
     Deny,
+    ExpenseShown,
     ListQuery,
 )
+
+MILLION = 1_000_000
 
 routes = RouteGroup("approvals")
 
@@ -49,7 +53,13 @@ async def get_approval(call: Call, approval_id: UUID) -> Answer:
 )
 async def approve(call: Call, approval_id: UUID, body: Approve) -> Answer:
     """Say yes, with the values that were asked for; the turn goes on."""
-    reply = Reply(yes=True, values=body.values, digest=body.digest)
+    reply = Reply(
+        yes=True,
+        values=body.values,
+        digest=body.digest,
+        remember=body.remember,
+        pattern=body.pattern,
+    )
     desk = desk_of(call.host)
     return detail_of(await desk.answer(call.principal, str(approval_id), reply))
 
@@ -65,6 +75,17 @@ async def deny(call: Call, approval_id: UUID, body: Deny) -> Answer:
     reply = Reply(yes=False, reason=body.reason, digest=body.digest)
     desk = desk_of(call.host)
     return detail_of(await desk.answer(call.principal, str(approval_id), reply))
+
+
+@routes.post(
+    "/api/approvals/<approval_id>/revoke",
+    scope="approvals:write",
+    answer=ApprovalDetail,
+)
+async def revoke(call: Call, approval_id: UUID) -> Answer:
+    """Have a yes for a session or a pattern hold no more; what ran has run."""
+    desk = desk_of(call.host)
+    return detail_of(await desk.revoke(call.principal, str(approval_id)))
 
 
 def desk_of(host: Host) -> Desk:
@@ -83,7 +104,9 @@ def _item(approval: Approval) -> ApprovalItem:
     return {
         "id": approval.id,
         "state": approval.state.value,
+        "kind": "tool_call" if approval.expense is None else "expense",
         "tool": approval.tool,
+        "expense": _expense(approval.expense),
         "question": approval.shown["question"]["text"],
         "agent_id": approval.agent_id,
         "agent_name": approval.shown["agent"],
@@ -96,6 +119,8 @@ def _item(approval: Approval) -> ApprovalItem:
         "answered_by": approval.answered_by,
         "answered_at": _moment(approval.answered_at),
         "reason": approval.reason,
+        "remember": approval.remember,
+        "pattern": dict(approval.pattern),
     }
 
 
@@ -110,6 +135,19 @@ def detail_of(approval: Approval) -> ApprovalDetail:
         "url": asked.get("url"),
         "digest": approval.digest,
         "values": dict(approval.values),
+        "exact_pattern": exact_pattern(approval),
+    }
+
+
+def _expense(told: dict[str, Any] | None) -> ExpenseShown | None:
+    if told is None:
+        return None
+    return {
+        "purse": told["purse"],
+        "purpose": told["purpose"],
+        "used_usd": told["used_micro_usd"] / MILLION,
+        "limit_usd": told["limit_micro_usd"] / MILLION,
+        "more_usd": told["more_micro_usd"] / MILLION,
     }
 
 

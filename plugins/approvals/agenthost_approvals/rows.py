@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from agenthost import JsonObject, Row
 from agenthost_values.value_class import value_class
 
+Remember = Literal["once", "session", "pattern"]
 PENDING_PER_AGENT = 32
 UNSETTLED = (
-    "SELECT id, turn_id, agent_id, asked_by, state, deadline FROM approvals "
+    "SELECT id, turn_id, agent_id, asked_by, state, deadline, behind, depth "
+    "FROM approvals "
     "WHERE carried = 0 ORDER BY created_at, id"
 )
 OLD = "SELECT 1 FROM approvals WHERE carried = 1 AND answered_at < :before LIMIT 1"
@@ -34,6 +37,9 @@ class Approval:
 
     ``shown`` is what a person saw, as JSON, and ``digest`` its SHA-256. ``asked_by``
     started the turn. ``carried`` says that its turn needs nothing of it any more.
+    ``purse`` names what more may be spent of, "" for a question about a call; each
+    turn that waits for that has a row ``behind`` the id of the question. A yes holds
+    for what ``remember`` says beside its call, and ``pattern`` by argument.
     """
 
     id: str
@@ -54,6 +60,22 @@ class Approval:
     reason: str | None
     values: JsonObject
     carried: bool
+    purse: str = ""
+    behind: str = ""
+    depth: int = 0
+    remember: Remember = "once"
+    pattern: JsonObject = field(default_factory=dict)
+
+    @property
+    def expense(self) -> dict[str, Any] | None:
+        """What is asked about money, None of a question about a call."""
+        expense: dict[str, Any] | None = self.shown.get("expense")
+        return expense
+
+    @property
+    def about(self) -> str:
+        """What it is about, in a word or two."""
+        return self.tool or "spending more"
 
 
 def approval_of(row: Row | Any) -> Approval:
@@ -77,4 +99,9 @@ def approval_of(row: Row | Any) -> Approval:
         reason=row["reason"],
         values=json.loads(row["answers"]) if row["answers"] else {},
         carried=bool(row["carried"]),
+        purse=row["purse"],
+        behind=row["behind"],
+        depth=row["depth"],
+        remember=row["remember"] or "once",
+        pattern=json.loads(row["pattern"]) if row["pattern"] else {},
     )

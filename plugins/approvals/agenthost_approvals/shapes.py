@@ -28,6 +28,12 @@ class Approve(BaseModel, extra="forbid"):
 
     values: dict[str, Any] = Field(default_factory=dict)
     digest: str | None = None
+    remember: Literal["once", "session", "pattern"] = Field(
+        "once", description="What the yes holds for, of the same tool and question"
+    )
+    pattern: dict[str, str] = Field(
+        default_factory=dict, description="A text for each argument; * is anything"
+    )
 
 
 class Deny(BaseModel, extra="forbid"):
@@ -37,12 +43,24 @@ class Deny(BaseModel, extra="forbid"):
     digest: str | None = None
 
 
+class ExpenseShown(TypedDict):
+    """What is asked about money."""
+
+    purse: str
+    purpose: str
+    used_usd: float
+    limit_usd: float
+    more_usd: float
+
+
 class ApprovalItem(TypedDict):
-    """An approval in a list."""
+    """An approval in a list; ``tool`` is empty where it is about an expense."""
 
     id: Id
     state: StateName
+    kind: Literal["tool_call", "expense"]
     tool: str
+    expense: ExpenseShown | None
     question: str
     agent_id: Id
     agent_name: str
@@ -55,10 +73,16 @@ class ApprovalItem(TypedDict):
     answered_by: str | None
     answered_at: Moment | None
     reason: str | None
+    remember: Literal["once", "session", "pattern"]
+    pattern: dict[str, str]
 
 
 class ApprovalDetail(ApprovalItem):
-    """An approval with all that a person reads before they answer."""
+    """An approval with all that a person reads before they answer.
+
+    ``exact_pattern`` is what its call itself fits, to begin a pattern with; null where
+    a yes holds for its call alone.
+    """
 
     arguments: dict[str, Any]
     schema: dict[str, Any] | None
@@ -66,6 +90,7 @@ class ApprovalDetail(ApprovalItem):
     url: str | None
     digest: str
     values: dict[str, Any]
+    exact_pattern: dict[str, str] | None
 
 
 class ApprovalList(TypedDict):

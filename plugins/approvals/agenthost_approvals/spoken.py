@@ -24,8 +24,20 @@ def plain(text: str) -> str:
 def line_of(item: Mapping[str, Any]) -> str:
     """Tell an approval in one line."""
     question = plain(item["question"]).replace("\n", " ")
-    who = f"{plain(item['agent_name'])} wants {plain(item['tool'])}"
+    who = f"{plain(item['agent_name'])} wants {_wish(item)}"
     return f"{item['id'][:SHORT]}  {item['state']:<9} {who}: {question}"
+
+
+def row_of(item: Mapping[str, Any]) -> tuple[str, ...]:
+    """Tell an approval in a row of a table."""
+    about = item["agent_name"], _wish(item), item["deadline"]
+    question = item["question"].replace("\n", " ")
+    return item["id"][:SHORT], item["state"], *about, question
+
+
+def _wish(item: Mapping[str, Any]) -> str:
+    expense = item["expense"]
+    return f"{expense['more_usd']:g} USD" if expense else plain(item["tool"])
 
 
 def lines_of(detail: Mapping[str, Any]) -> Iterator[str]:
@@ -34,8 +46,12 @@ def lines_of(detail: Mapping[str, Any]) -> Iterator[str]:
     yield f"question: {plain(detail['question'])}"
     who = plain(detail["asked_by"])
     yield f"agent: {plain(detail['agent_name'])}, on behalf of {who}"
-    arguments = json.dumps(detail["arguments"], indent=2, ensure_ascii=False)
-    yield f"call: {plain(detail['tool'])} {plain(arguments)}"
+    if expense := detail["expense"]:
+        used, limit = expense["used_usd"], expense["limit_usd"]
+        yield f"money: {expense['more_usd']:g} USD more; {used:g} of {limit:g} used"
+    else:
+        arguments = json.dumps(detail["arguments"], indent=2, ensure_ascii=False)
+        yield f"call: {plain(detail['tool'])} {plain(arguments)}"
     if detail["url"]:
         yield f"visit first: {plain(detail['url'])}"
     for choice in detail["choices"]:

@@ -6,18 +6,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agenthost import Blocked, Keep, RateLimited
-from sqlalchemy import Connection, delete, insert, update
+from sqlalchemy import Connection, case, delete, insert, not_, select, update
 
+from .remembering import answered_before
 from .rows import PENDING_PER_AGENT, Approval, State, approval_of
-from .tables import OF_CALL, OPEN, PENDING, WAITING_OF_AGENT, approvals
+from .tables import ABOUT_MONEY, OF_CALL, OPEN, PENDING, WAITING_OF_AGENT, approvals
 
 QUESTIONS_PER_CALL = 8
+_SETTLED = {"carried": case((ABOUT_MONEY, 1), else_=approvals.c.carried)}
+"""A question about money is done with its answer: the turns behind it go on."""
 
 
 def put(
-    connection: Connection, row: Mapping[str, Any], keep: Keep | None = None
+    connection: Connection,
+    row: Mapping[str, Any],
+    keep: Keep | None = None,
+    keep_answered: Keep | None = None,
 ) -> tuple[Sequence[Approval], bool]:
     """Ask about a call, unless the same was asked before; keep what goes with it.
+
+    A yes that holds for it already answers it in the same moment.
 
     Returns:
         All approvals of the call, and whether this one is new.
@@ -33,16 +41,28 @@ def put(
         return known, False
     if len(known) >= QUESTIONS_PER_CALL:
         raise Blocked("a person was asked about this call again and again; go on")
-    agent = {"agent": row["agent_id"]}
-    if connection.execute(WAITING_OF_AGENT, agent).scalar_one() >= PENDING_PER_AGENT:
-        raise RateLimited(
-            f"{PENDING_PER_AGENT} calls of this agent wait for a person already; "
-            "answer some of them first"
-        )
+    if answer := answered_before(connection, row):
+        row, keep = {**row, **answer}, keep_answered
+    else:
+        check_room(connection, row["agent_id"])
     connection.execute(insert(approvals).values(row))
     if keep is not None:
         keep(connection)
     return [*known, approval_of(row)], True
+
+
+def check_room(connection: Connection, agent_id: str) -> None:
+    """See that not too many questions of an agent are open.
+
+    Raises:
+        RateLimited: There are.
+    """
+    agent = {"agent": agent_id}
+    if connection.execute(WAITING_OF_AGENT, agent).scalar_one() >= PENDING_PER_AGENT:
+        raise RateLimited(
+            f"{PENDING_PER_AGENT} questions of this agent wait for a person already; "
+            "answer some of them first"
+        )
 
 
 def settle(
@@ -59,12 +79,29 @@ def settle(
             PENDING,
             approvals.c.deadline > answer["answered_at"],
         )
-        .values(answer)
+        .values({**answer, **_SETTLED})
     )
-    settled = bool(connection.execute(answered).rowcount)
-    if settled and keep is not None:
+    if not connection.execute(answered).rowcount:
+        return False
+    behind = update(approvals).where(approvals.c.behind == approval_id, PENDING)
+    connection.execute(behind.values(answer))
+    if keep is not None:
         keep(connection)
-    return settled
+    return True
+
+
+def revoke(connection: Connection, approval_id: str, keep: Keep | None = None) -> bool:
+    """Have a yes hold for its call alone from now on; False when it does already."""
+    held = (
+        update(approvals)
+        .where(approvals.c.id == approval_id, approvals.c.remember != "")
+        .values(remember="", pattern="")
+    )
+    if not connection.execute(held).rowcount:
+        return False
+    if keep is not None:
+        keep(connection)
+    return True
 
 
 def expire(connection: Connection, now: float) -> int:
@@ -72,7 +109,7 @@ def expire(connection: Connection, now: float) -> int:
     overdue = (
         update(approvals)
         .where(OPEN, PENDING, approvals.c.deadline <= now)
-        .values(state=State.EXPIRED.value, answered_at=now)
+        .values(state=State.EXPIRED.value, answered_at=now, **_SETTLED)
     )
     return connection.execute(overdue).rowcount
 
@@ -84,11 +121,27 @@ def cancel(
     those = [approvals.c[name] == value for name, value in wanted.items()]
     ended = (
         update(approvals)
-        .where(OPEN, PENDING, *those)
+        .where(OPEN, PENDING, not_(ABOUT_MONEY), *those)
         .values(state=State.CANCELLED.value, reason=reason, answered_at=now)
-        .returning(approvals.c.id, approvals.c.turn_id)
+        .returning(approvals.c.id, approvals.c.turn_id, approvals.c.behind)
     )
-    return {row.id: row.turn_id for row in connection.execute(ended)}
+    gone = connection.execute(ended).all()
+    for question in {row.behind for row in gone} - {""}:
+        _withdraw_unwaited(connection, question, now)
+    return {row.id: row.turn_id for row in gone}
+
+
+def _withdraw_unwaited(connection: Connection, question: str, now: float) -> None:
+    """End a question about money that no turn waits for any more."""
+    waiter = approvals.alias("waiter")
+    behind = select(waiter.c.id).where(
+        waiter.c.behind == question, waiter.c.state == State.PENDING.value
+    )
+    if connection.execute(behind.limit(1)).first() is None:
+        withdrawn = update(approvals).where(approvals.c.id == question, PENDING)
+        ended = {"state": State.CANCELLED.value, "answered_at": now, "carried": 1}
+        reason = "nothing waits for it any more"
+        connection.execute(withdrawn.values(**ended, reason=reason))
 
 
 def drop(connection: Connection, call: Mapping[str, Any], now: float) -> None:

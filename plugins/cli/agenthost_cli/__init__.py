@@ -26,11 +26,14 @@ def main() -> int:
 
 def _run() -> int:
     if sys.argv[1:] == ["start"]:
-        # There is nothing to parse: it does without Click and all other commands.
-        from .foreground import run_daemon
+        from .first_start import asks
         from .home import home_folder
 
-        return run_daemon(home_folder())
+        if not asks(home_folder()):
+            # There is nothing to parse: it does without Click and all other commands.
+            from .foreground import run_daemon
+
+            return run_daemon(home_folder())
     from .commands import run
 
     return run()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ class Client:
         self._home = home
         self.daemon: RunningDaemon = running_daemon(home)
         self._key = api_key(home)
+        self.last_event_id = ""
 
     def get(self, path: str) -> Any:
         """Ask for JSON."""
@@ -45,14 +46,24 @@ class Client:
         """Have something deleted and read the answer's JSON."""
         return self._ask("DELETE", path, None, 10)
 
-    def events(
-        self, path: str, body: object, *, timeout: float
-    ) -> Iterator[tuple[str, Any]]:
-        """Send JSON and yield the events of the answer: their names and their data.
+    @property
+    def address(self) -> str:
+        """Where its page is."""
+        scheme = "https" if self.daemon.fingerprint else "http"
+        host = f"[{self.daemon.host}]" if ":" in self.daemon.host else self.daemon.host
+        return f"{scheme}://{host}:{self.daemon.port}/"
 
-        Leaving the iteration closes the connection.
+    def events(
+        self, path: str, body: object = None, *, timeout: float
+    ) -> Generator[tuple[str, Any], None, None]:
+        """Yield the events of an answer: their names and their data.
+
+        JSON is sent where there is some. Leaving the iteration closes the connection;
+        ``last_event_id`` is where it broke off: the next that sends nothing begins
+        behind it.
         """
-        with self._asked("POST", path, body, timeout) as answer:
+        method = "GET" if body is None else "POST"
+        with self._asked(method, path, body, timeout) as answer:
             if answer.status >= 400:
                 _read(answer.status, answer.read())
             name = ""
@@ -60,6 +71,8 @@ class Client:
                 field, _, value = line.decode().rstrip("\r\n").partition(": ")
                 if field == "event":
                     name = value
+                elif field == "id":
+                    self.last_event_id = value
                 elif field == "data":
                     yield name, json.loads(value)
 
@@ -85,10 +98,10 @@ class Client:
             headers["content-type"] = "application/json"
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
+        if method == "GET" and self.last_event_id:
+            headers["last-event-id"] = self.last_event_id
         data = None if body is None else json.dumps(body).encode()
-        connection = http.client.HTTPConnection(
-            self.daemon.host, self.daemon.port, timeout=timeout
-        )
+        connection = _connection(self.daemon, timeout)
         try:
             connection.request(method, path, data, headers)
             yield connection.getresponse()
@@ -100,6 +113,14 @@ class Client:
             raise CommandError(f"the connection broke off: {error}") from error
         finally:
             connection.close()
+
+
+def _connection(daemon: RunningDaemon, timeout: float) -> http.client.HTTPConnection:
+    if not daemon.fingerprint:
+        return http.client.HTTPConnection(daemon.host, daemon.port, timeout=timeout)
+    from .pinned import PinnedConnection
+
+    return PinnedConnection(daemon, timeout)
 
 
 def _read(status: int, body: bytes) -> Any:

@@ -6,24 +6,17 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from . import INTERRUPTED
 from .errors import CommandError
+from .here import Here
 from .home import home_folder
 from .plugins import plugins
 
-if TYPE_CHECKING:
-    from .client import Client
-
 STOP_SECONDS = 75
 MESSAGE_SECONDS = 900
-MARKS = {
-    "length": "the answer was cut off at its length limit",
-    "content_filter": "the provider's content rules ended the answer",
-}
 
 
 class Commands(click.Group):
@@ -37,19 +30,6 @@ class Commands(click.Group):
         from .extensions import plugin_commands
 
         return plugin_commands(home_folder()).get(cmd_name)
-
-
-class Here:
-    """What ``click.pass_obj`` gives to commands: the home, and its running daemon."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-
-    def connect(self) -> Client:
-        """Find the running daemon; a CommandError when there is none."""
-        from .client import Client
-
-        return Client(self.home)
 
 
 def run() -> int:
@@ -67,16 +47,56 @@ def run() -> int:
     return code if isinstance(code, int) else 0
 
 
-@click.group(cls=Commands, epilog="Plugins bring more: agenthost plugins commands")
+def _print_version(context: click.Context, _: click.Parameter, asked: bool) -> None:  # noqa: FBT001 - click calls it so
+    if asked:
+        context.invoke(version)
+        context.exit()
+
+
+def _name_home(context: click.Context, _: click.Parameter, home: Path | None) -> None:
+    if home is not None:
+        # The daemon that a command starts, and all that read the environment, see it.
+        os.environ["AGENTHOST_HOME"] = str(home)
+        context.obj = Here(home)
+
+
+@click.group(
+    cls=Commands,
+    epilog="Plugins bring more: agenthost plugins commands",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option(
+    "--home",
+    type=click.Path(file_okay=False, path_type=Path, resolve_path=True),
+    is_eager=True,
+    expose_value=False,
+    callback=_name_home,
+    help="The folder of the daemon, in place of AGENTHOST_HOME.",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version.",
+)
 def agenthost() -> None:
     """Run a daemon that hosts AI agents, and speak to it."""
 
 
 @agenthost.command()
 @click.option("--detach", is_flag=True, help="Go on in the background.")
-def start(*, detach: bool) -> None:
+@click.option("--make-key", is_flag=True, help="First make a key, if there is none.")
+def start(*, detach: bool, make_key: bool) -> None:
     """Start the daemon of this home."""
+    from . import first_start
+
     home = home_folder()
+    if make_key:
+        first_start.make_key(home)
+    elif first_start.asks(home):
+        first_start.offer_key(home)
     if detach:
         from .detached import start_detached
 
@@ -88,11 +108,10 @@ def start(*, detach: bool) -> None:
 
 
 @agenthost.command()
-def stop() -> None:
+@click.pass_obj
+def stop(here: Here) -> None:
     """Stop the daemon and wait until it is gone."""
-    from .client import Client
-
-    client = Client(home_folder())
+    client = here.connect()
     answer = client.post("/api/shutdown")
     if turns := answer.get("running_turns"):
         click.echo(f"waiting for {turns} running turn{'s' if turns > 1 else ''}")
@@ -126,11 +145,10 @@ def _is_zombie(pid: int) -> bool:
 
 @agenthost.command()
 @click.option("--json", "as_json", is_flag=True, help="Print what the API answers.")
-def status(*, as_json: bool) -> None:
+@click.pass_obj
+def status(here: Here, *, as_json: bool) -> None:
     """Tell how the daemon is."""
-    from .client import Client
-
-    answer = Client(home_folder()).get("/api/status")
+    answer = here.connect().get("/api/status")
     if as_json:
         click.echo(json.dumps(answer, indent=2))
         return
@@ -145,14 +163,16 @@ def status(*, as_json: bool) -> None:
 @agenthost.command()
 @click.argument("agent")
 @click.argument("text")
-def message(agent: str, text: str) -> None:
+@click.pass_obj
+def message(here: Here, agent: str, text: str) -> None:
     """Send TEXT to AGENT (a name or an id) and print the answer as it comes.
 
-    Ctrl-C stops the answer.
+    TEXT - is read from standard input. Ctrl-C stops the answer.
     """
-    from .client import Client
+    from .chat import MARKS
 
-    client = Client(home_folder())
+    text = here.text(text)
+    client = here.connect()
     path = f"/api/agents/{client.agent_id(agent)}/message/stream"
     mark = ""
     # A stream ends its turn when the reader leaves, which is what Ctrl-C means here.
@@ -177,6 +197,64 @@ def version() -> None:
     from importlib.metadata import version as version_of
 
     click.echo(f"agenthost {version_of('agenthost')}")
+
+
+@agenthost.command()
+@click.argument("agent", required=False)
+@click.pass_obj
+def chat(here: Here, agent: str | None) -> None:
+    """Talk to AGENT (a name or an id; the first one by default) in the terminal.
+
+    Ctrl-C stops an answer; at the prompt it clears the line, Ctrl-D leaves. A question
+    of the agent is asked here, and may be answered elsewhere. /help shows commands.
+    """
+    from .chat import Chat
+
+    Chat(here.connect(), agent).run(here.home)
+
+
+@agenthost.command("open")
+@click.option("--print", "only", is_flag=True, help="Print its address alone.")
+@click.pass_obj
+def open_page(here: Here, *, only: bool) -> None:
+    """Open the page of the daemon in a browser."""
+    address = here.connect().address
+    click.echo(address)
+    if not only and click.launch(address) != 0:
+        raise CommandError("no browser could be opened; visit the address above")
+
+
+@agenthost.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print what makes SHELL complete commands.
+
+    Where the shell looks for completions, or: eval "$(agenthost completion bash)"
+    """
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    if found is None:
+        raise CommandError(f"there is no completion for {shell}")
+    click.echo(found(agenthost, {}, "agenthost", "_AGENTHOST_COMPLETE").source())
+
+
+@agenthost.command()
+@click.option("--repair", is_flag=True, help="Mend what can be mended safely.")
+@click.option("--json", "as_json", is_flag=True, help="Print findings for programs.")
+@click.pass_obj
+def doctor(here: Here, *, repair: bool, as_json: bool) -> None:
+    """Look for what goes wrong most often; 1 when something is broken."""
+    from .doctor import examine
+
+    findings = examine(here.home, repair=repair)
+    if as_json:
+        here.json([finding._asdict() for finding in findings])
+    else:
+        rows = [(each.check, each.verdict, each.told) for each in findings]
+        here.table(["check", "verdict", "found"], rows)
+    if any(each.verdict == "broken" for each in findings):
+        raise click.exceptions.Exit(1)
 
 
 agenthost.add_command(plugins)

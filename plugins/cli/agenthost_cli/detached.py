@@ -26,7 +26,7 @@ def start_detached(home: Path) -> int:
     """
     with opened_log(home) as log:
         begin = log.tell()
-        daemon = subprocess.Popen(
+        daemon = subprocess.Popen(  # nosec B603 # our own interpreter, no shell
             [sys.executable, "-m", "agenthost_cli", "start"],
             stdin=subprocess.DEVNULL,
             stdout=log,

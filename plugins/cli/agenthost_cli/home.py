@@ -32,6 +32,7 @@ def announce(home: Path, daemon: Daemon) -> Callable[[], None]:
         "listen_addr": daemon.address,
         "started_at": daemon.clock.time(),
         "version": daemon.version,
+        "tls_sha256": daemon.front.fingerprint,
     }
     path = home / DAEMON_FILE
     path.touch(mode=0o600)

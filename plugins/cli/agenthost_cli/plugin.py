@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agenthost import ConfigSection, hookimpl
+from agenthost import (
+    CommandSpec,
+    ConfigSection,
+    LateRoutes,
+    RouteGroup,
+    ServiceSpec,
+    hookimpl,
+)
 
 from .settings import ProcessSection
 
@@ -16,3 +23,32 @@ from .settings import ProcessSection
 def register_config() -> Iterable[ConfigSection]:
     """Read what the process may do."""
     yield ConfigSection("process", ProcessSection)
+
+
+@hookimpl
+def register_service() -> Iterable[ServiceSpec]:
+    """Offer what keeps the newest lines of the log."""
+    from .log_ring import LogRing
+
+    ring = LogRing()
+    yield ServiceSpec("log", ring.start, ring.stop)
+
+
+@hookimpl
+def register_routes() -> Iterable[LateRoutes]:
+    """Offer ``/api/logs``."""
+    yield LateRoutes("logs", ("/api/logs",), _routes)
+
+
+@hookimpl
+def register_command() -> Iterable[CommandSpec]:
+    """Offer ``agenthost logs``."""
+    from .log_command import logs
+
+    yield CommandSpec(logs)
+
+
+def _routes() -> RouteGroup:
+    from .log_routes import routes
+
+    return routes

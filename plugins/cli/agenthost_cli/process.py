@@ -21,6 +21,7 @@ from agenthost import (
 
 from .blame import files_of, frames_of_traceback, owner, places_of, shown
 from .caution import look_back
+from .first_start import HINT, exposed, is_new
 from .home import announce
 from .incidents import Incidents
 from .logs import TEXT
@@ -48,11 +49,12 @@ class Process:
     def __init__(self, home: Path, settled: Callable[[], None]) -> None:
         self._home = home
         self._settled = settled
+        self._new = is_new(home)
         self._announced = ExitStack()
         self._incidents = Incidents(home)
         caution = look_back(self._incidents, home / DUMP_FILE)
         self._daemon = Daemon(home, left_out=caution.left_out)
-        self._daemon.warnings.extend(caution.warnings)
+        self._daemon.warnings.extend([*caution.warnings, *exposed(home)])
         self._watchdog = Watchdog(self._daemon, self._incidents, home / DUMP_FILE)
         self._signals = Signals(self._on_first_signal)
         self._loop = asyncio.new_event_loop()
@@ -129,6 +131,8 @@ class Process:
         self._incidents.note("serving", places=foreign)
         logging.getLogger("agenthost").setLevel(daemon.config.log_level.upper())
         _greet(daemon)
+        if self._new:
+            _say(HINT)
         self._settled()
         self._serving = True
         memory = Memory()
@@ -189,7 +193,8 @@ class Process:
 def _greet(daemon: Daemon) -> None:
     for warning in daemon.warnings:
         _say(f"warning: {warning}")
-    _say(f"agenthost {daemon.version} serves at http://{daemon.address}/")
+    scheme = "https" if daemon.front.fingerprint else "http"
+    _say(f"agenthost {daemon.version} serves at {scheme}://{daemon.address}/")
     # Its provider may be among what is left out; a warning above tells so.
     with suppress(AgentHostError):
         provider, model = daemon.models.names_of_default()

@@ -6,13 +6,13 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .errors import CommandError
 from .home import DAEMON_FILE
 
-ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - asked, not bound
+ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # nosec B104 # noqa: S104 - asked, not bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,8 @@ class RunningDaemon:
     pid: int
     host: str
     port: int
+    fingerprint: str = ""
+    """SHA-256 of the certificate it shows, "" where it speaks no TLS."""
 
 
 def running_daemon(home: Path) -> RunningDaemon:
@@ -34,14 +36,15 @@ def running_daemon(home: Path) -> RunningDaemon:
         facts = json.loads((home / DAEMON_FILE).read_text(encoding="utf-8"))
         host, _, port = facts["listen_addr"].rpartition(":")
         host = host.strip("[]")
-        found = RunningDaemon(int(facts["pid"]), host, int(port))
+        shows = str(facts.get("tls_sha256", ""))
+        found = RunningDaemon(int(facts["pid"]), host, int(port), shows)
     except FileNotFoundError:
         raise not_running(home) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CommandError(
             f"{home / DAEMON_FILE} cannot be read; is it the daemon's own file?"
         ) from error
-    return RunningDaemon(found.pid, ANY_ADDRESS.get(host, host), found.port)
+    return replace(found, host=ANY_ADDRESS.get(host, host))
 
 
 class NoDaemon(CommandError):

@@ -39,17 +39,14 @@ class Notices:
         self._me = uuid4().hex
         self._heard: defaultdict[str, list[Heard]] = defaultdict(list)
         self._listening: asyncio.Task[None] | None = None
-        self._waiting: set[str] = set()
-        self._telling: set[asyncio.Task[None]] = set()
+        self._waiting: dict[str, None] = {}
+        self._telling: asyncio.Task[None] | None = None
 
     def tell(self, topic: str, word: str = "") -> None:
-        """Tell every other node; the same word is not told twice at once."""
-        said = f"{topic} {word}"
-        if said not in self._waiting:
-            self._waiting.add(said)
-            task = asyncio.create_task(self._tell(said), name="tell nodes")
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
+        """Tell every other node, one after another; no word waits twice at once."""
+        self._waiting[f"{topic} {word}"] = None
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.create_task(self._tell(), name="tell nodes")
 
     def listen(self, topic: str, heard: Heard) -> None:
         """Have a function called with each word of a topic that another node tells."""
@@ -62,18 +59,20 @@ class Notices:
         if self._listening is not None:
             self._listening.cancel()
             await asyncio.gather(self._listening, return_exceptions=True)
-        if self._telling:
-            _, late = await asyncio.wait(self._telling, timeout=LAST_WORDS)
-            for task in late:
-                task.cancel()
+        if self._telling is not None:
+            await asyncio.wait([self._telling], timeout=LAST_WORDS)
+            self._telling.cancel()
+            await asyncio.gather(self._telling, return_exceptions=True)
 
-    async def _tell(self, said: str) -> None:
-        # What is told from here on may be news to who has heard this one.
-        self._waiting.discard(said)
-        try:
-            await self._reader.all(TELL, {"notice": f"{self._me} {said}"})
-        except AgentHostError as error:
-            log.info("other nodes were not told: %s", error.message)
+    async def _tell(self) -> None:
+        while self._waiting:
+            said = next(iter(self._waiting))
+            # What is told from here on may be news to who has heard this one.
+            del self._waiting[said]
+            try:
+                await self._reader.all(TELL, {"notice": f"{self._me} {said}"})
+            except AgentHostError as error:
+                log.info("other nodes were not told: %s", error.message)
 
     async def _listen(self) -> None:
         while True:

@@ -152,7 +152,7 @@ class Writer:
             if connection is not None:
                 connection.invalidate()
                 connection.close()
-        except Exception:  # noqa: BLE001, S110 - it is being thrown away
+        except Exception:  # nosec B110 # noqa: BLE001, S110 - it is being thrown away
             pass
 
     def _tell(self, function: Callable[..., None], *arguments: Any) -> None:

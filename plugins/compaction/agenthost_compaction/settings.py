@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from agenthost_toml.types import Positive, Table
 from pydantic import Field, model_validator
@@ -10,6 +10,8 @@ from pydantic import Field, model_validator
 
 class CompactionSection(Table):
     """``[compaction]``: when a session's older messages are summarised."""
+
+    read_at_use: ClassVar = True
 
     threshold_messages: Positive = Field(
         80, description="Messages above which a session is condensed."

@@ -63,12 +63,17 @@ class SummaryCompaction:
         at the provider, which is better than losing what was said.
         """
         settings = self._host.settings(CompactionSection)
-        count = len(conversation.messages)
+        count, session = len(conversation.messages), conversation.session
         room = settings.threshold_ratio * target.model.context_window
-        small = count <= settings.threshold_messages and conversation.tokens <= room
+        few = count <= settings.threshold_messages or (
+            # Whoever took a summary back is not given it again at once.
+            session.undone_at > 0
+            and session.next_seq - session.undone_at <= settings.threshold_messages
+        )
+        small = few and conversation.tokens <= room
         if count <= settings.keep_recent or small:
             return False
-        return await self._tried(conversation.session, target, context)
+        return await self._tried(session, target, context)
 
     async def make_room(
         self, session: Session, target: Target, context: Context

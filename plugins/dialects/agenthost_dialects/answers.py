@@ -89,6 +89,7 @@ class AnswerDraft:
         self.finish: Finish | None = None
         self.usage = Usage()
         self.id = ""
+        self.stop = ""
         self._cited: dict[str, Citation] = {}
         self._found: dict[str, Citation] = {}
 
@@ -167,6 +168,10 @@ class AnswerDraft:
             raise malformed(self._provider, f"it stopped with {reason[:SHOWN]!r}")
         self.finish = known[reason]
 
+    def stopped_before(self, word: str) -> None:
+        """Note the word to stop before that ended it; one that was asked for."""
+        self.stop = word if word in self._request.stop else ""
+
     def latest_thought(self) -> ThoughtDraft:
         """Find the reasoning at hand, or begin one."""
         last = self._drafts[-1] if self._drafts else None
@@ -189,7 +194,7 @@ class AnswerDraft:
         parts = self._parts(keep_calls=finish is Finish.TOOL_USE)
         cut = bool(calls) and finish is Finish.LENGTH
         said = Message(Role.ASSISTANT, parts)
-        return Completion(said, finish, self.usage, cut, self.id[:SHOWN])
+        return Completion(said, finish, self.usage, cut, self.id[:SHOWN], self.stop)
 
     def _settle(self, finish: Finish, *, has_calls: bool) -> Finish:
         # A forced call ends with "stop" at OpenAI, and always at several servers.

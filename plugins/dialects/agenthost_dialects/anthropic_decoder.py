@@ -67,7 +67,7 @@ class AnthropicDecoder(EventDecoder):
             yield from self._begin({"index": index, "content_block": block})
         self._draft.id = text_of(payload.get("id"))
         self._account(payload.get("usage"))
-        self._reason(payload.get("stop_reason"))
+        self._reason(payload)
         yield from self._finish(payload)
 
     def _start(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
@@ -109,7 +109,7 @@ class AnthropicDecoder(EventDecoder):
     def _amend(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         delta = payload.get("delta")
         if isinstance(delta, dict):
-            self._reason(delta.get("stop_reason"))
+            self._reason(delta)
         self._account(payload.get("usage"))
         yield from ()
 
@@ -118,9 +118,11 @@ class AnthropicDecoder(EventDecoder):
         self._draft.usage = read_usage(self._usage)
         yield self._draft.complete()
 
-    def _reason(self, reason: Any) -> None:
+    def _reason(self, payload: Mapping[str, Any]) -> None:
+        reason = payload.get("stop_reason")
         if isinstance(reason, str):
             self._draft.ends(reason, FINISHES)
+            self._draft.stopped_before(text_of(payload.get("stop_sequence")))
 
     def _account(self, usage: Any) -> None:
         # Counts are cumulative, and a later event may leave some out or null.

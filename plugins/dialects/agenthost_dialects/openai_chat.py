@@ -57,6 +57,8 @@ from .settings import CHOICES, TAKES, Takes, fitted
 
 NAME = "openai-chat"
 NINE = re.compile(r"[a-zA-Z0-9]{9}")
+SHORT = re.compile(r".{1,40}", re.DOTALL)
+"""What OpenAI takes for the id of a call."""
 AFTER_TOOL = "(Noted.)"
 CACHED = {"type": "ephemeral"}
 CACHED_AN_HOUR = {"type": "ephemeral", "ttl": "1h"}
@@ -373,8 +375,9 @@ class _Writer:
                 yield {"role": "tool", "tool_call_id": call, "content": part.text}
 
     def _id(self, call_id: str) -> str:
-        nine = self.quirks.call_ids == "nine"
-        return wire_id(call_id, NINE, 9) if nine else call_id
+        if self.quirks.call_ids == "nine":
+            return wire_id(call_id, NINE, 9)
+        return wire_id(call_id, SHORT)
 
 
 def _ends_with_tool(written: Sequence[Mapping[str, Any]]) -> bool:

@@ -5,6 +5,7 @@ Source: OpenAI API reference, "Create a model response", and its guide on reason
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,15 @@ from agenthost import (
 
 from .answers import compact
 from .capabilities import Thinking, samples, thinking_of
-from .conversation import bearer, data_url, is_document, loop_start, own_of, unread
+from .conversation import (
+    bearer,
+    data_url,
+    is_document,
+    loop_start,
+    own_of,
+    unread,
+    wire_id,
+)
 from .faults import http_fault
 from .forms import NAME as FORM
 from .forms import strict_form
@@ -37,6 +46,9 @@ from .quirks import Quirks, read_quirks
 from .responses_decoder import CARRIED, NAME, ResponsesDecoder
 from .schema import OPENAI, shape_schema
 from .settings import CHOICES, TAKES, fitted
+
+SHORT = re.compile(r".{1,64}", re.DOTALL)
+"""What the service takes for the id of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +232,8 @@ class _Writer:
         elif isinstance(part, ToolUse):
             yield self._call(part, in_loop=in_loop)
         elif isinstance(part, ToolOutput):
-            output = {"call_id": part.id, "output": self._output(part)}
+            call = wire_id(part.id, SHORT)
+            output = {"call_id": call, "output": self._output(part)}
             yield {"type": "function_call_output", **output}
 
     def _output(self, output: ToolOutput) -> str | list[dict[str, Any]]:
@@ -235,7 +248,7 @@ class _Writer:
     def _call(self, use: ToolUse, *, in_loop: bool) -> dict[str, Any]:
         call = {
             "type": "function_call",
-            "call_id": use.id,
+            "call_id": wire_id(use.id, SHORT),
             "name": use.name,
             "arguments": compact(dict(use.arguments)),
         }

@@ -1,8 +1,16 @@
 """The one HTTP client: policies, guard points, caps, and errors that say what left."""
 
 from collections.abc import Iterable
+from typing import Any
 
-from agenthost import Backend, Egress, EgressBackend, Guards, hookimpl
+from agenthost import (
+    Backend,
+    Egress,
+    EgressBackend,
+    Guards,
+    ManifestTable,
+    hookimpl,
+)
 
 
 def open_egress(guards: Guards) -> Egress:
@@ -16,3 +24,11 @@ def open_egress(guards: Guards) -> Egress:
 def register_backend() -> Iterable[Backend]:
     """Offer aiohttp for the port ``egress``."""
     yield EgressBackend("aiohttp", open_egress)
+
+
+@hookimpl
+def register_manifest() -> Iterable[ManifestTable[Any]]:
+    """Read how much an agent may transfer."""
+    from .manifest import TRAFFIC
+
+    yield TRAFFIC

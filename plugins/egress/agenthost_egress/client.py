@@ -12,6 +12,10 @@ from .exchange import HttpExchange
 if TYPE_CHECKING:
     import httpx
 
+    from .traffic import Traffic
+
+MODELS = "provider:"
+"""So the policies of model calls are named."""
 ENDED = "outbound requests have ended; the daemon is stopping"
 
 
@@ -29,6 +33,7 @@ class AiohttpEgress:
     def __init__(self, guards: Guards) -> None:
         self.exchange = HttpExchange()
         self._guards = guards
+        self._traffic: Traffic | None = None
         self._clients: dict[EgressPolicy, httpx.AsyncClient] = {}
         self._closed = False
 
@@ -45,8 +50,28 @@ class AiohttpEgress:
             raise Unavailable(ENDED)
         client = self._clients.get(policy)
         if client is None:
-            client = self._clients[policy] = _client(policy, self._guards)
+            client = self._clients[policy] = self._made(policy)
         return client
+
+    def _made(self, policy: EgressPolicy) -> httpx.AsyncClient:
+        # A boot need not wait for httpx.
+        from .cookies import NoCookies
+        from .decode import ACCEPTED
+        from .direct import DirectClient
+        from .traffic import Traffic
+        from .transport import EgressTransport
+
+        self._traffic = self._traffic or Traffic()
+        # Calls of models have limits of their own.
+        traffic = None if policy.name.startswith(MODELS) else self._traffic
+        return DirectClient(
+            EgressTransport(policy, self._guards, traffic),
+            timeout=policy.timeout,
+            headers={"Accept-Encoding": ACCEPTED, "User-Agent": "agenthost"},
+            cookies=NoCookies(),
+            follow_redirects=False,
+            trust_env=False,
+        )
 
     async def warm_up(self) -> None:
         """Import in a thread what the first request needs."""
@@ -64,20 +89,3 @@ def _import_wire() -> None:
     import aiohttp  # noqa: F401  (loaded here so that the loop does not wait for it)
 
     from . import transport  # noqa: F401  (likewise)
-
-
-def _client(policy: EgressPolicy, guards: Guards) -> httpx.AsyncClient:
-    # A boot need not wait for httpx.
-    from .cookies import NoCookies
-    from .decode import ACCEPTED
-    from .direct import DirectClient
-    from .transport import EgressTransport
-
-    return DirectClient(
-        EgressTransport(policy, guards),
-        timeout=policy.timeout,
-        headers={"Accept-Encoding": ACCEPTED, "User-Agent": "agenthost"},
-        cookies=NoCookies(),
-        follow_redirects=False,
-        trust_env=False,
-    )

@@ -34,8 +34,10 @@ class DirectClient(httpx.AsyncClient):
         if isinstance(url, str):
             url = _read(url)
         headers, content = facts.get("headers"), facts.get("content") or b""
-        said = {name for name, fact in facts.items() if fact not in _UNSAID}
-        simple = said <= _SIMPLE and not url.is_relative_url
+        simple = facts.keys() <= _SIMPLE or _SIMPLE.issuperset(
+            name for name, fact in facts.items() if fact not in _UNSAID
+        )
+        simple = simple and not url.is_relative_url
         if not (simple and isinstance(headers, dict) and isinstance(content, bytes)):
             return super().build_request(method, url, **facts)
         named = {"host": ("Host", url.netloc.decode("ascii")), **self._own}
@@ -59,7 +61,9 @@ class DirectClient(httpx.AsyncClient):
         self, request: httpx.Request, *, stream: bool = False, **wishes: Any
     ) -> httpx.Response:
         """Send a request; its body is read unless it streams."""
-        if any(wish is not httpx.USE_CLIENT_DEFAULT for wish in wishes.values()):
+        if wishes and any(
+            wish is not httpx.USE_CLIENT_DEFAULT for wish in wishes.values()
+        ):
             return await super().send(request, stream=stream, **wishes)
         response = await self._way.handle_async_request(request)
         response.request = request

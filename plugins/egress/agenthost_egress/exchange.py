@@ -55,13 +55,16 @@ class HttpExchange:
         wire = dialect.encode(call.request, call.endpoint)
         decoder = dialect.decoder(call.request, call.endpoint)
         async with self.faults(call.endpoint.provider):
-            async with call.http.stream(
+            request = call.http.build_request(
                 wire.method,
                 wire.url,
                 headers=dict(wire.headers),
                 content=wire.body,
                 extensions=call.extensions,
-            ) as answer:
+            )
+            # Each layer of generators around an answer costs a call a fiftieth.
+            answer = await call.http.send(request, stream=True)
+            try:
                 if not answer.is_success:
                     body = await self.error_body(answer)
                     raise dialect.fault(
@@ -79,6 +82,8 @@ class HttpExchange:
                         yield delta
                     if whole:
                         return
+            finally:
+                await answer.aclose()
             for delta in joined(decoder.close()):
                 yield delta
 
@@ -117,11 +122,12 @@ class _Faults(AbstractAsyncContextManager[None]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is not None and (fault := _fault(error)) is not None:
+        # Who has heard the last word closes us: that is no fault.
+        if isinstance(error, Exception) and (fault := _fault(error)) is not None:
             raise ProviderError(fault[0], self._provider, fault[1]) from error
 
 
-def _fault(error: BaseException) -> tuple[ProviderFault, str] | None:
+def _fault(error: Exception) -> tuple[ProviderFault, str] | None:
     import httpx
 
     match error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import httpx
 from agenthost import (
@@ -17,6 +17,7 @@ from agenthost import (
     Guards,
     InvalidInput,
     OutcomeUnknown,
+    QuotaExceeded,
     TooLarge,
     Unavailable,
     UrlCase,
@@ -33,38 +34,44 @@ if TYPE_CHECKING:
     import aiohttp
     import yarl
 
+    from .traffic import Meter, Traffic
+
 _PIECE = 256 * 1024
 _SLOWEST = 32 * 1024
 _WIRE_ERRORS = (OSError, ValueError, TypeError, RuntimeError)
 # Those of the connection are ours to set; the caller's would confuse the wire.
 _HOP_HEADERS = frozenset(
     {
-        "host",
-        "connection",
-        "keep-alive",
-        "proxy-connection",
-        "proxy-authorization",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "expect",
+        b"host",
+        b"connection",
+        b"keep-alive",
+        b"proxy-connection",
+        b"proxy-authorization",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+        b"expect",
     }
 )
+_UNCHUNKED = _HOP_HEADERS | {b"content-length"}
 
 
 class EgressTransport(httpx.AsyncBaseTransport):
     """Send requests of one policy through its own aiohttp session.
 
     Raises, whatever the layer below does: Blocked, InvalidInput, NotSent,
-    OutcomeUnknown, TooLarge, Unavailable, and of httpx ConnectTimeout (nothing was
-    sent), ReadTimeout, TooManyRedirects and, for a redirect that is handed back with a
-    broken place, RemoteProtocolError.
+    OutcomeUnknown, QuotaExceeded, TooLarge, Unavailable, and of httpx ConnectTimeout
+    (nothing was sent), ReadTimeout, TooManyRedirects and, for a redirect that is handed
+    back with a broken place, RemoteProtocolError.
     """
 
-    def __init__(self, policy: EgressPolicy, guards: Guards) -> None:
+    def __init__(
+        self, policy: EgressPolicy, guards: Guards, traffic: Traffic | None = None
+    ) -> None:
         self._policy = policy
         self._guards = guards
+        self._traffic = traffic
         self._session: aiohttp.ClientSession | None = None
         # Opening takes its time: two requests that come first must not open two.
         self._opening = asyncio.Lock()
@@ -103,6 +110,9 @@ class EgressTransport(httpx.AsyncBaseTransport):
         allowed = self._policy.allowed_hosts
         case = UrlCase(target.scheme, target.host, target.port, allowed, context)
         self._guards.check(Guard.URL, case)
+        meter = self._traffic.of(context) if self._traffic is not None else None
+        if meter is not None:
+            meter.add(_size(request))
         session = self._session or await self._open()
         timeout = self._timeout(session, request, deadline)
         token = ASKED.set((target.host, context))
@@ -120,7 +130,7 @@ class EgressTransport(httpx.AsyncBaseTransport):
             raise translated(error, request) from error
         finally:
             ASKED.reset(token)
-        return self._response(answer, request)
+        return self._response(answer, request, meter)
 
     async def _open(self) -> aiohttp.ClientSession:
         async with self._opening:
@@ -153,7 +163,10 @@ class EgressTransport(httpx.AsyncBaseTransport):
         )
 
     def _response(
-        self, answer: aiohttp.ClientResponse, request: httpx.Request
+        self,
+        answer: aiohttp.ClientResponse,
+        request: httpx.Request,
+        meter: Meter | None,
     ) -> httpx.Response:
         try:
             decoder = Decoder(answer.headers.get("Content-Encoding", ""))
@@ -163,19 +176,32 @@ class EgressTransport(httpx.AsyncBaseTransport):
                 f"{request.url.host} answered in a coding that was not asked for"
             ) from error
         headers = answer.raw_headers
+        body = _Body(answer, request, decoder, self._policy.max_bytes)
+        body.meter = meter
         if decoder.active:
             coded = (b"content-encoding", b"content-length")
             headers = tuple(h for h in headers if h[0].lower() not in coded)
-        return httpx.Response(
+        return DecodedResponse(
             answer.status,
             headers=headers,
-            stream=_Body(answer, request, decoder, self._policy.max_bytes),
+            stream=body,
             extensions={
                 "http_version": b"HTTP/1.1",
                 "reason_phrase": (answer.reason or "").encode("ascii", "replace"),
                 FINAL_URL: str(request.url),
             },
         )
+
+
+class DecodedResponse(httpx.Response):
+    """An answer whose body comes decoded: httpx would hand each piece on twice more."""
+
+    def aiter_bytes(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
+        """Give the body, in pieces as they come unless they are to have a size."""
+        if chunk_size is not None or self.is_stream_consumed or self.is_closed:
+            return super().aiter_bytes(chunk_size)
+        self.is_stream_consumed = True
+        return cast("_Body", self.stream).__aiter__()
 
 
 class _Body(httpx.AsyncByteStream):
@@ -192,16 +218,20 @@ class _Body(httpx.AsyncByteStream):
         self._request = request
         self._decoder = decoder
         self._limit = limit
+        self.meter: Meter | None = None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         read = 0
         try:
             async for chunk in self._answer.content.iter_any():
+                if self.meter is not None:
+                    self._count(self.meter, len(chunk))
                 for piece in self._decoder.feed(chunk):
                     read += len(piece)
                     self._within(read)
                     yield piece
             self._decoder.finish()
+            await self.aclose()
         except _wire_errors() as error:
             self._answer.close()
             raise broken_body(error, self._request) from error
@@ -212,6 +242,13 @@ class _Body(httpx.AsyncByteStream):
             raise TooLarge(
                 f"the answer of {self._request.url.host} is over {self._limit} bytes"
             )
+
+    def _count(self, meter: Meter, size: int) -> None:
+        try:
+            meter.add(size)
+        except QuotaExceeded:
+            self._answer.close()
+            raise
 
     async def aclose(self) -> None:
         if self._answer.content.at_eof():
@@ -257,13 +294,22 @@ def _sending_time(request: httpx.Request) -> float | None:
     return connect + read + size / _SLOWEST
 
 
+def _size(request: httpx.Request) -> int:
+    """Count the bytes of a body that is there; one that comes in pieces is not."""
+    return len(request.content) if isinstance(request.stream, httpx.ByteStream) else 0
+
+
 def _headers(request: httpx.Request) -> list[tuple[str, str]]:
     dropped = _HOP_HEADERS
     if isinstance(request.stream, httpx.ByteStream) and len(request.content) <= _PIECE:
-        dropped = dropped | {"content-length"}
-    encoding = request.headers.encoding
-    pairs = ((k.decode(encoding), v.decode(encoding)) for k, v in request.headers.raw)
-    return [(k, v) for k, v in pairs if k.lower() not in dropped]
+        dropped = _UNCHUNKED
+    coding = request.headers.encoding
+    raw = request.headers.raw
+    return [
+        (name.decode(coding), value.decode(coding))
+        for name, value in raw
+        if name.lower() not in dropped
+    ]
 
 
 def _body(request: httpx.Request) -> bytes | AsyncIterable[bytes] | None:

@@ -9,7 +9,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,7 +25,9 @@ from agenthost import (
     Records,
     describe,
 )
+from agenthost_values.value_class import value_class
 
+from .audit import AUDIT, AuditCase
 from .hearing import ALL, Kinds, kinds_of
 from .observers import ToldObservers
 from .telling import told
@@ -85,6 +86,8 @@ class EventBus:
         return known
 
     def _heard(self, kind: type[Event]) -> bool:
+        if AUDIT.name in self._host.guards.closed:
+            return True
         asked = (*self._subscribers.values(), *self._recorders.values())
         if any(issubclass(kind, kinds) for _, kinds in asked):
             return True
@@ -133,7 +136,14 @@ class EventBus:
         return self._added(self._recorders, (recorder, kinds or ALL))
 
     def keeping(self, event: Event) -> Keep | None:
-        """Ask what is to be written in the commit of the event's cause, if anything."""
+        """Ask what is to be written in the commit of the event's cause, if anything.
+
+        Raises:
+            AgentHostError: A guard or a recorder refuses that it happens.
+        """
+        guards = self._host.guards
+        if guards.filled(AUDIT):
+            guards.check(AUDIT, AuditCase(event.kind, event.subject, event.by))
         kept = [
             keep
             for recorder, kinds in tuple(self._recorders.values())
@@ -195,7 +205,7 @@ def _listening(host: Host, limits: _Limits) -> Iterator[_Listener]:
             yield _Listener(key, call, host.plugins, kinds, limits)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _Limits:
     clock: Clock
     budget: float

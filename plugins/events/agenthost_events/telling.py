@@ -27,6 +27,7 @@ from agenthost import (
     Role,
     Step,
     ToolCalled,
+    ToolDenied,
     ToolEnded,
     ToolOutput,
     TurnEnded,
@@ -48,6 +49,7 @@ OF_STEPS: tuple[type[Event], ...] = (
     MessageReceived,
     TurnStarted,
     ToolCalled,
+    ToolDenied,
     ToolEnded,
     TurnEnded,
 )
@@ -85,15 +87,18 @@ class ToldJournal:
         """Write steps, with what is recorded of them, and tell of them then."""
         if not any(map(self._events.wants, OF_STEPS)):
             return self._journal.keep(*steps)
-        told = [(step, [*self._events_of(step)]) for step in steps]
+        recorded: list[Step] = []
+        events: list[Event] = []
         try:
-            recorded = [self._recorded(*each) for each in told]
+            for step in steps:
+                caused = [*self._events_of(step)]
+                recorded.append(self._recorded(step, caused))
+                events += caused
         except AgentHostError as refused:
             failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             failed.set_exception(refused)
             return failed
         kept = self._journal.keep(*recorded)
-        events = [event for _, events in told for event in events]
         kept.add_done_callback(partial(self._tell, events))
         return kept
 
@@ -126,9 +131,7 @@ class ToldJournal:
         if (step.opened is not None or step.reopened) and wants(TurnStarted):
             yield self._event(step, TurnStarted, *self._where(step))
         if message is not None and message.role is Role.TOOL:
-            waits = closed is not None and closed.state is TurnState.WAITING
-            if not waits and wants(ToolEnded):
-                yield from self._ended(step)
+            yield from self._of_results(step)
         elif message is not None and closed is None and message.tool_uses:
             self._asked[step.turn_id] = step.at
             if wants(ToolCalled):
@@ -145,13 +148,12 @@ class ToldJournal:
         return kind(step.agent_id, step.at, *facts, **caused)
 
     def _where(self, step: Step) -> tuple[str, str, str]:
-        return self._named(step.agent_id), step.session_id, step.turn_id
-
-    def _named(self, agent_id: str) -> str:
-        # It may have been deleted meanwhile, and its last turn be closed behind it.
-        with suppress(NotFound):
-            return self._host.agents.get(agent_id).name
-        return ""
+        try:
+            name = self._host.agents.get(step.agent_id).name
+        except NotFound:
+            # It was deleted meanwhile, and its last turn is closed behind it.
+            name = ""
+        return name, step.session_id, step.turn_id
 
     def _received(self, step: Step) -> MessageReceived:
         kind, _, caller = step.owner.partition(":")
@@ -172,10 +174,27 @@ class ToldJournal:
 
     def _ended(self, step: Step) -> Iterator[Event]:
         seconds = step.at - self._asked.get(step.turn_id, step.at)
+        denied = step.denied or {}
         for part in step.message.parts if step.message else ():
-            if isinstance(part, ToolOutput):
+            if isinstance(part, ToolOutput) and part.id not in denied:
                 told = part.is_error, seconds, part.text[:EXCERPT]
                 yield self._event(step, ToolEnded, part.name, step.turn_id, *told)
+
+    def _of_results(self, step: Step) -> Iterator[Event]:
+        wants, closed = self._events.wants, step.closed
+        waits = closed is not None and closed.state is TurnState.WAITING
+        if not waits and wants(ToolEnded):
+            yield from self._ended(step)
+        # Also where the step waits for others: it is not told of these again.
+        if step.denied and wants(ToolDenied):
+            yield from self._denied(step)
+
+    def _denied(self, step: Step) -> Iterator[Event]:
+        denied = step.denied or {}
+        for part in step.message.parts if step.message else ():
+            if isinstance(part, ToolOutput) and part.id in denied:
+                told = denied[part.id], part.text[:EXCERPT]
+                yield self._event(step, ToolDenied, part.name, step.turn_id, *told)
 
     def _closed(self, step: Step, closed: TurnRecord) -> Event:
         result, error = closed.result, closed.error
@@ -190,6 +209,9 @@ class ToldJournal:
             result.usage.output_tokens,
             result.cost_micro_usd,
             result.finish.value if result.finish else "",
+            result.usage.cached_tokens,
+            result.usage.cache_write_tokens,
+            result.usage.reasoning_tokens,
         )
 
 
@@ -208,6 +230,10 @@ class ToldMemory:
     async def items(self, namespace: str) -> list[tuple[str, Json]]:
         """Give every key of a namespace with its value."""
         return await self._memory.items(namespace)
+
+    async def search(self, owner: str, agent_id: str, query: str) -> Sequence[Json]:
+        """Give what an agent remembers and heard with all these words."""
+        return await self._memory.search(owner, agent_id, query)
 
     async def set(
         self,

@@ -66,21 +66,6 @@ class Admission:
             raise Unauthenticated(_GONE)
 
 
-class AllowanceSpent(RateLimited):
-    """A principal has used up what it may in a minute.
-
-    ``limit`` is what that is, ``left`` what of it is left, ``wait`` the seconds until
-    there is enough.
-    """
-
-    def __init__(self, limit: int, left: int, wait: int) -> None:
-        super().__init__(
-            f"this key may use {limit} units a minute; wait {wait} s, or raise its "
-            "units_per_minute with another key"
-        )
-        self.limit, self.left, self.wait = limit, left, wait
-
-
 class Allowances:
     """What each principal with an allowance has used: one number each (GCRA).
 
@@ -101,7 +86,7 @@ class Allowances:
         """Take units from a principal's allowance, when it has one.
 
         Raises:
-            AllowanceSpent: There are not so many left.
+            RateLimited: There are not so many left.
         """
         if principal.allowance is None:
             return
@@ -112,7 +97,7 @@ class Allowances:
         wait = after - now - MINUTE
         if wait > _ROUNDING:
             left = int((MINUTE - (before - now)) / one + _ROUNDING)
-            raise AllowanceSpent(limit, left, math.ceil(wait))
+            raise _spent(limit, left, math.ceil(wait))
         if len(self._paid_off) >= self._limit:
             self._forget(now)
         self._paid_off[who(principal)] = after
@@ -121,3 +106,11 @@ class Allowances:
         self._paid_off = {k: due for k, due in self._paid_off.items() if due > now}
         while len(self._paid_off) >= self._limit:
             del self._paid_off[next(iter(self._paid_off))]
+
+
+def _spent(limit: int, left: int, wait: int) -> RateLimited:
+    return RateLimited(
+        f"this key may use {limit} units a minute; wait {wait} s, or raise its "
+        "units_per_minute with another key",
+        (limit, left, wait),
+    )

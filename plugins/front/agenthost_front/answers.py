@@ -26,7 +26,6 @@ from hypercorn.protocol.events import Body, EndBody, Event, Response
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from .admission import AllowanceSpent
 from .asgi import Headers
 
 JSON_TYPE = (b"content-type", b"application/json")
@@ -158,9 +157,10 @@ class ErrorMap:
             error = AgentHostError(INTERNAL)
         headers = [JSON_TYPE, *_remedies(error)]
         if route is not None and route.errors is not None:
-            return Plain(
-                error.status, to_json(route.errors(self._host, error)), headers
-            )
+            told = route.errors(self._host, error)
+            if route.id_header:
+                told = {**told, "request_id": request_id}
+            return Plain(error.status, to_json(told), headers)
         body = error_body(error.message, error.code, error.facts)
         return Plain(error.status, body, headers)
 
@@ -171,12 +171,13 @@ class ErrorMap:
 
 
 def _remedies(error: AgentHostError) -> Headers:
-    if isinstance(error, AllowanceSpent):
+    if isinstance(error, RateLimited) and error.window:
+        limit, left, wait = error.window
         return [
             RETRY_AFTER,
-            (b"ratelimit-limit", b"%d" % error.limit),
-            (b"ratelimit-remaining", b"%d" % error.left),
-            (b"ratelimit-reset", b"%d" % error.wait),
+            (b"ratelimit-limit", b"%d" % limit),
+            (b"ratelimit-remaining", b"%d" % left),
+            (b"ratelimit-reset", b"%d" % wait),
         ]
     if isinstance(error, RateLimited | QuotaExceeded):
         return [RETRY_AFTER]

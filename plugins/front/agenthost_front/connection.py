@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from agenthost_values.value_class import value_class
 from hypercorn.config import Config
 from hypercorn.events import Closed, RawData, Updated
 from hypercorn.events import Event as WireEvent
@@ -23,17 +23,21 @@ from .http1 import Http1, Peers
 from .inbox import Inbox, serve
 from .worker import Worker
 
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
 _HIGH_WATER = 64 * 1024
 _LINGER = 1.0
 
 _log = logging.getLogger("agenthost.front.server")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Site:
     """What all connections of a server share.
 
-    ``refused`` is told of what is no proper request: client, method and status.
+    ``refused`` is told of what is no proper request: client, method and status;
+    ``tls`` is what connections are encrypted with.
     """
 
     app: ASGIApp
@@ -41,6 +45,7 @@ class Site:
     worker: Worker
     connections: Connections
     refused: Callable[[str, str, int], None] | None = None
+    tls: SSLContext | None = None
 
 
 class Connection(asyncio.Protocol):
@@ -112,7 +117,8 @@ class Connection(asyncio.Protocol):
         self._arrived.set()
         if self._mute:
             self._transport.close()
-        return True
+        # TLS knows no half of a connection: asyncio closes it whatever is said here.
+        return self._site.tls is None
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
         """End the reader, which tells the application."""
@@ -193,7 +199,7 @@ class Connection(asyncio.Protocol):
         if self._mute:
             return
         self._mute = True
-        if self._deaf:
+        if self._deaf or not self._transport.can_write_eof():
             self._transport.close()
             return
         self._deaf = True

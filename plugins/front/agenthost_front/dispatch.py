@@ -20,6 +20,7 @@ from agenthost import (
     SocketRoute,
     authorize,
 )
+from agenthost_values.value_class import value_class
 from pydantic import BaseModel, ValidationError
 
 from .access import ANONYMOUS
@@ -34,7 +35,7 @@ EXCHANGE = "agenthost.exchange"
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Converter:
     """How a path parameter is read, and its JSON schema."""
 
@@ -77,7 +78,7 @@ class Exchange:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Endpoint:
     """A route with all that its handler's signature says, found out once.
 
@@ -92,7 +93,7 @@ class Endpoint:
     quart_name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SocketEndpoint:
     """A WebSocket route, likewise."""
 
@@ -202,12 +203,17 @@ _CONVERTERS: dict[Any, Converter] = {
 }
 
 
+Refused = Callable[[Exchange, BaseException], object]
+"""Told of what was raised instead of an answer: it may be a refusal."""
+
+
 class Dispatcher:
     """Runs handlers: for the layer's own routes and for Quart's views alike."""
 
-    def __init__(self, host: Host, errors: ErrorMap) -> None:
+    def __init__(self, host: Host, errors: ErrorMap, refused: Refused) -> None:
         self._host = host
         self._errors = errors
+        self._refused = refused
 
     async def perform(
         self, endpoint: Endpoint, exchange: Exchange, texts: Sequence[str]
@@ -221,6 +227,7 @@ class Dispatcher:
                 raise
             return self._errors.answer(error, exchange.request_id, endpoint.route)
         except Exception as error:  # noqa: BLE001 - the error map decides
+            self._refused(exchange, error)
             return self._errors.answer(error, exchange.request_id, endpoint.route)
 
     async def _invoke(

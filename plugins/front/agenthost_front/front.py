@@ -38,11 +38,13 @@ class QuartFront:
 
     def __init__(self, host: Host, settings: FrontSettings) -> None:
         self.panics = 0
+        self.fingerprint = ""
+        self._host = host
         self.tickets = Tickets(host.clock.monotonic)
         errors = ErrorMap(self._count_panic, host)
-        dispatcher = Dispatcher(host, errors)
-        self._mounted = Mounted(errors, dispatcher)
         self._gate = Gate(host, settings, self.tickets)
+        dispatcher = Dispatcher(host, errors, self._gate.refusals.note)
+        self._mounted = Mounted(errors, dispatcher)
         sockets = Sockets(host, self._gate, self._mounted, errors)
         self.asgi = Layer(self._gate, self._mounted, dispatcher, sockets, errors)
         self.access = Entrance(self._gate, self.tickets, self.asgi.streams, sockets)
@@ -51,7 +53,11 @@ class QuartFront:
         self._server = Server(self.asgi, settings, self._log)
         keyless = settings.api_key is None
         mounted = self._mounted
-        self.mount(description(Described(mounted.endpoints, mounted.sockets, keyless)))
+        self.mount(
+            description(
+                Described(mounted.endpoints, mounted.sockets, keyless, mounted.complete)
+            )
+        )
 
     @property
     def app(self) -> Quart:
@@ -80,7 +86,11 @@ class QuartFront:
         # The application waits until it is needed, unless a plugin has asked for it.
         if self._mounted.made:
             await self._mounted.ready()
-        return await self._server.start(host, port)
+        address = await self._server.start(host, port)
+        if self._server.tls is not None:
+            self.fingerprint = self._server.tls.fingerprint
+            self._host.warnings.extend(self._server.tls.warnings)
+        return address
 
     async def warm_up(self) -> None:
         """Make the Quart application, and import what WebSockets need."""
@@ -95,6 +105,7 @@ class QuartFront:
         """End what still runs and stop the server; the store may close after it."""
         await self._shutdown.finish()
         await self._server.stop()
+        await self._gate.refusals.stop()
         await self._mounted.stop()
         if self._log is not None:
             await self._log.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agenthost import Guard, InvalidInput, RequestCase
+from agenthost import Guard, InvalidInput, RequestCase, Unauthenticated
 
 from .access import Access, Tickets
 from .admission import Admission, Allowances, Dismissals
@@ -13,6 +13,7 @@ from .asgi import Scope
 from .authentication import Authenticators, FailedLogins
 from .dispatch import Exchange, read_query
 from .origins import SAFE, Origins
+from .refusals import Refusals
 from .settings import FrontSettings
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ DEFAULT_COST = 5
 class Gate:
     """Draining, the request guards, and host and origin, in this order.
 
-    ``dismissals`` are who was let in by others and may not be any more.
+    ``dismissals`` are who was let in by others and may not be any more, ``refusals``
+    tells who was refused.
     """
 
     def __init__(self, host: Host, settings: FrontSettings, tickets: Tickets) -> None:
@@ -35,14 +37,21 @@ class Gate:
         self.access = Access(settings, tickets, self.others, FailedLogins(host))
         self.dismissals = Dismissals()
         self.allowances = Allowances(host.clock.monotonic)
+        self.refusals = Refusals(host)
         self._host = host
 
     def listen_on(self, host: str) -> None:
         """Take the address the daemon listens on for a good ``Host``."""
         self.origins = Origins(self.settings, host)
 
-    def admit(self, exchange: Exchange, scope: Scope, cost: int) -> None:
-        """Let the request in, or refuse.
+    def admit(
+        self,
+        exchange: Exchange,
+        scope: Scope,
+        cost: int,
+        origins: tuple[str, ...] = (),
+    ) -> None:
+        """Let the request in, or refuse; ``origins`` are those its route adds.
 
         Raises:
             Draining: The daemon is ending.
@@ -59,7 +68,7 @@ class Gate:
         local = scope.get("server") or ("", 0)
         self.origins.check_host(exchange.headers.get("host", ""), str(local[0]))
         if exchange.method not in SAFE or scope["type"] == "websocket":
-            self.origins.check_origin(exchange.headers)
+            self.origins.check_origin(exchange.headers, origins)
         if not exchange.path.startswith("/"):
             raise InvalidInput("", "the request's target must be a path")
         if exchange.query_string:
@@ -79,7 +88,19 @@ class Gate:
         exchange.principal = principal
         exchange.admission = Admission(self.dismissals, principal, count)
         exchange.admission.check()
+        self.charge(exchange, cost)
+
+    def charge(self, exchange: Exchange, cost: int) -> None:
+        """Charge a principal that has an allowance of its own instead of its address.
+
+        Raises:
+            RateLimited: Its allowance is used up; the address has paid for the attempt.
+        """
+        principal, guards = exchange.principal, self._host.guards
         self.allowances.charge(principal, cost)
+        if principal.allowance is not None and guards.filled(Guard.REQUEST):
+            case = RequestCase("KEY", exchange.path, exchange.client, -cost)
+            guards.check(Guard.REQUEST, case)
 
 
 def open_exchange(scope: Scope, request_id: str) -> Exchange:
@@ -100,7 +121,16 @@ def open_exchange(scope: Scope, request_id: str) -> Exchange:
 
 
 def show_key(exchange: Exchange, header: str) -> None:
-    """Take a key that stands in a header of its own for one in ``Authorization``."""
+    """Take a key that stands in a header of its own for one in ``Authorization``.
+
+    Raises:
+        Unauthenticated: There is another in ``Authorization``.
+    """
     headers = exchange.headers
-    if header in headers and "authorization" not in headers:
-        headers["authorization"] = f"Bearer {headers[header]}"
+    if header not in headers:
+        return
+    shown = headers.setdefault("authorization", f"Bearer {headers[header]}")
+    scheme, _, key = shown.partition(" ")
+    if scheme.lower() != "bearer" or key.strip(" \t") != headers[header].strip(" \t"):
+        problem = f"{header} and Authorization show two keys; send one"
+        raise Unauthenticated(problem)

@@ -46,8 +46,11 @@ CONSTANT: tuple[tuple[bytes, bytes], ...] = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", PERMISSIONS.encode()),
 )
+ALWAYS = frozenset(CONSTANT)
+LINES = b"".join(b"%s: %s\r\n" % pair for pair in CONSTANT)
+"""The same as they stand in the head of an answer."""
 NO_STORE = (b"cache-control", b"no-store")
-PRIVATE = ("/api", "/v1")
+PRIVATE = ("/api", "/v1", "/metrics", "/openapi.json", "/mcp", "/a2a")
 
 _OURS = frozenset(name for name, _ in CONSTANT) | {b"x-request-id", b"server"}
 STARTS = frozenset(

@@ -12,21 +12,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import h11
 from hypercorn.events import Event as WireEvent
-from hypercorn.protocol.events import Request
+from hypercorn.events import RawData
+from hypercorn.protocol.events import Request, StreamClosed
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol, H11WSConnection
 from hypercorn.protocol.http_stream import ASGIHTTPState, HTTPStream
 from hypercorn.typing import ConnectionState
+from hypercorn.utils import build_and_validate_headers, suppress_body
 
 from .answers import send_whole, server_error
+from .asgi import Event, Headers
+from .headers import ALWAYS, LINES
 
 if TYPE_CHECKING:
     from .connection import Connection, Site
     from .frames import SocketStream
 
 HEAD_LIMIT = 16 * 1024
+ONE_WRITE = 64 * 1024
 _HEAD_END = re.compile(rb"\n\r?\n")
 _LOOSE = re.compile(rb"(?<!\r)\n|\n[ \t]")
-_ONCE = (b"authorization", b"content-type", b"host", b"origin")
+_ONCE = (b"authorization", b"content-type", b"host", b"origin", b"x-api-key")
 
 
 class Peers(NamedTuple):
@@ -34,6 +39,13 @@ class Peers(NamedTuple):
 
     client: tuple[str, int]
     server: tuple[str, int]
+
+
+class Head(NamedTuple):
+    """The head of an answer, and those of its lines that never change."""
+
+    response: h11.Response
+    constant: bytes
 
 
 class StrictWire(h11.Connection):
@@ -111,7 +123,7 @@ class Http1(H11Protocol):
             cast("Any", site.worker),
             cast("Any", tasks),
             ConnectionState({}),
-            False,  # noqa: FBT003 - no TLS; Hypercorn's signature
+            site.tls is not None,
             peers.client,
             peers.server,
             send,
@@ -143,6 +155,8 @@ class Http1(H11Protocol):
         )
         if upgrade:
             self.connection = H11WSConnection(cast("h11.Connection", self.connection))
+        elif isinstance(self.stream, RequestStream):
+            self.stream.http = self
         await self.stream.handle(
             Request(
                 STREAM_ID,
@@ -154,6 +168,35 @@ class Http1(H11Protocol):
             )
         )
         self.keep_alive_requests += 1
+
+    def head(self, status: int, headers: Headers) -> Head:
+        """Make the head of an answer; of its constant lines nothing is looked at.
+
+        Raises:
+            LocalProtocolError: It is not what HTTP/1.1 allows.
+        """
+        own = [pair for pair in headers if pair not in ALWAYS]
+        known = len(headers) - len(own) == len(ALWAYS)
+        told = build_and_validate_headers(own if known else headers)
+        told += self.config.response_headers("h11")
+        if self.keep_alive_requests >= self.config.keep_alive_max_requests:
+            told.append((b"connection", b"close"))
+        response = h11.Response(status_code=status, headers=told)
+        return Head(response, LINES if known else b"")
+
+    async def send_whole(self, head: Head, body: bytes) -> None:
+        """Send an answer in one write: each is a call of the system."""
+        wire = cast("StrictWire", self.connection)
+        try:
+            pieces = wire.send_with_data_passthrough(head.response) or []
+            # Behind the status line.
+            pieces.insert(1, head.constant)
+            pieces += wire.send(h11.Data(data=body)), wire.send(h11.EndOfMessage())
+        except h11.LocalProtocolError:
+            if wire.their_state is not h11.ERROR:
+                raise
+        else:
+            await self.send(RawData(b"".join(pieces)))
 
     async def _send_error_response(self, status_code: int) -> None:
         wire = cast("StrictWire", self.connection)
@@ -171,7 +214,40 @@ class Http1(H11Protocol):
 
 
 class RequestStream(HTTPStream):
-    """A request; an application that never answers is answered for in JSON."""
+    """A request; an application that never answers is answered for in JSON.
+
+    The head of an answer that tells its length waits for the body: where that comes
+    whole, both are one write.
+    """
+
+    http: Http1
+    _held: tuple[Event, Head] | None = None
+
+    async def app_send(self, message: Any) -> None:
+        """Send what the application has to say; None is its end."""
+        kind = None if message is None else message["type"]
+        held, self._held = self._held, None
+        if held is not None:
+            start, head = held
+            if kind == "http.response.body" and not self.closed:
+                body, more = message.get("body", b""), message.get("more_body", False)
+                # A long body is not copied behind its head.
+                if not more and len(body) <= ONE_WRITE:
+                    await self._answer(head, bytes(body))
+                    return
+            await super().app_send(cast("Any", start))
+        if kind == "http.response.start" and self.state is ASGIHTTPState.REQUEST:
+            headers = message["headers"]
+            if b"content-length" in dict(headers):
+                self._held = message, self.http.head(int(message["status"]), headers)
+                return
+        await super().app_send(message)
+
+    async def _answer(self, head: Head, body: bytes) -> None:
+        bare = suppress_body(self.scope["method"], head.response.status_code)
+        self.state = ASGIHTTPState.CLOSED
+        await self.http.send_whole(head, b"" if bare else body)
+        await self.send(StreamClosed(self.stream_id))
 
     async def _send_error_response(self, status_code: int) -> None:
         head = self.scope["method"] == "HEAD"

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
-from uuid import uuid4
 
-from agenthost import LOG_FIELDS, EventStream, authorize
+from agenthost import LOG_FIELDS, EventStream, authorize, new_id
 
 from .access import UNDECIDED
 from .answers import ErrorMap, Plain, socket_only
@@ -67,7 +66,7 @@ class Layer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve an HTTP request or a WebSocket."""
-        request_id = str(uuid4())
+        request_id = new_id()
         # Inherited by every task that the request starts.
         LOG_FIELDS.set({"request_id": request_id})
         sender = SendWrapper(send, scope["path"], request_id)
@@ -89,6 +88,8 @@ class Layer:
     async def _http(
         self, exchange: Exchange, scope: Scope, receive: Receive, sender: SendWrapper
     ) -> None:
+        if self._mounted.late:
+            await self._mounted.complete_for(exchange.path)
         match = self._mounted.find(exchange.method, exchange.path)
         try:
             outcome = self._enter(exchange, scope, match, sender)
@@ -105,6 +106,7 @@ class Layer:
                 exchange.body, receive = body, BufferedReceive(body, receive)
         except Exception as error:  # noqa: BLE001 - every refusal becomes an answer
             route = match[0].route if match is not None else None
+            self._gate.refusals.note(exchange, error)
             outcome = self._errors.answer(error, exchange.request_id, route)
         if outcome is not None:
             await self._refuse(exchange, outcome, receive, sender)
@@ -118,6 +120,9 @@ class Layer:
     ) -> Plain | None:
         gate, route = self._gate, match[0].route if match is not None else None
         exchange.found = match[0] if match is not None else None
+        if route is not None and route.id_header:
+            name = route.id_header.encode()
+            sender.extra.append((name, exchange.request_id.encode()))
         sender.extra += gate.origins.cors(exchange.headers)
         check_length(exchange, self._limit(match))
         gate.admit(exchange, scope, _cost(match))

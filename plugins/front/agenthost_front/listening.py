@@ -7,6 +7,8 @@ import errno
 import logging
 import resource
 import socket
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from agenthost import ConfigError, Conflict
 
@@ -18,6 +20,8 @@ _AT_ONCE = 64
 _MANY = 1024 * 1024
 _BACK_OFF = 0.25
 _TELL_EVERY = 1.0
+NO_SECONDS: Mapping[str, float] = MappingProxyType({})
+TLS_SECONDS = {"ssl_handshake_timeout": 10.0, "ssl_shutdown_timeout": 2.0}
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 _log = logging.getLogger("agenthost.front.server")
@@ -89,7 +93,7 @@ class Door:
         self._listener = listener
         self._site = site
         self._loop = asyncio.get_running_loop()
-        self._coming: set[asyncio.Task[object]] = set()
+        self._coming: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
         self._refusals = 0
         self._told = -_TELL_EVERY
@@ -107,6 +111,8 @@ class Door:
         self._listener.close()
         if self._coming:
             await asyncio.wait(self._coming, timeout=1)
+        for late in self._coming:
+            late.cancel()
 
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):
@@ -130,11 +136,22 @@ class Door:
         peer.settimeout(0)
         connection = Connection(self._site, client)
         connections.add(connection)
-        coming: asyncio.Task[object] = self._loop.create_task(
-            self._loop.connect_accepted_socket(lambda: connection, peer)
-        )
+        coming = self._loop.create_task(self._greet(connection, peer))
         self._coming.add(coming)
         coming.add_done_callback(self._coming.discard)
+
+    async def _greet(self, connection: Connection, peer: socket.socket) -> None:
+        """Hand the socket to its connection, after a handshake where TLS is spoken."""
+        tls = self._site.tls
+        seconds = TLS_SECONDS if tls else NO_SECONDS
+        try:
+            await self._loop.connect_accepted_socket(
+                lambda: connection, peer, ssl=tls, **seconds
+            )
+        except (OSError, asyncio.CancelledError):
+            # It was counted when it came, and nobody else will ever end it.
+            self._site.connections.remove(connection)
+            peer.close()
 
     def _refuse(self, peer: socket.socket, reason: str) -> None:
         peer.close()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from agenthost import Mountable, PluginError, RouteGroup
+from agenthost import LateRoutes, Mountable, PluginError, RouteGroup
 
 from .answers import ErrorMap
 from .dispatch import Dispatcher, Endpoint, SocketEndpoint, bind, bind_socket
@@ -20,17 +23,21 @@ if TYPE_CHECKING:
 
 SOCKET = "WEBSOCKET"
 
+log = logging.getLogger(__name__)
+
 
 class Mounted:
     """Every route of a front, and the Quart application that serves most of them.
 
     The application is made when it is first needed: a start, and the routes that are
-    served without it, need not wait for its import.
+    served without it, need not wait for its import. ``late`` are groups that are not
+    read yet; :meth:`complete` reads them.
     """
 
     def __init__(self, errors: ErrorMap, dispatcher: Dispatcher) -> None:
         self.endpoints: list[Endpoint] = []
         self.sockets: list[tuple[Template, SocketEndpoint]] = []
+        self.late: list[LateRoutes] = []
         self._errors = errors
         self._dispatcher = dispatcher
         self._groups: list[tuple[str, list[Endpoint]]] = []
@@ -40,6 +47,7 @@ class Mounted:
         self._ready: Quart | None = None
         # Quart is started by the first request that needs it, and only once.
         self._starting = asyncio.Lock()
+        self._reading = asyncio.Lock()
         self._routes: PathTree[Endpoint] = PathTree()
         self._sockets: PathTree[SocketEndpoint] = PathTree()
         self._owners: dict[tuple[str, str], str] = {}
@@ -65,6 +73,8 @@ class Mounted:
 
     async def ready(self) -> Quart:
         """Give the application, started; what it imports is imported off the loop."""
+        # Once it serves, Quart takes no further routes.
+        await self.complete()
         if self._ready is None:
             async with self._starting:
                 if self._ready is None:
@@ -77,6 +87,23 @@ class Mounted:
         """End what the application has running."""
         if self._ready is not None:
             await self._ready.shutdown()
+
+    async def complete(self) -> None:
+        """Read the groups that wait for it; what they import is imported off the loop.
+
+        One that cannot be read is left out: its paths are not served.
+        """
+        async with self._reading:
+            while self.late:
+                late = self.late[0]
+                with _left_out(late):
+                    self._add_late(late, await asyncio.to_thread(late.load))
+                self.late.remove(late)
+
+    async def complete_for(self, path: str) -> None:
+        """Read all groups when a path belongs to one that is not read yet."""
+        if any(_below(path, each.paths) for each in self.late):
+            await self.complete()
 
     def find(self, method: str, path: str) -> tuple[Endpoint, list[str]] | None:
         """Find the route of a request; HEAD is served by GET."""
@@ -96,9 +123,35 @@ class Mounted:
         Raises:
             PluginError: A path is taken, or a handler does not fit its route.
         """
-        if not isinstance(group, RouteGroup):
-            self._add_blueprint(group)
+        if isinstance(group, LateRoutes):
+            # What comes later must find its places taken.
+            if any(_below(each.route.path, group.paths) for each in self.endpoints):
+                self._add_late(group, group.load())
+            else:
+                self.late.append(group)
             return
+        for late in [each for each in self.late if _meets(each, group)]:
+            self.late.remove(late)
+            with _left_out(late):
+                self._add_late(late, late.load())
+        if isinstance(group, RouteGroup):
+            self._add_group(group)
+        else:
+            self._add_blueprint(group)
+
+    def _add_late(self, late: LateRoutes, group: RouteGroup) -> None:
+        if group.name != late.name:
+            raise PluginError(f"late routes {late.name!r} give group {group.name!r}")
+        public = {route.path for route in group.routes if route.public}
+        for path in _paths(group):
+            if path in public or not _below(path, late.paths):
+                raise PluginError(
+                    f"late routes {late.name!r}: {path} is public, or not below "
+                    f"{', '.join(late.paths)}"
+                )
+        self._add_group(group)
+
+    def _add_group(self, group: RouteGroup) -> None:
         routes = [bind(group.name, route) for route in group.routes]
         sockets = [bind_socket(group.name, route) for route in group.sockets]
         places = [(b.route.method, b.template) for b in routes]
@@ -157,3 +210,27 @@ class Mounted:
                 )
             claimed[place] = group
         self._owners |= claimed
+
+
+@contextmanager
+def _left_out(late: LateRoutes) -> Iterator[None]:
+    """Leave out what cannot be read, and say so."""
+    try:
+        yield
+    except Exception:
+        log.exception("the routes of %s are not served", late.name)
+
+
+def _meets(late: LateRoutes, group: Mountable) -> bool:
+    """Whether a group may want a place of one that was offered before it."""
+    if not isinstance(group, RouteGroup) or group.name == late.name:
+        return True
+    return any(_below(path, late.paths) for path in _paths(group))
+
+
+def _paths(group: RouteGroup) -> list[str]:
+    return [each.path for each in group.routes] + [each.path for each in group.sockets]
+
+
+def _below(path: str, places: Sequence[str]) -> bool:
+    return any(path == place or path.startswith(f"{place}/") for place in places)

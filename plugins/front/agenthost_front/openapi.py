@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agenthost import Answer, Call, EventStream, Reply, Route, RouteGroup
+from agenthost_values.value_class import value_class
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
@@ -50,13 +50,17 @@ Key = tuple[Any, JsonSchemaMode]
 Schemas = dict[Any, dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Described:
-    """What there is to describe; ``open`` says that no key is asked for."""
+    """What there is to describe, once ``complete`` was awaited.
+
+    ``open`` says that no key is asked for.
+    """
 
     routes: Sequence[Endpoint]
     sockets: Sequence[tuple[Template, SocketEndpoint]]
     open: bool
+    complete: Callable[[], Awaitable[None]]
 
 
 def description(described: Described) -> RouteGroup:
@@ -68,6 +72,7 @@ def description(described: Described) -> RouteGroup:
     async def document(_call: Call) -> Answer:
         """Describe this API as OpenAPI 3.1."""
         if not made:
+            await described.complete()
             made.append(to_json(written(described)))
         return Reply(made[0], headers={"content-type": "application/json"})
 
@@ -117,7 +122,21 @@ def _schemas(endpoints: Sequence[Endpoint]) -> tuple[Schemas, dict[str, Any]]:
         inputs, ref_template=_REF, schema_generator=GenerateJsonSchema
     )
     schemas: Schemas = {key: schema for (key, _), schema in found.items()}
-    return schemas, definitions.get("$defs", {})
+    return schemas, {
+        key: _titled(key, schema)
+        for key, schema in definitions.get("$defs", {}).items()
+    }
+
+
+def _titled(key: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give models that are called alike titles by the modules that they are of.
+
+    Generators of clients name their classes by titles.
+    """
+    if "__" not in key:
+        return schema
+    words = key.replace("_", " ").split()
+    return {**schema, "title": "".join(word[:1].upper() + word[1:] for word in words)}
 
 
 def _kinds(route: Route) -> Iterator[tuple[Any, Any]]:
@@ -218,16 +237,17 @@ def _header_parameters(route: Route) -> list[dict[str, Any]]:
 
 def _success(route: Route, number: int, schemas: Schemas) -> dict[str, Any]:
     content: dict[str, Any] = {}
+    if route.answer is None:
+        return {route.media: {}}
+    if route.answer is not EventStream:
+        # It comes first, since generators of clients take the first that they know.
+        content[route.media] = {"schema": schemas.get((number, "answer"), {})}
     if route.answer is EventStream or route.events is not None:
         # OpenAPI 3.1 has no word for the events of a stream: the schema is that of each
         # one, and what its data say stands beside it.
         events = schemas.get((number, "events"))
         told = {} if events is None else {"x-events": events}
         content["text/event-stream"] = {"schema": _event(route), **told}
-    if route.answer is None:
-        return {route.media: {}}
-    if route.answer is not EventStream:
-        content[route.media] = {"schema": schemas.get((number, "answer"), {})}
     return content
 
 
@@ -262,11 +282,10 @@ def _responses(endpoint: Endpoint, number: int, schemas: Schemas) -> dict[str, A
             "headers": request_id | wait if status in {"429", "503"} else request_id,
             "content": {"application/json": {"schema": {"$ref": _ERROR}}},
         }
-    for code in route.others:
-        content = {"application/json": {"schema": schemas[number, code]}}
-        responses[str(code)] = {
-            "description": "See its body",
-            "headers": request_id,
-            "content": content,
-        }
+    for code, body in route.others.items():
+        told: dict[str, Any] = {"description": "No body", "headers": request_id}
+        if body is not None:
+            content = {"application/json": {"schema": schemas[number, code]}}
+            told |= {"description": "See its body", "content": content}
+        responses[str(code)] = told
     return responses

@@ -55,8 +55,10 @@ class Origins:
             f"host {host[:100]!r} is not served here; add it to [server] allowed_hosts"
         )
 
-    def check_origin(self, headers: Mapping[str, str]) -> None:
-        """Refuse a page of another origin.
+    def check_origin(
+        self, headers: Mapping[str, str], more: tuple[str, ...] = ()
+    ) -> None:
+        """Refuse a page of another origin than ours, the allowed ones and these.
 
         Raises:
             Denied: ``Origin`` is neither the same nor an allowed one.
@@ -64,7 +66,7 @@ class Origins:
         origin = headers.get("origin")
         if origin is None or _same(origin, headers.get("host", "")):
             return
-        if origin.lower() in self._allowed or self._may_read(origin):
+        if origin.lower() in (*self._allowed, *more) or self._may_read(origin):
             return
         raise Denied(
             f"origin {origin[:100]!r} is not allowed; add it to "

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from agenthost import PluginError
+from agenthost_values.value_class import value_class
 
 T = TypeVar("T")
 
 _PARAMETER = re.compile(r"<(path:)?(\w+)>")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Segment:
     """One piece of a path between slashes: a word, or a parameter's name."""
 
@@ -23,7 +24,7 @@ class Segment:
     rest: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Template:
     """A parsed path."""
 

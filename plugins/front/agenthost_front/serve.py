@@ -6,9 +6,9 @@ import asyncio
 import logging
 import time
 from typing import TYPE_CHECKING
-from uuid import uuid4
 from wsgiref.handlers import format_date_time
 
+from agenthost import new_id
 from hypercorn.config import Config
 
 from .asgi import ASGIApp, Headers
@@ -22,6 +22,7 @@ from .worker import Worker
 
 if TYPE_CHECKING:
     from .access_log import AccessLog
+    from .tls import Tls
 
 # Of the descriptors of the process; the rest is for files and for calls to others.
 _SHARE = 0.8
@@ -45,7 +46,7 @@ class ServerConfig(Config):
         date = (b"date", self._now())
         if answered_by_layer.get():
             return [date]
-        return [date, *CONSTANT, NO_STORE, (b"x-request-id", str(uuid4()).encode())]
+        return [date, *CONSTANT, NO_STORE, (b"x-request-id", new_id().encode())]
 
     def _now(self) -> bytes:
         second = int(time.time())
@@ -60,9 +61,10 @@ class Server:
     def __init__(
         self, app: ASGIApp, settings: FrontSettings, log: AccessLog | None = None
     ) -> None:
-        self._app = app if log is None else log
+        self._app = _behind_proxies(app if log is None else log, settings)
         self._log = log
         self._settings = settings
+        self.tls: Tls | None = None
         self._site: Site | None = None
         self._door: Door | None = None
 
@@ -74,6 +76,10 @@ class Server:
             ConfigError: The address cannot be listened on.
         """
         settings = self._settings
+        if settings.tls is not None:
+            from .tls import read_tls
+
+            self.tls = await asyncio.to_thread(read_tls, *settings.tls, time.time())
         listener = await asyncio.to_thread(listen, host, port, settings.peer_timeout)
         address = listener.getsockname()[:2]
         descriptors = raise_descriptor_limit()
@@ -86,6 +92,7 @@ class Server:
                 most, settings.connections_per_address, settings.connection_idle
             ),
             None if self._log is None else self._log.refused,
+            self.tls.context if self.tls is not None else None,
         )
         self._door = Door(listener, self._site)
         self._door.open()
@@ -99,3 +106,11 @@ class Server:
         await self._site.worker.terminated.set()
         await self._site.connections.close(_PATIENCE, self._settings.grace + 1)
         self._door = None
+
+
+def _behind_proxies(app: ASGIApp, settings: FrontSettings) -> ASGIApp:
+    if not settings.trusted_proxies:
+        return app
+    from .forwarded import Forwarded
+
+    return Forwarded(app, settings.trusted_proxies, settings.forwarded_header)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from agenthost import Secret
-from agenthost_toml.types import Lower, Names, Positive, Table
-from pydantic import Field
+from agenthost import ConfigError, Secret
+from agenthost_toml.types import Blankable, Lower, Names, Positive, Table
+from agenthost_values.value_class import value_class
+from pydantic import AfterValidator, Field
 
 if TYPE_CHECKING:
     from agenthost import Host
+
+
+def _networks(proxies: tuple[str, ...]) -> tuple[str, ...]:
+    if proxies:
+        from .forwarded import networks
+
+        networks(proxies)
+    return proxies
 
 
 class Server(Table):
@@ -29,6 +38,23 @@ class Server(Table):
         256,
         description="Open connections from one address, this machine's own apart.",
     )
+    trusted_proxies: Annotated[Names, AfterValidator(_networks)] = Field(
+        (),
+        description="Addresses and networks of proxies whose word on the client's "
+        "address is taken, for limits, logs and who is on this machine.",
+    )
+    forwarded_header: Annotated[Literal["x-forwarded-for", "forwarded"], Lower] = Field(
+        "x-forwarded-for",
+        description="The header in which they tell it; another one is not read.",
+    )
+    tls_cert: Blankable = Field(
+        None,
+        description="File with the certificate of this daemon and those it is signed "
+        "by, as PEM; with it the API is served over TLS alone. Relative to the home.",
+    )
+    tls_key: Blankable = Field(
+        None, description="File with its key, which others must not be able to read."
+    )
     access_log: Annotated[Literal["off", "text", "json"], Lower] = Field(
         "off",
         description="Whether each request is a line on standard output, and of what; "
@@ -36,7 +62,7 @@ class Server(Table):
     )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FrontSettings:
     """Who may come in, and the limits that hold for everybody.
 
@@ -60,6 +86,9 @@ class FrontSettings:
         peer_timeout: Seconds for a peer to read something of what it was sent.
         grace: Seconds for running requests to end when the front stops.
         access_log: The form of the access log, or ``off``.
+        trusted_proxies: Whose word on the client's address is taken.
+        forwarded_header: The header in which they tell it.
+        tls: The files of certificate and key, where TLS is spoken.
     """
 
     api_key: Secret | None = None
@@ -79,6 +108,9 @@ class FrontSettings:
     peer_timeout: float = 20.0
     grace: float = 5.0
     access_log: str = "off"
+    trusted_proxies: tuple[str, ...] = ()
+    forwarded_header: str = "x-forwarded-for"
+    tls: tuple[Path, Path] | None = None
 
     @property
     def key(self) -> str:
@@ -97,4 +129,16 @@ def settings_of(host: Host) -> FrontSettings:
         cors_origins=server.cors_origins,
         connections_per_address=server.connections_per_address,
         access_log=server.access_log,
+        trusted_proxies=server.trusted_proxies,
+        forwarded_header=server.forwarded_header,
+        tls=_tls_files(host.home, server),
     )
+
+
+def _tls_files(home: Path, server: Server) -> tuple[Path, Path] | None:
+    if server.tls_cert and server.tls_key:
+        return home / server.tls_cert, home / server.tls_key
+    if server.tls_cert or server.tls_key:
+        lacking = "tls_key" if server.tls_cert else "tls_cert"
+        raise ConfigError(f"server.{lacking}: TLS needs certificate and key; give both")
+    return None

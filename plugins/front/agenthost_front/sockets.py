@@ -172,6 +172,7 @@ class Sockets:
         try:
             endpoint, values = await self._enter(exchange, scope)
         except Exception as error:  # noqa: BLE001 - every refusal becomes an answer
+            self._gate.refusals.note(exchange, error)
             plain = self._errors.answer(error, exchange.request_id)
             await _refuse(plain, sender)
             return
@@ -201,9 +202,14 @@ class Sockets:
         self, exchange: Exchange, scope: Scope
     ) -> tuple[SocketEndpoint, dict[str, object]]:
         gate = self._gate
+        if self._mounted.late:
+            await self._mounted.complete_for(exchange.path)
         match = self._mounted.find_socket(exchange.path)
-        cost = match[0].route.cost if match is not None else DEFAULT_COST
-        gate.admit(exchange, scope, cost)
+        exchange.found = match[0] if match is not None else None
+        route = match[0].route if match is not None else None
+        cost = route.cost if route is not None else DEFAULT_COST
+        origins = route.origins if route is not None else ()
+        gate.admit(exchange, scope, cost, origins)
         ticket = exchange.query.pop("ticket", None)
         exchange.principal = gate.access.identify_socket(
             exchange.client, exchange.headers, ticket
@@ -211,7 +217,7 @@ class Sockets:
         if exchange.principal is UNDECIDED:
             await gate.ask(exchange, cost)
         else:
-            gate.allowances.charge(exchange.principal, cost)
+            gate.charge(exchange, cost)
         if match is None:
             raise self._missing(exchange.path)
         if self._per_client[exchange.client] >= gate.settings.sockets_per_client:

@@ -1,32 +1,38 @@
 """The native REST, SSE and WebSocket surface of agenthost."""
 
 from collections.abc import Iterable
+from functools import partial
+from importlib import import_module
 
-from agenthost import ChatCommand, ConfigSection, RouteGroup, ServiceSpec, hookimpl
+from agenthost import (
+    ChatCommand,
+    CommandSpec,
+    ConfigSection,
+    LateRoutes,
+    Mountable,
+    RouteGroup,
+    ServiceSpec,
+    hookimpl,
+)
 
 
 @hookimpl
-def register_routes() -> Iterable[RouteGroup]:
+def register_routes() -> Iterable[Mountable]:
     """Offer agents, their memory, the catalogue, usage and the daemon's own routes."""
-    from . import (
-        agents,
-        catalogue,
-        commands,
-        files,
-        memory,
-        messages,
-        plugins,
-        providers,
-        sessions,
-        socket,
-        system,
-        usage,
-    )
+    from . import agents, commands, files, keeping, messages, sessions, socket, system
 
-    yield from (agents.routes, messages.routes, sessions.routes, memory.routes)
+    yield from (agents.routes, messages.routes, sessions.routes, keeping.routes)
     yield from (commands.routes, files.routes)
-    yield from (catalogue.routes, providers.routes, usage.routes)
-    yield from (system.routes, plugins.routes, socket.socket_routes())
+    yield from (system.routes, socket.socket_routes())
+    for name, path, module in (
+        ("memory", "/api/memory", ".memory"),
+        ("catalogue", "/api/models", ".catalogue"),
+        ("providers", "/api/providers", ".providers"),
+        ("usage", "/api/usage", ".usage"),
+        ("http_api.plugins", "/api/plugins", ".plugins"),
+    ):
+        yield LateRoutes(name, (path,), partial(_routes, module))
+    yield LateRoutes("security", ("/api/security",), _security)
 
 
 @hookimpl
@@ -52,3 +58,22 @@ def register_chat_command() -> Iterable[ChatCommand]:
     from .commands import built_in
 
     yield from built_in()
+
+
+@hookimpl
+def register_command() -> Iterable[CommandSpec]:
+    """Offer ``agenthost agent``, ``session``, ``memory``, ``providers``, ``usage``."""
+    from .terminal import commands
+
+    yield from map(CommandSpec, commands())
+
+
+def _routes(module: str) -> RouteGroup:
+    routes: RouteGroup = import_module(module, __package__).routes
+    return routes
+
+
+def _security() -> RouteGroup:
+    from .security import security_routes
+
+    return security_routes()

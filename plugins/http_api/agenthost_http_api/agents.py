@@ -15,12 +15,15 @@ from agenthost import (
     RouteGroup,
     timestamp,
 )
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from .shapes import (
     AgentChanged,
     AgentDetail,
     AgentKilled,
     AgentSummary,
+    Body,
     CreateAgent,
     Created,
     ModeChanged,
@@ -33,6 +36,23 @@ from .shapes import (
 )
 
 routes = RouteGroup("agents")
+
+
+class SuspendAgent(Body):
+    """``POST /api/agents/{id}/suspend``."""
+
+    reason: str = Field(
+        "", max_length=500, description="Why, for whoever finds it suspended"
+    )
+
+
+class StateChanged(TypedDict):
+    """An agent was suspended or resumed."""
+
+    status: str
+    agent_id: str
+    state: str
+
 
 MANIFEST_BODY = 3 * 1024 * 1024
 
@@ -65,7 +85,7 @@ async def get_agent(call: Call, agent_id: UUID) -> Answer:
     agent = call.host.agents.get(str(agent_id))
     provider, model = call.host.agents.model_of(agent)
     grants = call.host.agents.grants_of(agent.manifest)
-    return {
+    detail: AgentDetail = {
         "id": agent.id,
         "name": agent.name,
         "state": agent.state.value,
@@ -81,6 +101,11 @@ async def get_agent(call: Call, agent_id: UUID) -> Answer:
         "mode": agent.mode.value,
         "system_prompt": agent.manifest.model.system_prompt,
     }
+    if agent.reason:
+        detail["reason"] = agent.reason
+    if agent.parent:
+        detail["parent"] = agent.parent
+    return detail
 
 
 @routes.post(
@@ -177,6 +202,30 @@ async def stop_agent(call: Call, agent_id: UUID, query: StopQuery) -> Answer:
         stopped = await turns.stop(agent, "stopped by request", session)
     message = f"{stopped} turn(s) stopped" if stopped else "no turn was running"
     return {"status": "stopped", "message": message}
+
+
+@routes.post(
+    "/api/agents/<agent_id>/suspend",
+    scope="agents:write",
+    body=SuspendAgent,
+    answer=StateChanged,
+)
+async def suspend_agent(call: Call, agent_id: UUID, body: SuspendAgent) -> Answer:
+    """Stop what the agent is doing; messages to it are 409 until it is resumed."""
+    agents = call.host.agents
+    agent = agents.get(str(agent_id))
+    return _standing(await agents.suspend(call.context, agent, body.reason))
+
+
+@routes.post("/api/agents/<agent_id>/resume", scope="agents:write", answer=StateChanged)
+async def resume_agent(call: Call, agent_id: UUID) -> Answer:
+    """Let a suspended or crashed agent take messages again."""
+    agents = call.host.agents
+    return _standing(await agents.resume(call.context, agents.get(str(agent_id))))
+
+
+def _standing(agent: Agent) -> StateChanged:
+    return {"status": "updated", "agent_id": agent.id, "state": agent.state.value}
 
 
 @routes.delete("/api/agents/<agent_id>", scope="agents:write", answer=AgentKilled)

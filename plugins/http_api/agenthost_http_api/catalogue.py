@@ -25,9 +25,7 @@ from .catalogue_shapes import (
 routes = RouteGroup("catalogue")
 
 
-@routes.get(
-    "/api/models", scope="models:read", cost=2, query=ModelFilter, answer=ModelList
-)
+@routes.get("/api/models", scope="models:read", query=ModelFilter, answer=ModelList)
 async def list_models(call: Call, query: ModelFilter) -> Answer:
     """List the models of all providers, or of those asked for."""
     rows = [
@@ -40,7 +38,7 @@ async def list_models(call: Call, query: ModelFilter) -> Answer:
     return {"models": rows, "total": len(rows)}
 
 
-@routes.get("/api/models/aliases", scope="models:read", cost=2, answer=AliasList)
+@routes.get("/api/models/aliases", scope="models:read", answer=AliasList)
 async def list_aliases(call: Call) -> Answer:
     """List every short name and the id it stands for, sorted."""
     host = call.host

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from contextlib import suppress
+from uuid import UUID
 
 from agenthost import (
     Agent,
@@ -19,6 +20,7 @@ from agenthost import (
     InvalidInput,
     ModelFacts,
     PluginError,
+    Reports,
     RouteGroup,
     ToolContext,
     authorize,
@@ -26,6 +28,9 @@ from agenthost import (
     within,
 )
 
+from .command_shapes import CommandAnswer, GiveCommand
+from .keeping import pin, undo, unpin
+from .messages import COST
 from .shapes import CommandList
 
 routes = RouteGroup("http_api.commands")
@@ -125,6 +130,9 @@ def built_in() -> Iterable[ChatCommand]:
     yield ChatCommand(
         "compact", "Summarise older messages", _compact, timeout=COMPACTION_SECONDS
     )
+    yield ChatCommand("undo", "Take the latest summary back", undo)
+    yield ChatCommand("pin", "Keep a message whole; the last answer", pin, "<number>")
+    yield ChatCommand("unpin", "Let it be summarised again", unpin, "<number>")
     yield ChatCommand("model", "Show or switch the model", _model, "<name>")
     yield ChatCommand("stop", "Stop the running turn", _stop)
     yield ChatCommand("usage", "Show tokens and cost", _usage)
@@ -170,6 +178,20 @@ async def list_commands(call: Call) -> Answer:
             for each in sorted(commands, key=lambda each: each.name)
         ]
     }
+
+
+@routes.post(
+    "/api/agents/<agent_id>/command",
+    scope="agents:message",
+    cost=COST,
+    body=GiveCommand,
+    answer=CommandAnswer,
+)
+async def give_command(call: Call, agent_id: UUID, body: GiveCommand) -> Answer:
+    """Do what a line of a chat that begins with ``/`` says, and tell its answer."""
+    agent = call.host.agents.get(str(agent_id))
+    context = ToolContext.of(call.context, call.host, Reports())
+    return {"response": await run_command(context, agent, body.command)}
 
 
 def _offered(host: Host) -> dict[str, tuple[str, ChatCommand]]:

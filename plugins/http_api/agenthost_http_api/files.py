@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager
 from typing import Literal
 from urllib.parse import quote
 from uuid import UUID, uuid4
@@ -10,16 +11,19 @@ from uuid import UUID, uuid4
 from agenthost import (
     Answer,
     Call,
+    Keep,
     NotFound,
     Principal,
     Reply,
     RouteGroup,
     TooLarge,
     Upload,
+    telling,
     timestamp,
 )
 from typing_extensions import TypedDict
 
+from .events import FileDeleted, FileEvent, FileUploaded
 from .file_kinds import TEXT, media_type_of, plain_name
 from .file_settings import UploadsSection
 from .form_data import FIELD, read_file
@@ -60,7 +64,7 @@ class FileList(TypedDict):
     files: list[FileItem]
 
 
-class FileDeleted(TypedDict):
+class DeletedFile(TypedDict):
     """A file is gone; messages that name it say so."""
 
     status: Literal["deleted"]
@@ -100,8 +104,10 @@ async def upload_file(call: Call, agent_id: UUID, body: bytes) -> Answer:
         person=by.principal.person,
         labels=by.labels,
     )
-    room = host.settings(UploadsSection)
-    await host.uploads.add(upload, data, room.max_files, room.max_bytes)
+    section = host.settings(UploadsSection)
+    room = section.max_files, section.max_bytes
+    with _told(call, FileUploaded, upload) as keep:
+        await host.uploads.add(upload, data, room, keep)
     return _shown(upload)
 
 
@@ -127,12 +133,13 @@ async def download_file(call: Call, agent_id: UUID, file_id: UUID) -> Answer:
 
 
 @routes.delete(
-    "/api/agents/<agent_id>/files/<file_id>", scope="files:write", answer=FileDeleted
+    "/api/agents/<agent_id>/files/<file_id>", scope="files:write", answer=DeletedFile
 )
 async def delete_file(call: Call, agent_id: UUID, file_id: UUID) -> Answer:
     """Delete a file; messages that name it stay, with a note in its place."""
     upload = await own_file(call, str(agent_id), str(file_id))
-    await call.host.uploads.delete(upload.agent_id, upload.id)
+    with _told(call, FileDeleted, upload) as keep:
+        await call.host.uploads.delete(upload, keep)
     return {"status": "deleted", "file_id": upload.id}
 
 
@@ -155,6 +162,14 @@ def may_see(principal: Principal, upload: Upload) -> bool:
         or upload.owner == f"{principal.kind}:{principal.name}"
         or bool(principal.person and upload.person == principal.person)
     )
+
+
+def _told(
+    call: Call, kind: type[FileEvent], file: Upload
+) -> AbstractContextManager[Keep | None]:
+    facts = file.agent_id, file.name, file.media_type, file.size
+    now, caused = call.host.clock.time(), call.context.caused
+    return telling(call.host.events, kind, file.id, now, *facts, **caused)
 
 
 def _opened(content_type: str, body: bytes) -> tuple[str, str, bytes]:

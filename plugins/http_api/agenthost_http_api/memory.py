@@ -6,6 +6,7 @@ from uuid import UUID
 
 from agenthost import Answer, Call, RouteGroup, namespace_of
 
+from .memory_shapes import MemorySearched, SearchMemory
 from .shapes import KVList, KVPair, PairChanged, SetValue
 
 routes = RouteGroup("memory")
@@ -26,6 +27,19 @@ async def list_pairs(call: Call, agent_id: UUID) -> Answer:
     agent = call.host.agents.get(str(agent_id))
     pairs = await call.host.kv.items(agent.id)
     return {"kv_pairs": [{"key": key, "value": value} for key, value in pairs]}
+
+
+@routes.get(
+    "/api/memory/search",
+    scope="memory:read",
+    query=SearchMemory,
+    answer=MemorySearched,
+)
+async def search_memory(call: Call, query: SearchMemory) -> Answer:
+    """Search an agent's memory and conversations; a named key finds its own."""
+    agent, who = call.host.agents.find(query.agent), call.context.principal
+    owner = "" if who.grants is None else call.context.owner
+    return {"results": await call.host.kv.search(owner, agent.id, query.q)}
 
 
 @routes.get(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from agenthost import (
     Agent,
+    AgentHostError,
     Answer,
     Call,
     Context,
@@ -17,6 +19,7 @@ from agenthost import (
     Failed,
     HeldFrames,
     Host,
+    JsonObject,
     Message,
     Missed,
     Reply,
@@ -36,14 +39,15 @@ from agenthost import (
 )
 
 from .attachments import asked_with
+from .receipts import HEADER, TOLD, receipts_for
 from .shapes import AttachQuery, MessageAnswer, SendMessage, StreamQuery, TurnEvents
 from .tool_frames import progress_of, structured_of
 from .transcript import cited
 
 routes = RouteGroup("messages")
 KEY_HEADER = {"Idempotency-Key": "The same key and body are the same turn"}
-
 COST = 30
+Issue = Callable[[TurnResult], Awaitable[JsonObject]]
 LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 """Some readers of event streams take these for the end of a line."""
 
@@ -69,7 +73,7 @@ def result_body(result: TurnResult) -> MessageAnswer:
     return body
 
 
-async def _ended(turn: Turn) -> Answer:
+async def _ended(turn: Turn) -> MessageAnswer | Reply:
     """Wait for a turn's end, or until it waits for a person."""
     try:
         return result_body(await turn.result())
@@ -128,7 +132,7 @@ async def named_session(
     cost=COST,
     body=SendMessage,
     answer=MessageAnswer,
-    headers=KEY_HEADER,
+    headers={**KEY_HEADER, **TOLD},
     direct=True,
 )
 async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
@@ -136,12 +140,18 @@ async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
 
     With an ``Idempotency-Key`` header a repeated request is the same turn: it waits
     for it, goes on with it when it was cut off, or gives its answer again. A turn that
-    waits for a person's approval is answered with 202 and its ``approval_id``.
+    waits for a person's approval is answered with 202 and its ``approval_id``. With
+    ``X-Receipt: 1`` the answer has a signed receipt.
     """
+    receipts = receipts_for(call) if HEADER in call.headers else None
     agent = call.host.agents.get(str(agent_id))
     message, context, options = await _asked(call, agent, body)
     turn = call.host.turns.start(context, agent, message, options)
-    return await _ended(turn)
+    answer = await _ended(turn)
+    if receipts is None or isinstance(answer, Reply):
+        return answer
+    receipt = await receipts.open(call.host, turn, await turn.result())
+    return {**answer, "receipt": receipt}
 
 
 @routes.post(
@@ -152,7 +162,7 @@ async def send_message(call: Call, agent_id: UUID, body: SendMessage) -> Answer:
     query=StreamQuery,
     answer=EventStream,
     events=TurnEvents,
-    headers=KEY_HEADER,
+    headers={**KEY_HEADER, **TOLD},
     direct=True,
 )
 async def stream_message(
@@ -161,14 +171,19 @@ async def stream_message(
     """Send a message and read the answer as events.
 
     Leaving stops the turn, unless the request has an ``Idempotency-Key`` or asks
-    ``detach=true``: then it goes on, and may be read again by its key or its id.
+    ``detach=true``: then it goes on, and may be read again by its key or its id. With
+    ``X-Receipt: 1`` the event ``receipt`` comes before ``done``.
     """
+    receipts = receipts_for(call) if HEADER in call.headers else None
     agent = call.host.agents.get(str(agent_id))
     message, context, options = await _asked(call, agent, body)
     watcher = call.host.turns.watch(context, agent, message, options)
     tell_thoughts(watcher, query.thinking)
     stays = query.detach or options.turn_id is not None
-    return EventStream(frames_of(watcher, stays=stays))
+    if receipts is None:
+        return EventStream(frames_of(watcher, stays=stays))
+    issue = partial(receipts.open, call.host, watcher.turn)
+    return EventStream(frames_of(watcher, stays=stays, issue=issue))
 
 
 @routes.get(
@@ -223,21 +238,39 @@ def _frame(event: str, data: dict[str, Any], event_id: str = "") -> bytes:
     return f"{event_id}event: {event}\ndata: {text}\n\n".encode()
 
 
-def frames_of(watcher: Watcher, *, stays: bool) -> HeldFrames:
-    """Tell of a turn; unless it stays, it is stopped when nobody reads it any more."""
+def frames_of(
+    watcher: Watcher, *, stays: bool, issue: Issue | None = None
+) -> HeldFrames:
+    """Tell of a turn; unless it stays, it is stopped when nobody reads it any more.
+
+    Args:
+        watcher: What is told.
+        stays: Whether it goes on when nobody reads it.
+        issue: Gives the receipt that is told before the end of an answer.
+    """
 
     def leave() -> None:
         # Whoever else reads the turn keeps it going.
         if watcher.leave() and not stays:
             watcher.turn.cancel("the client left")
 
-    return HeldFrames(_told(watcher), leave)
+    return HeldFrames(_told(watcher, issue), leave)
 
 
-async def _told(watcher: Watcher) -> AsyncGenerator[bytes, None]:
+async def _told(watcher: Watcher, issue: Issue | None) -> AsyncGenerator[bytes, None]:
     async for event in watcher.events():
+        if issue is not None and isinstance(event, Done):
+            yield await _receipt(issue, event.result)
         for frame in _frames_of(event, watcher.turn.id):
             yield frame
+
+
+async def _receipt(issue: Issue, result: TurnResult) -> bytes:
+    try:
+        return _frame("receipt", dict(await issue(result)))
+    except AgentHostError as error:
+        # The answer is there and on disk all the same.
+        return _frame("receipt", {"error": error.message, "code": error.code})
 
 
 def _frames_of(event: TurnEvent, turn_id: str) -> list[bytes]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agenthost import (
@@ -11,7 +12,9 @@ from agenthost import (
     Call,
     ConfigSection,
     Host,
+    LateRoutes,
     ManifestTable,
+    Mountable,
     NotFound,
     PluginError,
     RouteGroup,
@@ -23,6 +26,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
 from .plugin_shapes import Described, PluginDetail, PluginList, PluginSchema
+
+_PARAMETER = re.compile(r"<[^>]*>")
 
 routes = RouteGroup("http_api.plugins")
 
@@ -101,10 +106,20 @@ def _offers(
     offers: dict[str, list[str]] = {
         kind: [] for owner, kind in nameless if owner == key
     }
-    for name in host.registry.names_of.get(key, ()):
+    for name in (*host.registry.names_of.get(key, ()), *_late_routes(host, key)):
         kind, _, rest = name.partition(" ")
         offers.setdefault(kind, []).append(rest)
     return offers
+
+
+def _late_routes(host: Host, key: str) -> Iterator[str]:
+    """The routes that were not known yet when names were given."""
+    for owner, late in host.registry.offered(Mountable):  # type: ignore[type-abstract]  # reason: three unlike classes are mounted
+        if owner == key and isinstance(late, LateRoutes):
+            group = late.load()
+            names = [f"route {one.method} {one.path}" for one in group.routes]
+            names += [f"socket {one.path}" for one in group.sockets]
+            yield from (_PARAMETER.sub("<>", name) for name in names)
 
 
 def _sections(host: Host, key: str) -> Models:

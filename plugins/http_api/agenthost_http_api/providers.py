@@ -26,13 +26,13 @@ from .catalogue_shapes import (
     ProviderTested,
     SetKey,
 )
-from .events import ProviderKeysChanged
+from .events import ProviderKeysChanged, ProviderTried
 from .provider_trial import try_provider
 
 routes = RouteGroup("providers")
 
 
-@routes.get("/api/providers", scope="providers:read", cost=2, answer=ProviderList)
+@routes.get("/api/providers", scope="providers:read", answer=ProviderList)
 async def list_providers(call: Call) -> Answer:
     """List every provider, those of the configuration included, by name."""
     specs = sorted(call.host.models.providers.items())
@@ -43,7 +43,6 @@ async def list_providers(call: Call) -> Answer:
 @routes.post(
     "/api/providers/<name>/key",
     scope="providers:write",
-    cost=10,
     body=SetKey,
     answer=KeyAnswer,
 )
@@ -59,9 +58,7 @@ async def set_key(call: Call, name: str, body: SetKey) -> Answer:
     return {"status": "configured", "provider": name}
 
 
-@routes.delete(
-    "/api/providers/<name>/key", scope="providers:write", cost=10, answer=KeyAnswer
-)
+@routes.delete("/api/providers/<name>/key", scope="providers:write", answer=KeyAnswer)
 async def delete_key(call: Call, name: str) -> Answer:
     """Forget the keys of a provider; idempotent."""
     host = call.host
@@ -82,7 +79,13 @@ async def delete_key(call: Call, name: str) -> Answer:
 )
 async def test_provider(call: Call, name: str) -> Answer:
     """Ask the provider for a few tokens at most, to prove its address and key."""
-    return await try_provider(call.host, _find(call.host, name))
+    host, now = call.host, call.host.clock.time()
+    spec = _find(host, name)
+    with telling(host.events, ProviderTried, name, now, **call.context.caused) as keep:
+        # It may cost money, so that somebody does it is on disk before.
+        if keep is not None:
+            await host.store.write(keep)
+        return await try_provider(host, spec)
 
 
 def _find(host: Host, name: str) -> ProviderSpec:

@@ -100,6 +100,13 @@ class WholeSession(SessionItem):
     messages: list[SessionMessage]
 
 
+class PinnedMessages(TypedDict):
+    """The messages of a session that stay whole, by number."""
+
+    session_id: Id
+    pinned: list[int]
+
+
 class SessionActivated(TypedDict):
     """An agent goes on in a session."""
 

@@ -23,6 +23,7 @@ from agenthost import (
 
 from .attachments import asked_with
 from .exports import export
+from .keeping import shown
 from .messages import COST, result_body
 from .session_shapes import (
     ChangeSession,
@@ -48,7 +49,6 @@ from .transcript import visible
 routes = RouteGroup("sessions")
 
 COMPACT_COST = 30
-SEARCH_COST = 10
 
 
 @routes.get(
@@ -120,7 +120,6 @@ async def open_session(call: Call, agent_id: UUID, body: OpenSession) -> Answer:
 @routes.get(
     "/api/sessions",
     scope="sessions:read",
-    cost=SEARCH_COST,
     query=SessionsQuery,
     answer=SessionList,
 )
@@ -300,9 +299,9 @@ async def _conversation(
     host: Host, session: Session
 ) -> tuple[list[SessionMessage], int]:
     """Read what is shown of a session, and estimate its tokens."""
-    entries = await host.sessions.entries(session)
-    shown = visible(session, entries, await host.sessions.turns(session.id))
+    entries, pinned = await shown(host, session)
+    turns = await host.sessions.turns(session.id)
     history = [entry.message for entry in entries]
     if session.summary:
         history.insert(0, session.summary)
-    return shown, estimate_tokens(history)
+    return visible(session, entries, turns, pinned), estimate_tokens(history)

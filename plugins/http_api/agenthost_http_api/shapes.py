@@ -83,10 +83,7 @@ class Attached(Body):
 
 
 class Ask(Spend):
-    """What a turn may cost, and what else is asked of its answers.
-
-    What is left out is as the agent's manifest says, or its provider's default.
-    """
+    """What a turn may cost, and what is asked; the manifest says what is left out."""
 
     response_format: dict[str, JsonValue] | None = Field(
         None,
@@ -169,8 +166,7 @@ class StopQuery(Body):
 
     session: UUID | None = Field(None, description="Instead of the agent's own")
     all: bool = Field(
-        default=False,
-        description="Stop every turn of the agent, those that wait included",
+        default=False, description="Stop every turn of the agent, waiting ones too"
     )
 
 
@@ -207,7 +203,7 @@ class CapabilityLists(TypedDict):
 
 
 class AgentDetail(TypedDict):
-    """``GET /api/agents/{id}``."""
+    """``GET /api/agents/{id}``; ``parent`` has made it, ``reason`` has it stand."""
 
     id: Id
     name: str
@@ -220,6 +216,8 @@ class AgentDetail(TypedDict):
     tags: list[str]
     mode: Mode
     system_prompt: str
+    reason: NotRequired[str]
+    parent: NotRequired[Id]
 
 
 class Created(TypedDict):
@@ -275,9 +273,9 @@ class SessionReset(TypedDict):
 
 
 class Compacted(TypedDict):
-    """A summary stands for older messages, or ``ok``: there were too few of them."""
+    """A summary stands for older messages, or no longer; ``ok``: nothing was to do."""
 
-    status: Literal["compacted", "ok"]
+    status: Literal["compacted", "undone", "ok"]
     message: str
 
 
@@ -317,6 +315,7 @@ class MessageAnswer(TypedDict):
     cost_usd: float
     finish: NotRequired[Finished]
     citations: NotRequired[list[Cited]]
+    receipt: NotRequired[dict[str, Any]]
 
 
 class ThinkingEvent(TypedDict):
@@ -406,6 +405,7 @@ class TurnEvents(TypedDict):
     missed: MissedEvent
     error: ErrorEvent
     waiting: WaitingEvent
+    receipt: dict[str, Any]
     done: DoneEvent
 
 
@@ -442,9 +442,8 @@ class FileInMessage(TypedDict):
 class SessionMessage(TypedDict):
     """A message as people read it.
 
-    ``status`` of a User message is its turn's as a whole, and ``error`` why it has no
-    answer; of an Assistant message whether it is complete or broke off. ``usage``,
-    ``model`` and ``finish`` stand on the last message of a turn.
+    ``status`` of a User message is its turn's, ``error`` why it has no answer; of an
+    Assistant message whether it broke off. The last of a turn has what it took.
     """
 
     role: str
@@ -454,6 +453,7 @@ class SessionMessage(TypedDict):
     files: NotRequired[list[FileInMessage]]
     citations: NotRequired[list[Cited]]
     id: NotRequired[int]
+    pinned: NotRequired[bool]
     turn_id: NotRequired[Id]
     at: NotRequired[Moment]
     status: NotRequired[TurnStatus]

@@ -159,13 +159,15 @@ class Chat:
 
         Raises:
             InvalidInput: Too many messages of this socket wait already.
-            RateLimited: The key's own allowance is used up.
+            RateLimited: The allowance of the key, or of the address, is used up.
         """
         if len(self._following) >= TURNS_PER_SOCKET:
             raise InvalidInput("message", "too many messages wait; wait for an answer")
-        case = RequestCase("MESSAGE", "/ws", self._socket.call.client, COST)
-        self._host.guards.check(Guard.REQUEST, case)
-        self._host.access.charge(self._socket.call.principal, COST)
+        call = self._socket.call
+        if call.principal.allowance is None:
+            case = RequestCase("MESSAGE", "/ws", call.client, COST)
+            self._host.guards.check(Guard.REQUEST, case)
+        self._host.access.charge(call.principal, COST)
 
     def _follow(self, watcher: Watcher, frame: Frame, message_id: str) -> None:
         tell_thoughts(watcher, frame.get("thinking"))

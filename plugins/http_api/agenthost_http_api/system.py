@@ -5,7 +5,15 @@ from __future__ import annotations
 import platform
 from dataclasses import asdict
 
-from agenthost import AgentHostError, Answer, Call, Host, RouteGroup
+from agenthost import (
+    AgentHostError,
+    Answer,
+    Call,
+    Host,
+    RouteGroup,
+    ServiceSpec,
+    ToolSource,
+)
 
 from .agents import summary
 from .health import health_of
@@ -125,9 +133,14 @@ async def config(call: Call) -> Answer:
         "default_model": model,
         "listen_addr": host.config.listen_addr,
         "api_key_set": host.config.api_key is not None,
-        # No plugin serves channels or MCP servers yet.
-        "channels_configured": 0,
-        "mcp_servers": 0,
+        # The service that connects them tells; without one there are none.
+        "channels_configured": sum(
+            getattr(service, "channels_configured", 0)
+            for _, service in host.registry.offered(ServiceSpec)
+        ),
+        "mcp_servers": sum(
+            source.servers for _, source in host.registry.offered(ToolSource)
+        ),
     }
 
 

@@ -201,3 +201,12 @@ class UsageByModel(TypedDict):
     """``GET /api/usage/by-model``."""
 
     models: list[ModelUsage]
+
+
+class SecurityReport(TypedDict):
+    """``GET /api/security``; ``reasons`` tells why a system is not active."""
+
+    security_systems: dict[str, Literal["active", "inactive"]]
+    total_systems: int
+    all_active: bool
+    reasons: dict[str, str]

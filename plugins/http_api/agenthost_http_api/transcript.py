@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from agenthost import (
     Citation,
@@ -31,7 +31,10 @@ STATUS: Mapping[TurnState, TurnStatus] = {
 
 
 def visible(
-    session: Session, entries: Sequence[Entry], turns: Mapping[str, TurnRecord]
+    session: Session,
+    entries: Sequence[Entry],
+    turns: Mapping[str, TurnRecord],
+    pinned: Collection[int] = (),
 ) -> list[SessionMessage]:
     """Show a session, its summary first; results stand in the message that asked."""
     shown: list[SessionMessage] = []
@@ -51,6 +54,8 @@ def visible(
             open_calls = calls
         record = turns.get(entry.turn_id or "")
         _tell(row, entry, record)
+        if entry.seq in pinned:
+            row["pinned"] = True
         if record is not None and message.role is Role.ASSISTANT:
             last[entry.turn_id or ""] = row
         shown.append(row)

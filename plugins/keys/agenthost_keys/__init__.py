@@ -11,6 +11,7 @@ from agenthost import (
     Authenticator,
     CommandSpec,
     Host,
+    LateRoutes,
     RouteGroup,
     SchemaSpec,
     ServiceSpec,
@@ -57,12 +58,10 @@ def register_service() -> Iterable[ServiceSpec]:
 
 
 @hookimpl
-def register_routes() -> Iterable[RouteGroup]:
+def register_routes() -> Iterable[LateRoutes]:
     """Offer ``/api/keys`` and ``/api/persons``."""
-    from . import persons, routes
-
-    yield routes.routes
-    yield persons.routes
+    yield LateRoutes("keys.keys", ("/api/keys",), partial(_routes, ".routes"))
+    yield LateRoutes("keys.persons", ("/api/persons",), partial(_routes, ".persons"))
 
 
 @hookimpl
@@ -73,3 +72,8 @@ def register_command() -> Iterable[CommandSpec]:
 
     yield CommandSpec(keys)
     yield CommandSpec(persons)
+
+
+def _routes(module: str) -> RouteGroup:
+    routes: RouteGroup = import_module(module, __package__).routes
+    return routes

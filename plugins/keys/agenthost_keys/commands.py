@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, get_args
 
@@ -35,6 +36,9 @@ class Here(Protocol):
 
     def connect(self) -> Api:
         """Find the running daemon."""
+
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Print rows below a head."""
 
 
 as_json_option = click.option(
@@ -98,12 +102,14 @@ def list_keys(here: Here, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(answer, indent=2))
         return
-    for key in answer["keys"]:
-        until = f"until {key['expires_at']}" if key["expires_at"] else "for good"
-        used = key["last_used_at"] or "never"
-        scopes = ",".join(key["scopes"])
-        row = f"{key['name']:<24} {key['status']:<8} {scopes:<12} {until}, used {used}"
-        click.echo(f"{row}  {key['id']}")
+    heads = ("name", "status", "scopes", "expires", "used", "id")
+    here.table(heads, [_row(key) for key in answer["keys"]])
+
+
+def _row(key: dict[str, Any]) -> tuple[str, ...]:
+    expires, used = key["expires_at"] or "never", key["last_used_at"] or "never"
+    scopes = ",".join(key["scopes"])
+    return key["name"], key["status"], scopes, expires, used, key["id"]
 
 
 @keys.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from .scopes import grants_of
 from .tokens import NOBODY, PREFIX, digest_of, id_in
 
 KIND = "named_key"
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 LOOK_AGAIN = 5.0
 """Seconds for which what is known of the keys counts, were they changed elsewhere."""
 USED_EVERY = 600.0
@@ -104,6 +106,11 @@ class Keyring(Authenticator):
             _note_use(host, holder.key.id, now)
         return holder.principal
 
+    def stored_as(self, principal: Principal) -> str:
+        """Give a key's id: another key may come to have its name."""
+        key = self.holder(principal)
+        return principal.name if key is None else key.id
+
     async def recall(self, host: Host, kind: str, name: str) -> Principal | None:
         """Give who comes with a key, with its present scopes, while it holds.
 
@@ -116,7 +123,7 @@ class Keyring(Authenticator):
         now = host.clock.time()
         for holder in self._holders.values():
             end = holder.key.expires_at
-            if holder.key.name == name and (end is None or now < end):
+            if _is(holder.key, name) and (end is None or now < end):
                 return holder.principal
         return None
 
@@ -268,6 +275,15 @@ def _holder(key: Key) -> Holder:
     grants = grants_of(key.scopes)
     principal = Principal(KIND, key.name, grants, key.person, key.units_per_minute)
     return Holder(key, principal, key.last_used_at or 0.0)
+
+
+def _is(key: Key, name: str) -> bool:
+    """Tell whether a key is the one that is stored under a name.
+
+    Before there were ids in what is stored, that was the key's name; one that reads
+    like an id is an id, whoever chooses it as a name.
+    """
+    return key.id == name or (key.name == name and not _ID.fullmatch(name))
 
 
 def _note_use(host: Host, key_id: str, now: float) -> None:

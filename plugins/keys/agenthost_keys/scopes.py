@@ -14,15 +14,25 @@ from agenthost import Grants
 Scope = Literal["read", "chat", "operate", "admin"]
 
 READ = ("*:read", "keys:own")
-CHAT = (*READ, "agents:message", "files:write", "sessions:write", "workflows:run")
+CHAT = (
+    *READ,
+    "agents:message",
+    "files:write",
+    "mcp:use",
+    "sessions:write",
+    "workflows:run",
+)
 OPERATE = (
     *CHAT,
     "agents:write",
     "approvals:write",
+    "audit:inspect",
     "desktop:invoke",
     "desktop:operate",
     "events:write",
+    "mcp:write",
     "memory:write",
+    "models:use",
     "occasions:write",
     "providers:test",
     "schedules:run",

@@ -12,12 +12,13 @@ from agenthost import (
     ManifestTable,
     Models,
     ModelsBackend,
+    Observers,
     RouteGroup,
     hookimpl,
 )
 
 
-def open_models(host: Host) -> Models:
+def open_models(host: Host, observers: Observers) -> Models:
     """Find the providers of a daemon's plugins and configuration.
 
     Raises:
@@ -27,7 +28,7 @@ def open_models(host: Host) -> Models:
 
     from .models import RoutedModels
 
-    return RoutedModels(host, SystemRandom())
+    return RoutedModels(host, SystemRandom(), observers)
 
 
 @hookimpl

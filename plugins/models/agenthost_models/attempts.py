@@ -153,6 +153,8 @@ class Attempts:
             self.refused.append((candidate, told))
 
     def _ordered(self) -> list[Candidate]:
+        if len(self._live) < 2:
+            return self._live[:]
         now = self._clock.monotonic()
         ready = self._breakers.ready_at
         return sorted(self._live, key=lambda each: max(ready(each.id), now))

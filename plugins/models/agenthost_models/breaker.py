@@ -7,6 +7,7 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 
 from agenthost import Clock, ProviderError, ProviderFault
+from agenthost_values.value_class import value_class
 
 from .waiting import until
 
@@ -19,7 +20,7 @@ PROBE_SECONDS = 30.0
 LONGEST_ASKED = 3_600.0
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Rule:
     """After how many failures in a row to cool down, and for how long."""
 

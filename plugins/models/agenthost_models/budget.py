@@ -18,6 +18,8 @@ from agenthost import (
     Host,
     ModelFacts,
     Payer,
+    Pool,
+    PoolSpent,
     QuotaEvent,
     QuotaExceeded,
     Target,
@@ -33,7 +35,7 @@ from .settings import Budget
 from .waiting import until
 
 if TYPE_CHECKING:
-    from agenthost import Spent
+    from agenthost import Agent, Spent
 
 HOUR = 3_600.0
 DAY = 24 * HOUR
@@ -47,6 +49,7 @@ LEAST_ANSWER = 256
 LONGEST_WAIT = 30.0
 """Seconds that a call waits for others to give back what they hold."""
 MILLION = 1_000_000
+UNLIMITED = Pool().limit
 Rooms = list[Meter | PoolRoom]
 
 
@@ -100,12 +103,15 @@ class Budgets:
             QuotaExceeded: Naming the limit, what was used and what helps.
         """
         rooms = await self._rooms(payer)
+        counted = _counted(payer.pools) if payer is not None and payer.pools else ()
         if not rooms:
-            return Hold(request)
+            return Hold(request, counted)
         wish = _Wish(target, request, measure(request))
         _check_priced(target, rooms)
         hold = self._hold(rooms, wish)
-        return hold if isinstance(hold, Hold) else await self._waited(rooms, wish)
+        if not isinstance(hold, Hold):
+            hold = await self._waited(rooms, wish)
+        return replace(hold, parts=(*hold.parts, *counted)) if counted else hold
 
     async def waits(
         self, payer: Payer, targets: Iterable[Target], request: ChatRequest
@@ -162,8 +168,13 @@ class Budgets:
         """Give what a call draws from."""
         rooms: Rooms = [*await self._daemon_meters()]
         if payer is not None:
-            rooms += await self._agent_meters(payer.agent)
-            rooms += map(PoolRoom, payer.pools)
+            if payer.agent is not None:
+                rooms += await self._agent_meters(payer.agent)
+                if payer.agent.parent:
+                    rooms += await self._meters_above(payer.agent.parent)
+            if payer.pools:
+                limited = (each for each in payer.pools if each.limit < UNLIMITED)
+                rooms += map(PoolRoom, limited)
         return rooms
 
     def _wait(self, rooms: Rooms, wish: _Wish) -> int:
@@ -214,16 +225,20 @@ class Budgets:
         prompt = self._counts.most(wish.target.names, wish.prompt)
         asked = _asked(model, request)
         answer = asked
+        cost = _dearest(model, prompt, asked)
         free = [room.limit.amount - room.used(now) - held * room.held for room in rooms]
         for room, left in zip(rooms, free, strict=True):
             if room.limit.tokens:
                 if left <= 0:
                     return room
                 continue
-            answer = min(answer, _affordable(model, prompt, asked, left))
+            if cost <= left:
+                continue
+            answer = min(answer, _affordable(model, prompt, left))
             if answer < min(asked, LEAST_ANSWER):
                 return room
-        cost = _dearest(model, prompt, answer)
+        if answer < asked:
+            cost = _dearest(model, prompt, answer)
         parts = [
             (room, min(prompt + answer, left) if room.limit.tokens else cost)
             for room, left in zip(rooms, free, strict=True)
@@ -276,6 +291,14 @@ class Budgets:
         self._agents.move_to_end(agent.id)
         return self._agents[agent.id]
 
+    async def _meters_above(self, parent: str) -> Rooms:
+        """Give the limits of those that have spawned an agent: it spends theirs too."""
+        rooms: Rooms = []
+        for each in self._host.agents.above(parent):
+            view = AgentView(each.id, each.name, each.manifest, each.session_id)
+            rooms += await self._agent_meters(view)
+        return rooms
+
     def _known(self, agent_id: str, limits: list[Limit]) -> bool:
         meters = self._agents.get(agent_id)
         return meters is not None and [m.limit for m in meters] == limits
@@ -290,15 +313,33 @@ class Budgets:
     async def _loaded(
         self, subject: str, agent_id: str, limits: Iterable[Limit]
     ) -> list[Meter]:
-        return [await self._read(Meter(subject, limit), agent_id) for limit in limits]
+        payers = family(self._host.agents.list(), agent_id) if agent_id else [""]
+        return [await self._read(Meter(subject, limit), payers) for limit in limits]
 
-    async def _read(self, meter: Meter, agent_id: str) -> Meter:
+    async def _read(self, meter: Meter, payers: Iterable[str]) -> Meter:
         window = meter.window
         since = self._host.clock.time() - window.span
-        for slot in await self._host.usage.since(since, window.width, agent_id):
-            used = slot.tokens if meter.limit.tokens else slot.cost_micro_usd
-            window.add_slot(slot.number, used)
+        used: Counter[int] = Counter()
+        for payer in payers:
+            for slot in await self._host.usage.since(since, window.width, payer):
+                tokens = meter.limit.tokens
+                used[slot.number] += slot.tokens if tokens else slot.cost_micro_usd
+        for number in sorted(used):
+            window.add_slot(number, used[number])
         return meter
+
+
+def family(agents: Iterable[Agent], agent_id: str) -> list[str]:
+    """Name an agent and all that come from it, whoever of them has spawned them."""
+    found, children = [agent_id], [each for each in agents if each.parent]
+    for known in found:
+        found += [each.id for each in children if each.parent == known]
+    return found
+
+
+def _counted(pools: tuple[Pool, ...]) -> tuple[tuple[Room, int], ...]:
+    """Give the pools that limit nothing: of them nothing is held."""
+    return tuple([(PoolRoom(each), 0) for each in pools if each.limit >= UNLIMITED])
 
 
 def _told(meter: Meter, now: float) -> Iterator[tuple[str, int]]:
@@ -409,10 +450,8 @@ def _dearest(model: ModelFacts, prompt: int, answer: int) -> int:
     )
 
 
-def _affordable(model: ModelFacts, prompt: int, asked: int, free: int) -> int:
+def _affordable(model: ModelFacts, prompt: int, free: int) -> int:
     """Give the longest answer that the money left can pay; -1 for none at all."""
-    if _dearest(model, prompt, asked) <= free:
-        return asked
     bare = _dearest(model, prompt, 0)
     per_million = _dearest(model, prompt, MILLION) - bare
     if bare > free or per_million <= 0:
@@ -423,8 +462,11 @@ def _affordable(model: ModelFacts, prompt: int, asked: int, free: int) -> int:
 def _refusal(room: Room, now: float) -> QuotaExceeded:
     limit = room.limit
     helps = "start it with a higher limit" if not limit.span else "wait, or raise it"
-    return QuotaExceeded(
+    refusal = (
         f"{room.subject}: {limit.name} leaves no room for this call: "
         f"{limit.told(room.used(now))} used and {limit.told(room.held)} held of "
         f"{limit.told(limit.amount)}; {helps}"
     )
+    if isinstance(room, PoolRoom):
+        return PoolSpent(refusal, room.pool)
+    return QuotaExceeded(refusal)

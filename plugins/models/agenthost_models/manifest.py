@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from agenthost import ManifestTable
-from agenthost_toml.types import Count, Money, Table
+from agenthost_toml.types import Count, Table
 from pydantic import Field
+
+from .types import Money
 
 
 class Spending(Table):

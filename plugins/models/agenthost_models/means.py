@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -20,6 +19,7 @@ from agenthost import (
     redacted,
     secrets_of,
 )
+from agenthost_values.value_class import value_class
 
 from .breaker import Breakers
 from .budget import Budgets
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LONGEST_CALL = 3_600.0
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Means:
     """What the calls of one daemon share."""
 
@@ -71,10 +71,11 @@ class Means:
     def spent(self, target: Target, payer: Payer | None, usage: Usage) -> Spent:
         """Price a call for the ledger."""
         context = payer.context if payer else None
+        agent = payer.agent if payer else None
         return Spent(
             at=self.host.clock.time(),
-            agent_id=payer.agent.id if payer else "",
-            session_id=payer.agent.session_id if payer else "",
+            agent_id=agent.id if agent else "",
+            session_id=agent.session_id if agent else "",
             turn_id=payer.turn_id if payer else "",
             provider=target.provider.facts.slug,
             model=target.model.id,

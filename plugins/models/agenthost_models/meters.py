@@ -98,24 +98,24 @@ class PoolRoom:
     """A run's own limit, shared by the turns that it starts."""
 
     def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+        self.pool = pool
         self.limit = Limit("max_cost_micro_usd", pool.limit, 0.0)
         self.subject = "the run"
 
     @property
     def held(self) -> int:
         """What running calls hold."""
-        return self._pool.held
+        return self.pool.held
 
     @held.setter
     def held(self, amount: int) -> None:
-        self._pool.held = amount
+        self.pool.held = amount
 
     def used(self, now: float) -> int:  # noqa: ARG002 - a run has no window
         """Sum what the run has spent."""
-        return self._pool.used
+        return self.pool.used
 
     def settle(self, held: int, spent: int, now: float) -> None:  # noqa: ARG002
         """Give back what was held and count what was spent."""
-        self._pool.held -= held
-        self._pool.used += spent
+        self.pool.held -= held
+        self.pool.used += spent

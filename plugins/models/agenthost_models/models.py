@@ -56,7 +56,7 @@ from .unseen import in_words
 from .uses import Gauge, Uses, slots
 
 if TYPE_CHECKING:
-    from agenthost import Agent, Message, Part, Quoted
+    from agenthost import Agent, Message, Observers, Part, Quoted
 
 log = logging.getLogger(__name__)
 
@@ -123,9 +123,10 @@ class _Call:
 class RoutedModels(Catalogue):
     """The port: resolves names, and calls with retries, fallbacks and budgets."""
 
-    def __init__(self, host: Host, random: Random) -> None:
+    def __init__(self, host: Host, random: Random, observers: Observers) -> None:
         super().__init__(host, Keys(host.vault, host.environ))
         self._host = host
+        self._observers = observers
         self._random = random
         self._breakers = Breakers()
         self._budgets = Budgets(host)
@@ -241,6 +242,28 @@ class RoutedModels(Catalogue):
             self.check(target)
         raise failures.get(True) or failures[False]
 
+    async def ask(
+        self, target: Target, request: ChatRequest, payer: Payer
+    ) -> AsyncGenerator[Delta | Answered, None]:
+        """Call a model for who asks it itself: watched, and booked before Answered.
+
+        Raises:
+            ProviderError: What the first target failed with.
+            QuotaExceeded: A budget has no room for the call.
+        """
+        assert payer.context is not None  # noqa: S101 - who asks itself is known
+        watch = self._observers.watch(payer.context, request, target, payer.failed)
+        with watch as seen:
+            async with aclosing(self.stream(target, request, payer)) as deltas:
+                async for delta in deltas:
+                    if isinstance(delta, Answered):
+                        if seen is not None:
+                            seen.result, seen.spent = delta.completion, delta.spent
+                            seen.answered = delta
+                        # Who leaves now must not cancel a commit others ride in.
+                        await asyncio.shield(self._host.usage.book(delta.spent))
+                    yield delta
+
     async def embed(
         self,
         texts: Sequence[str],
@@ -256,7 +279,12 @@ class RoutedModels(Catalogue):
         return await embeddings.embed(texts, model, payer, query=query)
 
     def _pinned(self, payer: Payer) -> bool:
-        """Whether an agent keeps the model it has, whoever else were quicker."""
+        """Whether an agent keeps the model it has, whoever else were quicker.
+
+        Who asks the model itself has named it.
+        """
+        if payer.agent is None:
+            return True
         try:
             return self._host.agents.get(payer.agent.id).pinned_model is not None
         except NotFound:
@@ -282,7 +310,8 @@ class RoutedModels(Catalogue):
         clock = self._host.clock
         try:
             if payer is not None and names_files(request):
-                uploads, agent = self._host.uploads, payer.agent.id
+                uploads = self._host.uploads
+                agent = payer.agent.id if payer.agent else ""
                 request = await handed(request, model, uploads, agent)
             hold = await self._budgets.reserve(payer, candidate.target, request)
         except BaseException:
@@ -430,7 +459,7 @@ class RoutedModels(Catalogue):
         """
         if payer is None:
             return
-        own = payer.agent.manifest.fallback_models
+        own = payer.agent.manifest.fallback_models if payer.agent else ()
         chain = [(each.provider, each.model) for each in own]
         shared = self._host.settings(FallbackProviders).root
         for names in (*chain, *((each.provider, each.model) for each in shared)):

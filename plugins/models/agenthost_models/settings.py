@@ -9,12 +9,9 @@ from urllib.parse import urlsplit
 from agenthost_toml.types import (
     Blankable,
     Count,
-    HttpUrl,
     Label,
-    Money,
     Names,
     Positive,
-    Share,
     Table,
     is_loopback,
     shorthand,
@@ -29,6 +26,7 @@ from pydantic import (
 )
 
 from .extras import MASKED, SHOWN, HeaderName, HeaderValue, QueryName, checked_body
+from .types import HttpUrl, Money, Share
 
 Slug = Annotated[str, Field(min_length=1)]
 
@@ -66,7 +64,7 @@ class FallbackProvider(Table):
     model: Blankable = Field(None, description="Its model; its first by default.")
 
 
-class FallbackProviders(RootModel[tuple[FallbackProvider, ...]]):
+class FallbackProviders(RootModel):  # type: ignore[type-arg]  # reason: with one, it is built at import
     """``[[fallback_providers]]``: who answers when an agent's own provider does not."""
 
     model_config = ConfigDict(strict=True, frozen=True, defer_build=True)
@@ -213,7 +211,7 @@ class ProviderSection(Table):
         return self
 
 
-class Providers(RootModel[dict[str, ProviderSection]]):
+class Providers(RootModel):  # type: ignore[type-arg]  # reason: with one, it is built at import
     """``[providers.<slug>]``: the providers that are changed or declared, by slug."""
 
     model_config = ConfigDict(strict=True, frozen=True, defer_build=True)

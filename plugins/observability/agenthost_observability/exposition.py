@@ -29,23 +29,27 @@ GAUGES = {
     "budget_usd": "The daemon's budgets: the limit, what is used of it and what held.",
     "agent_budget_usd": "The budgets of agents, those beyond the list as other.",
     "agent_budget_tokens": "The same in tokens.",
+    "occasions": "Occasions of schedules and triggers that are not done yet.",
+    "occasions_ended_in_day": "Those that ended within the last 24 hours.",
 }
 
+Gauges = Iterable[tuple[str, Mapping[str, str], float]]
 Counts = Iterable[tuple[tuple[str, ...], float]]
 
 
-def expose(host: Host, meters: Meters, accept: str) -> tuple[bytes, str]:
+def expose(host: Host, meters: Meters, told: Gauges, accept: str) -> tuple[bytes, str]:
     """Write all metrics, and say in which content type."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Families(host, meters))
+    registry.register(_Families(host, meters, told))
     ProcessCollector(registry=registry)
     encode, content_type = choose_encoder(accept)
     return encode(registry), content_type
 
 
 class _Families(Collector):
-    def __init__(self, host: Host, meters: Meters) -> None:
+    def __init__(self, host: Host, meters: Meters, told: Gauges) -> None:
         self._host = host
+        self._told = told
         self._meters = meters
 
     def collect(self) -> Iterable[Metric]:
@@ -117,7 +121,7 @@ class _Families(Collector):
 
     def _models(self) -> Iterator[Metric]:
         families: dict[str, GaugeMetricFamily | CounterMetricFamily] = {}
-        for name, labels, number in self._host.models.gauges():
+        for name, labels, number in (*self._host.models.gauges(), *self._told):
             if name not in families:
                 families[name] = _family(name, [*labels])
             families[name].add_metric([*labels.values()], number)
@@ -161,7 +165,7 @@ def _family(
     told: str, labels: Sequence[str]
 ) -> GaugeMetricFamily | CounterMetricFamily:
     name = told.removesuffix("_total")
-    text = GAUGES.get(name, "As the plugin of the port models tells.")
+    text = GAUGES.get(name, "As a plugin tells.")
     kind = GaugeMetricFamily if name == told else CounterMetricFamily
     return kind(f"agenthost_{name}", text, labels=labels)
 

@@ -12,6 +12,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from .attributes import OPERATION, Value, provider, server
 from .endings import OK, STOPPED, first_chunk, type_of, word_of
 from .listing import OTHERS, Listing, Model
+from .outward import Outward
 
 SECONDS = tuple(0.01 * 2**n for n in range(14))
 TOKENS = tuple(float(4**n) for n in range(14))
@@ -24,7 +25,8 @@ FIRST_SECONDS = (
 class Measuring(Observer):
     """Measures model calls for one daemon; the SDK keeps and sends what it is told."""
 
-    def __init__(self, sending: MeterProvider) -> None:
+    def __init__(self, sending: MeterProvider, outward: Outward | None = None) -> None:
+        self.outward = outward
         self._sending = sending
         self._listing = Listing()
         meter = sending.get_meter("agenthost", __version__)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 TRACES, METRICS = "TRACES", "METRICS"
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 HTTP = "http/protobuf"
+OWN_TLS = ("CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE")
 
 
 def exporter_of(environ: Mapping[str, str], signal: str = TRACES) -> str | None:
@@ -45,6 +46,12 @@ def exporter_of(environ: Mapping[str, str], signal: str = TRACES) -> str | None:
     protocol = environ.get(name) or HTTP
     if exporter == "otlp" and protocol != HTTP:
         raise PluginError(f"{name}: {protocol!r} is not offered; use {HTTP}")
+    for what in OWN_TLS:
+        if environ.get(f"{own}_{what}") or environ.get(f"{all_}_{what}"):
+            raise PluginError(
+                f"{all_}_{what} is not offered: the daemon's own client sends; trust "
+                "the authority system-wide, or put a collector beside the daemon"
+            )
     return None if exporter == "none" else exporter
 
 
@@ -61,17 +68,20 @@ def register_observer() -> Iterable[Observer]:
         return
     try:
         from .measuring import Measuring
+        from .outward import Outward
         from .sdk import open_meters, open_provider
         from .tracing import Tracing
     except ImportError as error:
         raise PluginError(
             "needs the OpenTelemetry SDK; pip install 'agenthost[opentelemetry]'"
         ) from error
+    outward = Outward()
     if traces is not None:
         capture = captures_content(os.environ)
-        yield Tracing(open_provider(traces), content=capture)
+        provider = open_provider(traces, outward.session())
+        yield Tracing(provider, outward, content=capture)
     if metrics is not None:
-        yield Measuring(open_meters(metrics))
+        yield Measuring(open_meters(metrics, outward.session()), outward)
 
 
 @hookimpl
@@ -82,14 +92,20 @@ def register_service() -> Iterable[ServiceSpec]:
 
 
 async def _start(host: Host) -> None:
-    """Both begin with the first turn; there is nothing to wait for."""
+    """Let both send; until then what there is to send waits."""
+    for each in _sending(host):
+        if each.outward is not None:
+            each.outward.open(host.egress)
 
 
 async def _stop(host: Host) -> None:
+    closing = (asyncio.to_thread(each.close) for each in _sending(host))
+    await asyncio.gather(*closing)
+
+
+def _sending(host: Host) -> list[Tracing | Measuring]:
     from .measuring import Measuring
     from .tracing import Tracing
 
-    sending: list[Tracing | Measuring | None]
-    sending = [host.observer(Tracing), host.observer(Measuring)]
-    closing = (asyncio.to_thread(each.close) for each in sending if each is not None)
-    await asyncio.gather(*closing)
+    found = (host.observer(Tracing), host.observer(Measuring))
+    return [each for each in found if each is not None]

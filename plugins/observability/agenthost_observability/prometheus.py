@@ -21,9 +21,11 @@ async def metrics(call: Call) -> Answer:
         raise NotFound("observer", "prometheus")
     await asyncio.to_thread(import_module, f"{__package__}.exposition")
     from .exposition import expose
+    from .gauges import gauges_of
 
     accept = call.headers.get("accept", "")
-    body, content_type = expose(call.host, meters, accept)
+    told = await gauges_of(call.host)
+    body, content_type = expose(call.host, meters, told, accept)
     return Reply(body, headers={"content-type": content_type})
 
 

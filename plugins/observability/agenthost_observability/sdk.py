@@ -20,6 +20,7 @@ from opentelemetry.sdk.trace.export import (
     ConsoleSpanExporter,
     SpanExporter,
 )
+from requests import Session
 
 UNNAMED = "unknown_service"
 PATIENCE = 2.0
@@ -53,14 +54,14 @@ class SendingMeters(MeterProvider):
             super().shutdown(timeout_millis)
 
 
-def open_provider(exporter: str) -> TracerProvider:
-    """Make a provider that sends to the exporter of this name."""
-    return Sending(_exporter(exporter))
+def open_provider(exporter: str, session: Session) -> TracerProvider:
+    """Make a provider that sends to the exporter of this name, by the session."""
+    return Sending(_exporter(exporter, session))
 
 
-def open_meters(exporter: str) -> MeterProvider:
+def open_meters(exporter: str, session: Session) -> MeterProvider:
     """Make one that sends metrics, likewise."""
-    return SendingMeters(_metric_exporter(exporter))
+    return SendingMeters(_metric_exporter(exporter, session))
 
 
 def resource() -> Resource:
@@ -71,22 +72,22 @@ def resource() -> Resource:
     return found.merge(Resource({"service.name": "agenthost"}))
 
 
-def _exporter(name: str) -> SpanExporter:
+def _exporter(name: str, session: Session) -> SpanExporter:
     if name == "console":
         return ConsoleSpanExporter()
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-    return OTLPSpanExporter()
+    return OTLPSpanExporter(session=session)
 
 
-def _metric_exporter(name: str) -> MetricExporter:
+def _metric_exporter(name: str, session: Session) -> MetricExporter:
     if name == "console":
         return ConsoleMetricExporter()
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import (
         OTLPMetricExporter,
     )
 
-    return OTLPMetricExporter()
+    return OTLPMetricExporter(session=session)
 
 
 @contextmanager

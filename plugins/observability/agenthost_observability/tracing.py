@@ -10,6 +10,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from . import attributes, content, tries
 from .endings import OK, STOPPED, type_of, word_of
+from .outward import Outward
 
 NOTHING_AROUND = Context()
 CALLERS = TraceContextTextMapPropagator()
@@ -18,7 +19,14 @@ CALLERS = TraceContextTextMapPropagator()
 class Tracing(Observer):
     """The spans of one daemon that are open, by their activity's id."""
 
-    def __init__(self, provider: TracerProvider, *, content: bool = False) -> None:
+    def __init__(
+        self,
+        provider: TracerProvider,
+        outward: Outward | None = None,
+        *,
+        content: bool = False,
+    ) -> None:
+        self.outward = outward
         self._provider = provider
         self._tracer = provider.get_tracer("agenthost", __version__)
         self._content = content

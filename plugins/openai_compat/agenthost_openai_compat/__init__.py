@@ -1,18 +1,50 @@
-"""``/v1``: agents as OpenAI's clients speak to models."""
+"""``/v1``: agents as OpenAI's and Anthropic's clients speak to models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from agenthost import ConfigSection, RouteGroup, hookimpl
+from agenthost import (
+    ConfigSection,
+    LateRoutes,
+    RouteGroup,
+    SchemaSpec,
+    ServiceSpec,
+    hookimpl,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy import MetaData
 
 
 @hookimpl
-def register_routes() -> Iterable[RouteGroup]:
-    """Offer chat completions, models and embeddings."""
-    from . import chat, embeddings, models
+def register_routes() -> Iterable[LateRoutes]:
+    """Offer chat completions, responses, models, embeddings and messages."""
+    for name, path, module in (
+        ("openai_chat", "/v1/chat/completions", ".chat"),
+        ("openai_responses", "/v1/responses", ".responses.routes"),
+        ("openai_models", "/v1/models", ".models"),
+        ("openai_embeddings", "/v1/embeddings", ".embeddings"),
+        ("anthropic_messages", "/v1/messages", ".messages.routes"),
+    ):
+        yield LateRoutes(name, (path,), partial(_routes, module))
 
-    yield from (chat.routes, models.routes, embeddings.routes)
+
+@hookimpl
+def register_schema() -> SchemaSpec:
+    """Offer the table of responses."""
+    return SchemaSpec("openai_responses", _metadata)
+
+
+@hookimpl
+def register_service() -> Iterable[ServiceSpec]:
+    """Offer what keeps responses, and makes those that nobody waits for."""
+    from .responses.service import served
+
+    yield served()
 
 
 @hookimpl
@@ -21,3 +53,14 @@ def register_config() -> Iterable[ConfigSection]:
     from .settings import OpenAISection
 
     yield ConfigSection("openai", OpenAISection)
+
+
+def _metadata() -> MetaData:
+    from .responses.tables import metadata
+
+    return metadata
+
+
+def _routes(module: str) -> RouteGroup:
+    routes: RouteGroup = import_module(module, __package__).routes
+    return routes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,11 +10,9 @@ from agenthost import (
     Agent,
     Answer,
     Call,
-    CutShort,
     EventStream,
-    Failed,
-    Finish,
     HeldFrames,
+    InvalidInput,
     RouteGroup,
     Turn,
     TurnOptions,
@@ -23,21 +20,24 @@ from agenthost import (
     Watcher,
 )
 
+from .aside import read_aside
 from .asking import refuse_unserved, settings_of
 from .errors import written
+from .leaving import ended, leave
 from .media import fetched
 from .naming import model_id, named
+from .passthrough import model_named
 from .reading import Asked, Reader
+from .receipts import HEADER, TOLD, receipts_for
 from .shapes import ChatBody, ChatCompletion, ChatEvents, StreamOptions
-from .stream import Chunks, begun, frames_of, tokens_of
-from .tools import call_of, kept, offered, told_calls
+from .stream import Chunks, begun, completion_of, frames_of
+from .tools import kept, offered, told_calls
 
 routes = RouteGroup("openai_chat", errors=written)
 
 COST = 30
 BODY_BYTES = 20 * 1024 * 1024
-KEY_HEADER = {"Idempotency-Key": "The same key and body are the same answer"}
-LEFT = "the client left"
+HEADERS = {"Idempotency-Key": "The same key and body are the same answer", **TOLD}
 
 
 @routes.post(
@@ -47,20 +47,29 @@ LEFT = "the client left"
     body=ChatBody,
     answer=ChatCompletion,
     events=ChatEvents,
-    headers=KEY_HEADER,
+    headers=HEADERS,
     body_limit=BODY_BYTES,
     direct=True,
 )
 async def create_chat_completion(call: Call, body: ChatBody) -> Answer:
-    """Let an agent answer a conversation that the client keeps.
+    """Let an agent, or a model itself, answer a conversation that the client keeps.
 
     Leaving stops the turn, unless the request has an ``Idempotency-Key``.
     """
     refuse_unserved(body)
+    receipts = receipts_for(call) if HEADER in call.headers else None
+    if receipts is not None and body.stream:
+        raise InvalidInput("X-Receipt", "a stream has none; ask without stream")
+    target = model_named(call, body.model)
+    if target is not None:
+        from .passthrough_chat import answered
+
+        return await answered(call, target, body)
     agent = named(call.host, body.model)
     remote = await fetched(call, body.messages)
     inner = await kept(call, agent, body.messages)
-    asked = Reader(remote, inner).read(body.messages)
+    reader = Reader(remote, inner)
+    asked = await read_aside(call, partial(reader.read, body.messages))
     labels = [each.labels for each in inner.values()]
     context = call.context.labelled(*labels, *((UNTRUSTED,) if remote else ()))
     start = (context, agent, asked.message, _options(call, agent, body, asked))
@@ -68,7 +77,11 @@ async def create_chat_completion(call: Call, body: ChatBody) -> Answer:
         told = body.stream_options
         return await _streamed(call, call.host.turns.watch(*start), told)
     turn = call.host.turns.start(*start)
-    return _completion(call, turn, await _ended(turn))
+    result = await ended(turn)
+    completion = _completion(call, turn, result)
+    if receipts is not None:
+        completion["receipt"] = await receipts.open(call.host, turn, result)
+    return completion
 
 
 def _options(call: Call, agent: Agent, body: ChatBody, asked: Asked) -> TurnOptions:
@@ -89,33 +102,8 @@ def _options(call: Call, agent: Agent, body: ChatBody, asked: Asked) -> TurnOpti
     return options.repeatable(key, place, told)
 
 
-async def _ended(turn: Turn) -> TurnResult:
-    """Wait for a turn's end; one that was cut off is told as far as it came."""
-    try:
-        return await turn.result()
-    except CutShort:
-        async for event in turn.events():
-            if isinstance(event, Failed):
-                return replace(event.so_far, finish=Finish.LENGTH)
-        raise
-    finally:
-        # It has ended, or its client has left.
-        if turn.options.turn_id is None:
-            turn.cancel(LEFT)
-
-
-def _completion(call: Call, turn: Turn, result: TurnResult) -> Answer:
-    message: dict[str, Any] = {"role": "assistant", "content": result.text}
-    if result.calls:
-        message["content"] = result.text or None
-        message["tool_calls"] = [call_of(c) for c in told_calls(turn, result.calls)]
-    finish = result.finish or Finish.STOP
-    return {
-        **_head(call, turn),
-        "object": "chat.completion",
-        "choices": [{"index": 0, "message": message, "finish_reason": finish.value}],
-        "usage": tokens_of(result.usage),
-    }
+def _completion(call: Call, turn: Turn, result: TurnResult) -> dict[str, Any]:
+    return completion_of(_head(call, turn), result, told_calls(turn, result.calls))
 
 
 def _head(call: Call, turn: Turn) -> dict[str, Any]:
@@ -133,15 +121,10 @@ async def _streamed(
         told = await begun(watcher)
     except BaseException:
         # It failed before its first word, or the client has left.
-        _leave(watcher)
+        leave(watcher)
         raise
     usage = None if options is None else options.include_usage
-    chunks = Chunks(watcher.turn, _head(call, watcher.turn), usage=usage)
+    told_as = partial(told_calls, watcher.turn)
+    chunks = Chunks(_head(call, watcher.turn), told_as, usage=usage)
     frames = frames_of(call.host, watcher, told, chunks)
-    return EventStream(HeldFrames(frames, partial(_leave, watcher)))
-
-
-def _leave(watcher: Watcher) -> None:
-    # Whoever else reads the turn keeps it going.
-    if watcher.leave() and watcher.turn.options.turn_id is None:
-        watcher.turn.cancel(LEFT)
+    return EventStream(HeldFrames(frames, partial(leave, watcher)))

@@ -8,9 +8,18 @@ import math
 from array import array
 from collections.abc import Sequence
 
-from agenthost import Answer, Call, Embedded, Host, InvalidInput, RouteGroup, Usage
+from agenthost import (
+    Answer,
+    Call,
+    Embedded,
+    InvalidInput,
+    RouteGroup,
+    Usage,
+    authorize,
+)
 
 from .errors import written
+from .passthrough import RIGHT, payer_of
 from .shapes import Embeddings, EmbeddingsBody
 
 routes = RouteGroup("openai_embeddings", errors=written)
@@ -32,8 +41,11 @@ Vector = Sequence[float]
     direct=True,
 )
 async def create_embeddings(call: Call, body: EmbeddingsBody) -> Answer:
-    """Turn texts into vectors."""
-    done = await _embedded(call.host, _texts(body), body.model)
+    """Turn texts into vectors; who names a model has to have the right to."""
+    named = None if body.model in DEFAULTS else body.model
+    if named is not None:
+        authorize(call.principal, "route", RIGHT)
+    done = await _embedded(call, _texts(body), named)
     # Many numbers take long to write.
     data = await asyncio.to_thread(_written, done.vectors, body)
     tokens = done.usage.input_tokens
@@ -48,13 +60,13 @@ async def create_embeddings(call: Call, body: EmbeddingsBody) -> Answer:
     }
 
 
-async def _embedded(host: Host, texts: Sequence[str], model: str) -> Embedded:
-    named = None if model in DEFAULTS else model
+async def _embedded(call: Call, texts: Sequence[str], named: str | None) -> Embedded:
+    embed, payer = call.host.models.embed, payer_of(call.context)
     vectors: list[Vector] = []
     usage = Usage()
     for start in range(0, len(texts), TOGETHER):
         some = texts[start : start + TOGETHER]
-        done = await host.models.embed(some, named)
+        done = await embed(some, named, payer)
         vectors += done.vectors
         usage += done.usage
     return Embedded(vectors, usage, done.names)

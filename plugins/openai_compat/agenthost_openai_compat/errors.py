@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agenthost import AgentHostError, Host, InvalidInput, NotFound
+from agenthost import AgentHostError, Host, NotFound
 
 from .settings import OpenAISection
 
@@ -28,9 +28,7 @@ class ModelNotFound(NotFound):
 
 def written(host: Host, error: AgentHostError) -> dict[str, Any]:
     """Write the body of an error, as ``[openai] error_objects`` says."""
-    param = None
-    if isinstance(error, InvalidInput | ModelNotFound):
-        param = error.field or None
+    param = getattr(error, "field", "") or None
     told = {"type": _type_of(error), "param": param, "code": error.code, **error.facts}
     if host.settings(OpenAISection).error_objects:
         return {"error": {"message": error.message, **told}}

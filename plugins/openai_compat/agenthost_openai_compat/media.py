@@ -6,7 +6,7 @@ import asyncio
 import base64
 import re
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agenthost import (
@@ -30,20 +30,28 @@ FETCHED = 10
 FETCHED_BYTES = 10 * 1024 * 1024
 FETCH_SECONDS = 20.0
 REDIRECTS = 3
-PICTURES = {
+Kinds = Mapping[str, tuple[bytes, ...]]
+"""Media types, each with how what is of it begins."""
+PICTURES: Kinds = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),
     "image/jpeg": (b"\xff\xd8\xff",),
     "image/gif": (b"GIF87a", b"GIF89a"),
     "image/webp": (b"RIFF",),
 }
-"""The kinds that models see, with how they begin."""
+"""The kinds that models see."""
 TEXTS = ("application/json", "application/xml")
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)?((?:;[\w.+-]+=[^;,]*)*);base64,", re.A)
 
 BASE64 = (string.ascii_letters + string.digits + "+/").encode()
 PADDINGS = (b"", b"=", b"==")
+PIECE = 256 * 1024
+WEB = ("http://", "https://")
 
 Remote = Mapping[str, Image]
+Wanted = tuple[str, str, Kinds]
+"""A URL, where it stands in the request, and what is to be there."""
+Found = tuple[str, str]
+"""Its media type and its base64."""
 
 
 def image_of(url: str, place: str, remote: Remote) -> Image:
@@ -92,13 +100,25 @@ def _inline(url: str, place: str) -> tuple[str, str]:
     if begin is None:
         raise InvalidInput(place, "must be data:<type>;base64,<data>")
     data = url[begin.end() :]
+    check_base64(data, place)
+    return (begin[1] or "text/plain").lower(), data
+
+
+def check_base64(data: str, place: str) -> None:
+    """Look through base64.
+
+    Raises:
+        InvalidInput: It is empty, or none.
+    """
     # Looked through here: a vendor would answer for it in words of its own. To leave
-    # out what is fine takes a fifth of what decoding megabytes does.
-    padding = data.encode("ascii", "replace").translate(None, BASE64)
+    # out what is fine takes a fifth of what decoding megabytes does; piece by piece, so
+    # that other threads come in between.
+    pieces = (data[at : at + PIECE] for at in range(0, len(data), PIECE))
+    left = (each.encode("ascii", "replace").translate(None, BASE64) for each in pieces)
+    padding = b"".join(left)
     whole = len(data) % 4 == 0 and padding in PADDINGS
     if not data or not whole or not data.endswith(padding.decode()):
         raise InvalidInput(place, "its base64 is empty or cannot be read")
-    return (begin[1] or "text/plain").lower(), data
 
 
 async def fetched(call: Call, messages: Sequence[Mapping[str, Any]]) -> Remote:
@@ -108,23 +128,60 @@ async def fetched(call: Call, messages: Sequence[Mapping[str, Any]]) -> Remote:
         InvalidInput: They are too many, or one is no picture.
         AgentHostError: One cannot be reached, is too large, or a guard refuses it.
     """
+    return await fetched_of(call, _remote(messages), "messages")
+
+
+async def fetched_of(
+    call: Call, named: Iterable[tuple[str, str]], field: str
+) -> Remote:
+    """Fetch pictures.
+
+    Args:
+        call: Who asks for them.
+        named: Their URLs, each with where it stands in the request.
+        field: What of the request names them all.
+
+    Raises:
+        InvalidInput: They are too many, or one is no picture.
+        AgentHostError: One cannot be reached, is too large, or a guard refuses it.
+    """
     places: dict[str, str] = {}
-    for url, place in _remote(messages):
+    for url, place in named:
         places.setdefault(url, place)
-    if not places:
-        return {}
-    if len(places) > FETCHED:
-        raise InvalidInput(
-            "messages", f"at most {FETCHED} images are fetched; use less"
-        )
-    tasks = [asyncio.create_task(_fetch(call, *each)) for each in places.items()]
+    wanted = [(url, place, PICTURES) for url, place in places.items()]
+    images = await fetched_all(call, wanted, field)
+    return {url: Image(*image) for url, image in zip(places, images, strict=True)}
+
+
+async def fetched_all(
+    call: Call, wanted: Sequence[Wanted], field: str = "messages"
+) -> Sequence[Found]:
+    """Fetch what stands at some URLs, through the guards of egress.
+
+    Args:
+        call: Who asks for them.
+        wanted: The URLs, each with its place and what may stand there.
+        field: What of the request names them all.
+
+    Raises:
+        InvalidInput: They are too many, or one is not what is wanted.
+        AgentHostError: One cannot be reached, is too large, or a guard refuses it.
+    """
+    if len(wanted) > FETCHED:
+        raise InvalidInput(field, f"at most {FETCHED} images are fetched; use less")
+    tasks = [asyncio.create_task(_fetch(call, *each)) for each in wanted]
     try:
-        images = await asyncio.gather(*tasks)
+        return await asyncio.gather(*tasks)
     finally:
         # When one fails, nobody waits for the others.
         for task in tasks:
             task.cancel()
-    return dict(zip(places, images, strict=True))
+
+
+def is_remote(url: str) -> bool:
+    """Tell whether it is to be fetched."""
+    # Others hold megabytes.
+    return url[: len(WEB[1])].lower().startswith(WEB)
 
 
 def _remote(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -134,13 +191,13 @@ def _remote(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
             continue
         for at, part in enumerate(content):
             match part:
-                case {"type": "image_url", "image_url": {"url": str(url)}} if (
-                    url.lower().startswith(("http://", "https://"))
+                case {"type": "image_url", "image_url": {"url": str(url)}} if is_remote(
+                    url
                 ):
                     yield url, f"messages.{number}.content.{at}.image_url.url"
 
 
-async def _fetch(call: Call, url: str, place: str) -> Image:
+async def _fetch(call: Call, url: str, place: str, kinds: Kinds) -> Found:
     import httpx
 
     client = call.host.egress.client(_policy(call))
@@ -153,22 +210,20 @@ async def _fetch(call: Call, url: str, place: str) -> Image:
     except TooLarge:
         problem = f"the image is over {FETCHED_BYTES} bytes"
         raise InvalidInput(place, problem) from None
-    return Image(
-        _kind_of(answer, place),
-        (await asyncio.to_thread(base64.b64encode, answer.content)).decode(),
-    )
+    kind = _kind_of(answer, place, kinds)
+    return kind, (await asyncio.to_thread(base64.b64encode, answer.content)).decode()
 
 
-def _kind_of(answer: httpx.Response, place: str) -> str:
-    """Tell what kind of picture it is by how it begins, whatever it is called."""
+def _kind_of(answer: httpx.Response, place: str, kinds: Kinds) -> str:
+    """Tell of what kind it is by how it begins, whatever it is called."""
     if not answer.is_success:
         raise InvalidInput(
             place, f"fetching the image was answered {answer.status_code}"
         )
-    for kind, begins in PICTURES.items():
+    for kind, begins in kinds.items():
         if answer.content.startswith(begins):
             return kind
-    raise InvalidInput(place, f"what is there is none of {', '.join(PICTURES)}")
+    raise InvalidInput(place, f"what is there is none of {', '.join(kinds)}")
 
 
 def _policy(call: Call) -> EgressPolicy:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agenthost import Agent, Answer, Call, RouteGroup, timestamp
+from agenthost import Agent, Answer, Call, Host, Reply, RouteGroup, timestamp
 
 from .errors import ModelNotFound, written
 from .naming import PREFIX, model_id, named
-from .shapes import AnthropicModel, AnthropicModels, Model, Models
+from .shapes import AnthropicModel, AnthropicModels, Missing, Model, Models
 
 routes = RouteGroup("openai_models", errors=written)
 
@@ -33,13 +33,36 @@ async def list_models(call: Call) -> Answer:
     return {"object": "list", "data": [_shown(agent) for agent in agents]}
 
 
-@routes.get("/v1/models/<path:model_id>", answer=Model | AnthropicModel, **SERVED)
+@routes.get(
+    "/v1/models/<path:model_id>",
+    answer=Model | AnthropicModel,
+    others={404: Missing},
+    **SERVED,
+)
 async def get_model(call: Call, model_id: str) -> Answer:
     """Show an agent as a model, by its listed id."""
+    theirs = VERSION in call.headers
+    try:
+        agent = _listed(call.host, model_id)
+    except ModelNotFound as error:
+        if not theirs:
+            raise
+        return _refused(call, error)
+    return _as_anthropic(agent) if theirs else _shown(agent)
+
+
+def _listed(host: Host, model_id: str) -> Agent:
     if not model_id.startswith(PREFIX):
         raise ModelNotFound(model_id)
-    agent = named(call.host, model_id)
-    return _as_anthropic(agent) if VERSION in call.headers else _shown(agent)
+    return named(host, model_id)
+
+
+def _refused(call: Call, error: ModelNotFound) -> Reply:
+    """Answer as the messages would, which have their own shape of errors."""
+    from .messages.errors import written as as_anthropic
+
+    told = {**as_anthropic(call.host, error), "request_id": call.request_id}
+    return Reply(told, error.status, {"request-id": call.request_id})
 
 
 def _shown(agent: Agent) -> Model:
@@ -69,4 +92,5 @@ def _as_anthropic(agent: Agent) -> AnthropicModel:
         "id": model_id(agent),
         "display_name": agent.name,
         "created_at": timestamp(agent.created_at),
+        "lifecycle": "active",
     }

@@ -36,8 +36,8 @@ class ChatBody(Body):
     """
 
     model: str = Field(
-        description="`service:<agent>`, an agent's id or name; any other value is the "
-        "first agent",
+        description="`service:<agent>`, an agent's id or name; `<provider>/<model>` is "
+        "that model where `[openai] passthrough` says so; else the first agent",
         max_length=1_024,
     )
     messages: list[JsonDict] = Field(
@@ -65,6 +65,9 @@ class ChatBody(Body):
     tool_choice: str | JsonDict | None = None
     parallel_tool_calls: bool | None = None
     user: Annotated[str, Field(max_length=512)] | None = None
+    prompt_cache_key: Annotated[str, Field(max_length=512)] | None = Field(
+        None, description="Of a model itself; an agent has a key of its own"
+    )
     functions: Any = None
     function_call: Any = None
 
@@ -118,6 +121,7 @@ class ChatCompletion(TypedDict):
     model: str
     choices: list[Choice]
     usage: Tokens
+    receipt: NotRequired[dict[str, Any]]
 
 
 class ChunkChoice(TypedDict):
@@ -168,6 +172,7 @@ class AnthropicModel(TypedDict):
     id: str
     display_name: str
     created_at: str
+    lifecycle: Literal["active"]
 
 
 class AnthropicModels(TypedDict):
@@ -177,6 +182,12 @@ class AnthropicModels(TypedDict):
     has_more: bool
     first_id: str | None
     last_id: str | None
+
+
+class Missing(TypedDict):
+    """No such model: as the daemon says it, or with ``anthropic-version`` as theirs."""
+
+    error: str | JsonDict
 
 
 class EmbeddingsBody(Body):

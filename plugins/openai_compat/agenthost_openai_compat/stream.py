@@ -1,10 +1,10 @@
-"""An answer as a stream of chunks."""
+"""An answer as a completion, or as a stream of chunks."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -17,9 +17,9 @@ from agenthost import (
     Host,
     Missed,
     TextDelta,
+    Thought,
     ToolEnd,
     ToolUse,
-    Turn,
     TurnEvent,
     TurnFailed,
     TurnResult,
@@ -28,14 +28,14 @@ from agenthost import (
 )
 
 from .errors import written
-from .tools import call_of, told_calls
+from .tools import call_of
 
 PATIENCE = 5.0
 """Seconds in which what fails is still answered with the status of its error."""
 BETWEEN = "\n\n"
 """Stands between words before and behind the work of the agent's own tools."""
 LAST = b"data: [DONE]\n\n"
-_MATTERS = (TextDelta, Done, Failed)
+_MATTERS = (TextDelta, Thought, Done, Failed)
 
 
 def tokens_of(usage: Usage) -> dict[str, Any]:
@@ -53,20 +53,41 @@ def tokens_of(usage: Usage) -> dict[str, Any]:
     return told
 
 
+def completion_of(
+    head: Mapping[str, Any], result: TurnResult, calls: Sequence[ToolUse]
+) -> dict[str, Any]:
+    """Write a whole answer, with the calls as the client is told them."""
+    message: dict[str, Any] = {"role": "assistant", "content": result.text}
+    if calls:
+        message["content"] = result.text or None
+        message["tool_calls"] = [call_of(use) for use in calls]
+    finish = result.finish or Finish.STOP
+    return {
+        **head,
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish.value}],
+        "usage": tokens_of(result.usage),
+    }
+
+
 class Chunks:
     """Writes the chunks of one answer; what is alike in all is written once.
 
     Args:
-        turn: Whose answer it is.
         head: What each says of the answer: its id, when it began, its model.
+        told: Gives calls with the ids that the client is told; their own by default.
         usage: Whether the client asks for a chunk of its own that says what it took;
             None when it says nothing of it.
     """
 
     def __init__(
-        self, turn: Turn, head: Mapping[str, Any], *, usage: bool | None
+        self,
+        head: Mapping[str, Any],
+        told: Callable[[Iterable[ToolUse]], Sequence[ToolUse]] = tuple,
+        *,
+        usage: bool | None,
     ) -> None:
-        self._turn = turn
+        self._told = told
         known = {**head, "object": "chat.completion.chunk"}
         self._alone = usage
         self._begin = f"data: {json.dumps(known)[:-1]}"
@@ -94,7 +115,7 @@ class Chunks:
     def end(self, result: TurnResult) -> bytes:
         """Write the calls that are the client's, how it ended, and what it took."""
         finish = result.finish or Finish.STOP
-        calls = told_calls(self._turn, result.calls)
+        calls = self._told(result.calls)
         frames = [] if self._begun else [self._first(calls)]
         for index, use in enumerate(calls):
             frames.append(
@@ -140,7 +161,7 @@ async def begun(watcher: Watcher) -> Sequence[TurnEvent]:
                 told.append(event)
                 if isinstance(event, _MATTERS):
                     break
-    if told and isinstance(last := told[-1], Failed) and not _cut(last):
+    if told and isinstance(last := told[-1], Failed) and not cut(last):
         raise last.error
     return told
 
@@ -158,7 +179,7 @@ async def frames_of(
             lost = f"{event.count} events were lost: they were not read fast enough"
             yield failure(host, TurnFailed(lost))
             return
-        if isinstance(event, Failed) and not _cut(event):
+        if isinstance(event, Failed) and not cut(event):
             yield failure(host, event.error)
         elif frame := chunks.one(event):
             yield frame
@@ -169,5 +190,6 @@ def failure(host: Host, error: AgentHostError) -> bytes:
     return f"data: {json.dumps(written(host, error))}\n\n".encode()
 
 
-def _cut(event: Failed) -> bool:
+def cut(event: Failed) -> bool:
+    """Tell whether the answer only ended too early."""
     return isinstance(event.error, CutShort)

@@ -17,7 +17,9 @@ from uuid import UUID
 from agenthost import (
     Agent,
     Call,
+    Context,
     Finish,
+    Host,
     InvalidInput,
     JsonObject,
     Message,
@@ -61,9 +63,19 @@ Inner = Mapping[str, Kept]
 
 
 def offered(body: ChatBody) -> tuple[tuple[ToolDefinition, ...], str]:
-    """Read the client's tools, and which of them are to be called.
+    """Read what an agent is offered, and which of it is to be called.
 
     With ``none`` the model sees no tool of the client's; the agent has its own.
+
+    Raises:
+        InvalidInput: One is not as it should be.
+    """
+    tools, choice = wanted(body)
+    return ((), "") if choice == "none" else (tools, choice)
+
+
+def wanted(body: ChatBody) -> tuple[tuple[ToolDefinition, ...], str]:
+    """Read the client's tools, and which of them are to be called.
 
     Raises:
         InvalidInput: One is not as it should be.
@@ -73,27 +85,31 @@ def offered(body: ChatBody) -> tuple[tuple[ToolDefinition, ...], str]:
     names = {tool.name for tool in tools}
     if len(names) < len(tools):
         raise InvalidInput("tools", "two have the same name")
-    choice = _choice(body.tool_choice, names)
-    if choice == "none":
-        return (), ""
-    return tools, choice
+    return tools, _choice(body.tool_choice, names)
 
 
 def _definition(tool: JsonObject, place: str) -> ToolDefinition:
     match tool:
-        case {"type": "function", "function": {"name": str(name), **more}}:
-            pass
-        case _:
-            raise InvalidInput(place, "must be of type function, with a name")
-    if not _NAME.fullmatch(name):
+        case {"type": "function", "function": {"name": str(_)} as given}:
+            return definition_of(given, f"{place}.function")
+    raise InvalidInput(place, "must be of type function, with a name")
+
+
+def definition_of(given: JsonObject, place: str) -> ToolDefinition:
+    """Read a function that has a name.
+
+    Raises:
+        InvalidInput: It is not as it should be.
+    """
+    if not _NAME.fullmatch(given["name"]):
         problem = "must have 1 to 64 letters, digits, _ or -"
-        raise InvalidInput(f"{place}.function.name", problem)
-    told = more.get("description")
-    words = "" if told is None else taken(told, str, f"{place}.function.description")
-    schema = more.get("parameters")
-    where = f"{place}.function.parameters"
+        raise InvalidInput(f"{place}.name", problem)
+    told = given.get("description")
+    words = "" if told is None else taken(told, str, f"{place}.description")
+    schema = given.get("parameters")
+    where = f"{place}.parameters"
     fields = NO_PARAMETERS if schema is None else taken(schema, dict, where)
-    return ToolDefinition(name, words, fields)
+    return ToolDefinition(given["name"], words, fields)
 
 
 def _choice(given: str | JsonObject | None, names: set[str]) -> str:
@@ -135,8 +151,15 @@ def turn_of(call_id: str) -> str:
 
 async def kept(call: Call, agent: Agent, messages: Sequence[JsonObject]) -> Inner:
     """Look up what the conversation's earlier turns have kept of their inner parts."""
-    turns = dict.fromkeys(_turns_in(messages))
-    found = {turn: await _kept(call, agent, turn) for turn in [*turns][-TURNS:]}
+    return await kept_of(call.host, call.context, agent, _turns_in(messages))
+
+
+async def kept_of(
+    host: Host, context: Context, agent: Agent, turns: Iterable[str]
+) -> Inner:
+    """Look up what turns have kept of their inner parts, the newest at the end."""
+    newest = [*dict.fromkeys(turns)][-TURNS:]
+    found = {turn: await _kept(host, context, agent, turn) for turn in newest}
     return {turn: inner for turn, inner in found.items() if inner is not None}
 
 
@@ -148,13 +171,13 @@ def _turns_in(messages: Sequence[JsonObject]) -> Iterable[str]:
                     yield turn
 
 
-async def _kept(call: Call, agent: Agent, turn: str) -> Kept | None:
-    journal = call.host.journal
+async def _kept(host: Host, context: Context, agent: Agent, turn: str) -> Kept | None:
+    journal = host.journal
     record = await journal.find(turn)
     ended = record and (record.state, record.result.finish)
     if record is None or ended != (TurnState.DONE, Finish.TOOL_USE):
         return None
-    if (record.agent_id, record.owner) != (agent.id, call.context.owner):
+    if (record.agent_id, record.owner) != (agent.id, context.owner):
         return None
     # The first is the turn's question, which the client has itself.
     entries = (await journal.said(record.session_id, turn))[1:]

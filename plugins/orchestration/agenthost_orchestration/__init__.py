@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from agenthost import (
     CommandSpec,
     ConfigSection,
+    LateRoutes,
     ManifestTable,
     RouteGroup,
     SchemaSpec,
@@ -17,6 +20,7 @@ from agenthost import (
 )
 
 if TYPE_CHECKING:
+    from alembic.operations import Operations
     from sqlalchemy import MetaData
 
 
@@ -49,10 +53,19 @@ def register_schema() -> tuple[SchemaSpec, ...]:
     return (
         SchemaSpec("occasions", _occasions),
         SchemaSpec("schedules", _schedules),
+        SchemaSpec("tasks", _tasks),
         SchemaSpec("triggers", _triggers),
-        SchemaSpec("workflow_runs", _runs),
+        SchemaSpec("workflow_runs", _runs, (ask_about_runs,)),
         SchemaSpec("workflows", _workflows),
     )
+
+
+def ask_about_runs(op: Operations) -> None:
+    """Let a run say what a person may be asked when it has spent what it may."""
+    from sqlalchemy import Column, Text
+
+    asks = Column("asks", Text, nullable=False, server_default="")
+    op.add_column("workflow_runs", asks)
 
 
 @hookimpl
@@ -64,29 +77,29 @@ def register_service() -> Iterable[ServiceSpec]:
 
 
 @hookimpl
-def register_routes() -> Iterable[RouteGroup]:
+def register_routes() -> Iterable[LateRoutes]:
     """Offer what people see of this area, and change."""
-    from .background.routes import routes as occasions
-    from .schedules.routes import routes as schedules
-    from .triggers.routes import routes as triggers
-    from .workflows.routes import routes as workflows
-    from .workflows.run_routes import routes as runs
-
-    yield occasions
-    yield schedules
-    yield triggers
-    yield workflows
-    yield runs
+    triggers = ("/api/triggers", "/api/events")
+    for name, paths, module in (
+        ("occasions", ("/api/occasions",), ".background.routes"),
+        ("orchestration.schedules", ("/api/schedules",), ".schedules.routes"),
+        ("orchestration.triggers", triggers, ".triggers.routes"),
+        ("workflows", ("/api/workflows",), ".workflows.routes"),
+        ("workflow_runs", ("/api/workflows",), ".workflows.run_routes"),
+    ):
+        yield LateRoutes(name, paths, partial(_routes, module))
 
 
 @hookimpl
 def register_tool() -> Iterable[ToolSpec]:
-    """Offer ``event_publish`` and the tools of schedules."""
+    """Offer ``event_publish`` and the tools of schedules and of tasks."""
     from .schedules.tools import schedule_tools
+    from .tasks.tools import task_tools
     from .triggers.tool import tools
 
     yield from tools()
     yield from schedule_tools()
+    yield from task_tools()
 
 
 @hookimpl
@@ -106,6 +119,11 @@ def register_command() -> Iterable[CommandSpec]:
     yield CommandSpec(workflow)
 
 
+def _routes(module: str) -> RouteGroup:
+    routes: RouteGroup = import_module(module, __package__).routes
+    return routes
+
+
 def _occasions() -> MetaData:
     from .background.tables import metadata
 
@@ -114,6 +132,12 @@ def _occasions() -> MetaData:
 
 def _schedules() -> MetaData:
     from .schedules.tables import metadata
+
+    return metadata
+
+
+def _tasks() -> MetaData:
+    from .tasks.tables import metadata
 
     return metadata
 

@@ -17,6 +17,7 @@ from .workflows.runs import Runs
 from .workflows.workflows import Workflows
 
 if TYPE_CHECKING:
+    from .background.gauges import Gauge
     from .schedules.schedules import Schedules
     from .schedules.service import ScheduleService
 
@@ -106,6 +107,12 @@ class OrchestrationService(ServiceSpec):
     """The service of this area, by which its routes and tools find what it runs."""
 
     orchestration: Orchestration = field(kw_only=True)
+
+    async def gauges(self, host: Host) -> Sequence[Gauge]:
+        """Tell a monitor how the background work stands."""
+        from .background.gauges import gauges
+
+        return await gauges(host)
 
 
 def orchestration_of(host: Host) -> Orchestration:

@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from agenthost import (
     ChatRequest,
@@ -32,6 +32,7 @@ from agenthost import (
     Usage,
     hookimpl,
 )
+from agenthost_values.value_class import value_class
 
 from .catalogue import load_facts
 
@@ -53,7 +54,7 @@ I would use the tool {tool} for this, but this agent does not have it; \
 add {tool} to its tools."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Command:
     """A request it understands: named groups of the pattern are tool arguments.
 
@@ -118,7 +119,7 @@ COMMANDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Offline:
     """Answers by rules; the same conversation always gets the same answer."""
 

@@ -21,6 +21,9 @@ def row_of(agent: Agent) -> dict[str, object]:
         "pinned_model": dump_json(agent.pinned_model) if agent.pinned_model else None,
         "created_at": agent.created_at,
         "updated_at": agent.updated_at,
+        "parent": agent.parent,
+        "reason": agent.reason,
+        "crashes": dump_json(agent.crashes) if agent.crashes else "",
     }
 
 
@@ -37,4 +40,7 @@ def agent_of(row: Row) -> Agent:
         pinned_model=(pinned[0], pinned[1]) if pinned else None,
         created_at=row["created_at"],
         updated_at=row["updated_at"],
+        parent=row["parent"],
+        reason=row["reason"],
+        crashes=tuple(json.loads(row["crashes"])) if row["crashes"] else (),
     )

@@ -19,9 +19,11 @@ from .archive import put_away, take_up
 from .memory import erase_namespace
 from .session_rows import erase, erase_of_agent, open_session
 from .tables import agents as table
+from .tables import usage
 from .uploads import erase_uploads
 
 _ADD = insert(table)
+_PARENT = select(table.c.parent).where(table.c.id == bindparam("id"))
 _SAME_NAME = select(table.c.id).where(func.lower(table.c.name) == bindparam("name"))
 
 
@@ -55,7 +57,10 @@ class AgentTable:
         await self._store.write(write)
 
     async def delete(self, agent_id: str, also: Keep | None = None) -> None:
-        """Remove an agent with all that is its own; its usage stays."""
+        """Remove an agent with all that is its own.
+
+        Its usage stays; that of one that an agent has spawned is that agent's now.
+        """
         await self._store.write(partial(_delete, agent_id=agent_id, also=also))
 
 
@@ -96,6 +101,10 @@ def _switch_session(
 
 
 def _delete(connection: Connection, agent_id: str, also: Keep | None) -> None:
+    # Whose budget it was: else one could spend it anew, with another child.
+    if parent := connection.scalar(_PARENT, {"id": agent_id}):
+        spent = update(usage).where(usage.c.agent_id == agent_id)
+        connection.execute(spent.values(agent_id=parent))
     erase_of_agent(connection, agent_id)
     erase_namespace(connection, agent_id)
     erase_uploads(connection, agent_id)

@@ -19,6 +19,7 @@ _ENTER = (
 _LEFT = (
     "SELECT 1 FROM turns WHERE state = 'running' "
     "UNION ALL SELECT 1 FROM tool_calls WHERE state = 'started' "
+    "UNION ALL SELECT 1 FROM session_holders "
     'UNION ALL SELECT 1 FROM sessions WHERE ephemeral = 1 AND "key" IS NULL LIMIT 1'
 )
 """What an end that was none has left."""

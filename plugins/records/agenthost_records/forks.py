@@ -23,7 +23,6 @@ from sqlalchemy import (
     Integer,
     Text,
     bindparam,
-    func,
     insert,
     select,
     update,
@@ -31,7 +30,8 @@ from sqlalchemy import (
 
 from .labels import inherit, labels_behind
 from .session_rows import BY_ID, SUPERSEDED, erase, open_session
-from .tables import messages, sessions, turns
+from .tables import messages, pins, sessions, turns
+from .views import IS_PINNED, place
 
 BATCH = 250
 """Messages that one write copies: others wait no longer than for these."""
@@ -43,9 +43,10 @@ _PLACES = (
         messages.c.id,
         messages.c.seq,
         messages.c.role,
-        func.coalesce(messages.c.behind, messages.c.seq).label("place"),
+        place.label("place"),
         messages.c.turn_id,
         turns.c.state,
+        IS_PINNED.label("pinned"),
     )
     .outerjoin(turns, turns.c.id == messages.c.turn_id)
     .where(
@@ -93,7 +94,11 @@ async def fork(
     if before is None or before >= source.first_seq:
         # The summary stands for what is before.
         first, summary = source.first_seq, source.summary
-        said = [row for row in said if min(row["seq"], row["place"]) >= first]
+        said = [
+            row
+            for row in said
+            if row["pinned"] or min(row["seq"], row["place"]) >= first
+        ]
     else:
         summary = None
     said = said[: _place_of(said, before)]
@@ -114,14 +119,25 @@ async def fork(
         parent_id=source.id,
         at_message=before,
         message_count=visible + (summary is not None),
+        undone_at=0,
     )
     copies = [_copy_of(row, made, seq) for seq, row in enumerate(said)]
     behind = await labels_behind(store, source.id) if summary else frozenset()
     inheriting = partial(inherit, session_id=made.id, labels=behind)
     fleeting = replace(made, ephemeral=True)
-    opening = partial(open_session, session=fleeting, writer=writer)
+    pinned = [seq for seq, row in enumerate(said) if row["pinned"]]
+    opening = partial(_open, session=fleeting, writer=writer, pinned=pinned)
     await _write_all(store, made, copies, opening, inheriting)
     return made
+
+
+def _open(
+    connection: Connection, session: Session, writer: Writer, pinned: Sequence[int]
+) -> None:
+    open_session(connection, session, writer)
+    if pinned:
+        rows = [{"session_id": session.id, "seq": seq} for seq in pinned]
+        connection.execute(insert(pins), rows)
 
 
 def _place_of(said: Sequence[Row], before: int | None) -> int:

@@ -23,7 +23,16 @@ from agenthost import (
     TurnState,
     Writer,
 )
-from sqlalchemy import Connection, bindparam, exists, func, insert, select, update
+from sqlalchemy import (
+    Connection,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from .codec import (
     dump_citations,
@@ -35,9 +44,17 @@ from .codec import (
     load_part,
 )
 from .late import LateSteps
+from .lines import Lines
 from .rows import entry, turn_record
 from .session_rows import SUPERSEDED, append, erase, open_session, supersede
-from .tables import RUNNING, messages, sessions, tool_calls, turns
+from .tables import (
+    RUNNING,
+    messages,
+    session_holders,
+    sessions,
+    tool_calls,
+    turns,
+)
 from .usage import record
 from .writers import CURRENT, HELD, OWN, UNENDED, by, check_held, left_by
 
@@ -93,7 +110,8 @@ _SAID = (
 class TurnJournal:
     """What turns write, and what the next process learns of them.
 
-    ``keep_late``, ``close_late`` and ``stop`` are those of what could not be written.
+    ``keep_late`` and ``close_late`` are those of what could not be written, ``line_up``
+    and ``holder`` those of the lines for sessions.
     """
 
     def __init__(self, store: Store) -> None:
@@ -101,7 +119,10 @@ class TurnJournal:
         late = LateSteps(self.keep)
         self.keep_late = late.keep
         self.close_late = late.close
-        self.stop = late.stop
+        self._late = late
+        self._lines = Lines(store)
+        self.line_up = self._lines.up
+        self.holder = self._lines.first
 
     def keep(self, *steps: Step) -> asyncio.Future[None]:
         """Write steps in one piece; it starts at once, awaited or not."""
@@ -137,6 +158,11 @@ class TurnJournal:
         """Read what was said in a turn, also when it has been summarised."""
         found = {"session": session_id, "turn": turn_id}
         return [entry(row) for row in await self._store.read(_SAID, found)]
+
+    async def stop(self) -> None:
+        """Try no more what could not be written."""
+        await self._late.stop()
+        await self._lines.stop()
 
     async def mark_interrupted(self, writer: Writer) -> int:
         """At boot: mark what earlier epochs of the node left running; count it."""
@@ -329,6 +355,7 @@ def _keep_outputs(connection: Connection, step: Step, message: Message) -> None:
 
 def mark_left(connection: Connection, writer: Writer) -> int:
     """Mark what earlier epochs of a node left running; count the turns."""
+    connection.execute(delete(session_holders).where(left_by(session_holders, writer)))
     fleeting = connection.execute(_FLEETING.where(left_by(sessions, writer)))
     for session_id in fleeting.scalars().all():
         erase(connection, session_id)

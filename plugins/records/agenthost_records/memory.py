@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 
 from agenthost import (
@@ -10,6 +11,7 @@ from agenthost import (
     Context,
     InvalidInput,
     Json,
+    JsonObject,
     Keep,
     NotFound,
     Row,
@@ -20,7 +22,9 @@ from agenthost import (
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from .codec import digest_of, dump_labels, load_labels
+from .searching import search, words_of
 from .tables import kv
+from .texts import MessageTexts
 
 KEY_LIMIT = 256
 VALUE_LIMIT = 1024 * 1024
@@ -42,6 +46,7 @@ class KeyValues:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._texts = MessageTexts(store)
 
     async def get(self, namespace: str, key: str) -> tuple[Json, frozenset[str]]:
         """Give the value of a key, and its labels.
@@ -85,8 +90,9 @@ class KeyValues:
             "updated_at": self._clock.time(),
             "owner": by.owner,
             "labels": dump_labels(by.labels),
+            "words": words_of(checked_key(key), value, written),
         }
-        at = namespace, checked_key(key)
+        at = namespace, key
         await self._store.write(partial(put, at=at, row=row, also=also))
 
     async def delete(
@@ -110,6 +116,12 @@ class KeyValues:
         """
         rows = await self._store.read(ALL, {"namespace": namespace})
         return [(row["key"], value_of(row)) for row in rows]
+
+    async def search(
+        self, owner: str, agent_id: str, query: str
+    ) -> Sequence[JsonObject]:
+        """Give what an agent remembers, and what was said to it, with these words."""
+        return await search(self._store, self._texts, owner, agent_id, query)
 
 
 def erase_namespace(connection: Connection, namespace: str) -> None:

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 from agenthost import SchemaSpec
 
 from .steps import (
+    find_by_words,
     go_on_in_place,
+    line_up,
     name_sessions,
     owners_and_labels,
+    see_it_otherwise,
+    tell_of_their_lives,
     tell_what_it_rests_on,
     tell_what_was_asked,
     tell_who_remembers,
@@ -70,9 +74,12 @@ KERNEL = SchemaSpec(
         tell_why_it_stopped,
         tell_what_was_asked,
         tell_what_it_rests_on,
+        line_up,
+        tell_of_their_lives,
+        see_it_otherwise,
     ),
 )
-MEMORY = SchemaSpec("kv", _memory, (tell_who_remembers,))
+MEMORY = SchemaSpec("kv", _memory, (tell_who_remembers, find_by_words))
 RETENTION = SchemaSpec("retention", _retention)
 PERSONS = SchemaSpec("persons", _persons)
 SEARCH = SchemaSpec("search", _search)

@@ -31,7 +31,7 @@ from sqlalchemy import (
 )
 
 from .codec import digest_of, dump_labels, dump_parts, load_parts
-from .tables import agents, messages, sessions, tool_calls, turns
+from .tables import agents, messages, pins, sessions, tool_calls, turns, views
 from .texts import forget_texts, texts
 from .words import folded, title_of
 from .writers import CURRENT, HELD, by, check_held
@@ -92,6 +92,7 @@ def session_of(row: Row | RowMapping) -> Session:
         at_message=row["at_message"],
         message_count=row["message_count"],
         updated_at=row["updated_at"],
+        undone_at=row["undone_at"],
     )
 
 
@@ -245,7 +246,8 @@ def _erase(
     for turn in (tool_calls.c.turn_id, turns.c.id):
         connection.execute(delete(turn.table).where(turn.in_(spoken)))
     ids = select(sessions.c.id).where(these)
-    connection.execute(delete(messages).where(messages.c.session_id.in_(ids)))
+    for each in (messages, pins, views):
+        connection.execute(delete(each).where(each.c.session_id.in_(ids)))
     forget_texts(connection, ids)
     return connection.execute(delete(sessions).where(these)).rowcount
 

@@ -16,7 +16,6 @@ from agenthost import (
     InvalidInput,
     Message,
     NotFound,
-    Role,
     Row,
     Session,
     SessionFilter,
@@ -24,7 +23,7 @@ from agenthost import (
     Store,
     TurnRecord,
 )
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from .archive import archive, refuse_own, take_out
 from .codec import dump_parts
@@ -38,6 +37,7 @@ from .session_rows import BY_ID, BY_KEY, SUPERSEDED, erase, find_or_open, sessio
 from .tables import agents, messages, sessions, turns
 from .texts import MessageTexts
 from .usage import record
+from .views import PINNED, pin, place, restore, see, unpin
 from .words import TITLE_LIMIT, folded, one_line
 
 KEY_LIMIT = 256
@@ -51,13 +51,12 @@ _OF_AGENT = (
     .join(agents, agents.c.session_id == sessions.c.id)
     .where(agents.c.id == bindparam("agent"))
 )
-_place = func.coalesce(messages.c.behind, messages.c.seq)
 _ENTRIES = (
     select(messages)
     .where(
         messages.c.session_id == bindparam("id"),
         messages.c.seq >= bindparam("first_seq"),
-        _place >= bindparam("first_seq"),
+        place >= bindparam("first_seq"),
         messages.c.partial != SUPERSEDED,
     )
     .order_by(messages.c.seq)
@@ -152,16 +151,34 @@ class SessionTable:
         return _in_place(rows)
 
     async def history(self, session: Session) -> Conversation:
-        """Read the conversation as a model sees it, the summary first."""
+        """Read it as a model sees it: the summary, what is pinned, the rest."""
         entries = await self.entries(session)
         said = [entry.message for entry in entries]
         labels = {label for entry in entries for label in entry.labels}
         if session.summary is not None:
-            said.insert(0, session.summary)
+            there = {entry.seq for entry in entries}
+            whole = await self.pinned(session.id)
+            pinned = (each.message for each in whole if each.seq not in there)
+            said = [session.summary, *pinned, *said]
             labels |= await labels_behind(self._store, session.id)
         known = Conversation(session, said)
         known.labels = frozenset(labels)
         return known
+
+    async def pinned(self, session_id: str) -> Entries:
+        """Read the messages of a session that no summary leaves out, in their order."""
+        return _in_place(await self._store.read(PINNED, {"id": session_id}))
+
+    async def pin(self, session_id: str, seq: int, *, on: bool = True) -> None:
+        """Keep a message whole before summaries, or no longer; a call with its result.
+
+        Raises:
+            NotFound: There is no such message.
+            Conflict: Its call has no result yet, or too much is kept already.
+        """
+        do = partial(pin if on else unpin, session_id=session_id, seq=seq)
+        await self._store.write(do)
+        self.forget(session_id)
 
     async def turns(self, session_id: str) -> Mapping[str, TurnRecord]:
         """Read how the turns that spoke in a session stand, by id."""
@@ -246,6 +263,16 @@ class SessionTable:
         if not done:
             raise Conflict("the session was changed while it was summarised")
 
+    async def restore(self, session: Session) -> bool:
+        """Take the latest summary back; tell whether there was one.
+
+        Raises:
+            Conflict: The session has been compacted or deleted since it was read.
+        """
+        done = await self._store.write(partial(restore, session=session))
+        self.forget(session.id)
+        return done
+
     async def _change(self, session_id: str, **values: str | int) -> None:
         changed = update(sessions).where(sessions.c.id == session_id).values(**values)
         count = self._store.write(lambda each: each.execute(changed).rowcount)
@@ -273,18 +300,4 @@ def _compact(
     # The call was paid for, whatever became of the session meanwhile.
     if spent is not None:
         record(connection, spent)
-    kept = connection.execute(
-        select(func.count()).where(
-            messages.c.session_id == session.id,
-            _place >= row["first_seq"],
-            messages.c.seq >= row["first_seq"],
-            messages.c.partial != SUPERSEDED,
-            messages.c.role != Role.TOOL.value,
-        )
-    ).scalar_one()
-    changed = connection.execute(
-        update(sessions)
-        .where(sessions.c.id == session.id, sessions.c.first_seq == session.first_seq)
-        .values(message_count=kept + 1, **row)
-    )
-    return bool(changed.rowcount)
+    return see(connection, session, row)

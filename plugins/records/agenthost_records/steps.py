@@ -5,6 +5,7 @@ Each step imports SQLAlchemy itself: a start that runs none does without.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from .words import folded, title_of
@@ -18,6 +19,8 @@ _FIRST = (
     "AND role = 'user')"
 )
 _TITLE = "UPDATE sessions SET title = :title, title_folded = :folded WHERE id = :id"
+
+_WORDS = "UPDATE kv SET words = :words WHERE namespace = :namespace AND key = :key"
 
 _MESSAGE = "session_id, seq, turn_id, role, parts, digest, partial, created_at"
 
@@ -40,7 +43,7 @@ def write_less(op: Operations) -> None:
         Column("created_at", REAL, nullable=False),
     )
     op.execute(
-        f"INSERT INTO messages ({_MESSAGE}) SELECT {_MESSAGE} FROM messages_before "  # noqa: S608 - constant
+        f"INSERT INTO messages ({_MESSAGE}) SELECT {_MESSAGE} FROM messages_before "  # nosec B608 # noqa: S608 - constant
         "ORDER BY created_at, session_id, seq"
     )
     op.drop_table("messages_before")
@@ -94,6 +97,23 @@ def tell_who_remembers(op: Operations) -> None:
     _add_texts(op, "kv", "owner", "labels")
 
 
+def find_by_words(op: Operations) -> None:
+    """Keep of each value the words by which it is found."""
+    from sqlalchemy import text
+
+    _add_texts(op, "kv", "words")
+    connection = op.get_bind()
+    rows = connection.execute(text("SELECT namespace, key, value FROM kv")).mappings()
+    for row in rows.all():
+        found = folded(f"{row['key']} {_plain(row['value'])}")
+        connection.execute(text(_WORDS), {**row, "words": found})
+
+
+def _plain(written: str) -> str:
+    value = json.loads(written)
+    return value if isinstance(value, str) else written
+
+
 def tell_who_writes(op: Operations) -> None:
     """Say which daemon runs a turn, or made a session, and since which start of it."""
     from sqlalchemy import REAL, Column, Integer, Text, text
@@ -116,6 +136,45 @@ def tell_what_it_rests_on(op: Operations) -> None:
     from sqlalchemy import Column, Text
 
     op.add_column("turns", Column("citations", Text))
+
+
+def line_up(op: Operations) -> None:
+    """Let daemons that share a database stand in one line for a session."""
+    from sqlalchemy import Column, Integer, Text, text
+
+    op.create_table(
+        "session_holders",
+        Column("place", Integer, primary_key=True),
+        Column("id", Text, nullable=False, unique=True),
+        Column("session_id", Text, nullable=False, index=True),
+        Column("work_id", Text, nullable=False),
+        Column("asked_by", Text, nullable=False),
+        Column("node", Text, nullable=False, server_default=text("''")),
+        Column("epoch", Integer, nullable=False, server_default=text("0")),
+    )
+
+
+def see_it_otherwise(op: Operations) -> None:
+    """Keep messages whole in front of summaries, and what was before a summary."""
+    from sqlalchemy import Column, Integer, Text, text
+
+    op.create_table(
+        "pins",
+        Column("session_id", Text, primary_key=True),
+        Column("seq", Integer, primary_key=True),
+    )
+    op.create_table(
+        "views",
+        Column("id", Integer, primary_key=True),
+        Column("session_id", Text, nullable=False, index=True),
+        Column("first_seq", Integer, nullable=False),
+        Column("summary", Text),
+        Column("owner", Text, nullable=False, server_default=text("''")),
+        Column("labels", Text, nullable=False, server_default=text("''")),
+    )
+    zero = text("0")
+    undone = Column("undone_at", Integer, nullable=False, server_default=zero)
+    op.add_column("sessions", undone)
 
 
 def _add_texts(op: Operations, table: str, *names: str) -> None:
@@ -150,3 +209,8 @@ def name_sessions(op: Operations) -> None:
         title = title_of(parts)
         row = {"id": session_id, "title": title, "folded": folded(title)}
         connection.execute(text(_TITLE), row)
+
+
+def tell_of_their_lives(op: Operations) -> None:
+    """Say who has spawned an agent, why it stands still, and when it crashed."""
+    _add_texts(op, "agents", "parent", "reason", "crashes")

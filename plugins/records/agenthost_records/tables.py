@@ -42,6 +42,19 @@ nodes = Table(
     Column("seen", REAL, nullable=False),
 )
 
+# Who waits for a session stands in line by ``place``, the holder first. One daemon
+# alone lines nobody up.
+session_holders = Table(
+    "session_holders",
+    metadata,
+    Column("place", Integer, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("session_id", Text, nullable=False, index=True),
+    Column("work_id", Text, nullable=False),
+    Column("asked_by", Text, nullable=False),
+    *_writer(),
+)
+
 agents = Table(
     "agents",
     metadata,
@@ -54,6 +67,9 @@ agents = Table(
     Column("pinned_model", Text),
     Column("created_at", REAL, nullable=False),
     Column("updated_at", REAL, nullable=False),
+    Column("parent", Text, nullable=False, server_default=text("''")),
+    Column("reason", Text, nullable=False, server_default=text("''")),
+    Column("crashes", Text, nullable=False, server_default=text("''")),
 )
 
 sessions = Table(
@@ -78,6 +94,7 @@ sessions = Table(
     Column("root_id", Text),
     *_cause(),
     *_writer(),
+    Column("undone_at", Integer, nullable=False, server_default=text("0")),
 )
 _HOLDS_KEY = sessions.c.key.is_not(None) & sessions.c.archived_at.is_(None)
 Index(
@@ -115,6 +132,24 @@ messages = Table(
     *_cause(),
 )
 Index("messages_by_session", messages.c.session_id, messages.c.seq, unique=True)
+
+pins = Table(
+    "pins",
+    metadata,
+    Column("session_id", Text, primary_key=True),
+    Column("seq", Integer, primary_key=True),
+)
+
+# What a session began with before each of its summaries, the latest last.
+views = Table(
+    "views",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("session_id", Text, nullable=False, index=True),
+    Column("first_seq", Integer, nullable=False),
+    Column("summary", Text),
+    *_cause(),
+)
 
 LABELLED = messages.c.labels != literal_column("''")
 """What has no labels, which is the rule, is in no index."""
@@ -206,4 +241,5 @@ kv = Table(
     Column("digest", Text, nullable=False),
     Column("updated_at", Float, nullable=False),
     *_cause(),
+    Column("words", Text, nullable=False, server_default=text("''")),
 )

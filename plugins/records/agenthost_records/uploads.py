@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import partial
 
-from agenthost import Conflict, NotFound, Row, Store, Unavailable, Upload
+from agenthost import Conflict, Keep, NotFound, Row, Store, Unavailable, Upload
 from sqlalchemy import (
     REAL,
     Column,
@@ -69,29 +69,29 @@ class UploadTable:
         self._store = store
 
     async def add(
-        self, upload: Upload, data: bytes, most: int, most_bytes: int
+        self, file: Upload, data: bytes, room: tuple[int, int], also: Keep | None = None
     ) -> None:
-        """Keep a file, wholly or not at all.
+        """Keep a file, and ``also`` with it, wholly or not at all.
 
         Raises:
             NotFound: There is no such agent.
             Conflict: It has no room for it.
         """
         row: dict[str, str | float | bytes] = {
-            "id": upload.id,
-            "agent_id": upload.agent_id,
-            "name": upload.name,
-            "media_type": upload.media_type,
+            "id": file.id,
+            "agent_id": file.agent_id,
+            "name": file.name,
+            "media_type": file.media_type,
             "size": len(data),
-            "created_at": upload.at,
-            "owner": upload.owner,
-            "person": upload.person,
-            "labels": dump_labels(upload.labels),
+            "created_at": file.at,
+            "owner": file.owner,
+            "person": file.person,
+            "labels": dump_labels(file.labels),
             "digest": await asyncio.to_thread(_digest, data),
             "content": data,
         }
-        room = most - 1, most_bytes - len(data)
-        await self._store.write(partial(_add, row=row, room=room))
+        left = room[0] - 1, room[1] - len(data)
+        await self._store.write(partial(_add, row=row, room=left), *_both(also))
 
     async def get(self, agent_id: str, upload_id: str) -> Upload:
         """Tell of a file.
@@ -125,15 +125,13 @@ class UploadTable:
         """Tell of an agent's files, oldest first."""
         return [*map(_upload, await self._store.read(_ALL, {"agent": agent_id}))]
 
-    async def delete(self, agent_id: str, upload_id: str) -> None:
-        """Delete a file.
+    async def delete(self, file: Upload, also: Keep | None = None) -> None:
+        """Delete a file, and write ``also`` in the same commit.
 
         Raises:
             NotFound: The agent has no such file.
         """
-        gone = partial(_delete, agent_id=agent_id, upload_id=upload_id)
-        if not await self._store.write(gone):
-            raise NotFound("file", upload_id)
+        await self._store.write(partial(_delete, file=file), *_both(also))
 
 
 def erase_uploads(connection: Connection, agent_id: str) -> None:
@@ -158,9 +156,14 @@ def _add(
     connection.execute(_ADD, row)
 
 
-def _delete(connection: Connection, agent_id: str, upload_id: str) -> int:
-    this = (uploads.c.id == upload_id) & (uploads.c.agent_id == agent_id)
-    return connection.execute(delete(uploads).where(this)).rowcount
+def _delete(connection: Connection, file: Upload) -> None:
+    this = (uploads.c.id == file.id) & (uploads.c.agent_id == file.agent_id)
+    if not connection.execute(delete(uploads).where(this)).rowcount:
+        raise NotFound("file", file.id)
+
+
+def _both(also: Keep | None) -> tuple[Keep, ...]:
+    return () if also is None else (also,)
 
 
 def _digest(data: bytes) -> str:

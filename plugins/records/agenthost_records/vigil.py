@@ -1,8 +1,8 @@
 """Daemons that share a database watch over each other.
 
 Each says that it lives. What one that has stopped saying so left running is marked as
-interrupted, so that it can go on elsewhere; should it come back, its late steps are
-refused, and it enters anew.
+interrupted, so that it can go on elsewhere, and its places in lines for sessions are
+gone; should it come back, the steps of what it was at are refused, and it enters anew.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ DEAD = 3.0
 _ALIVE = (
     "UPDATE nodes SET seen = :now WHERE node = :node AND epoch = :epoch RETURNING epoch"
 )
-_GONE = "UPDATE nodes SET seen = 0 WHERE node = :node AND epoch = :epoch"
+_GONE = (
+    "UPDATE nodes SET seen = 0 WHERE node = :node AND epoch = :epoch "
+    "AND NOT EXISTS (SELECT 1 FROM session_holders WHERE node = :node)"
+)
+"""One that has not let go of all its sessions is left to be buried."""
 _SEEN = "SELECT node, seen FROM nodes WHERE seen > 0"
 
 log = logging.getLogger(__name__)

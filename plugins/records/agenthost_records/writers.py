@@ -70,8 +70,18 @@ def check_held(connection: Connection, writer: Writer, turn_id: str) -> None:
         raise Superseded(
             f"the turn belongs to node {row.node!r}; ask there how it stands"
         )
+    check_current(connection, writer)
+
+
+def check_current(connection: Connection, writer: Writer) -> None:
+    """See that the writer's node has not started again since.
+
+    Raises:
+        Superseded: It has, or it was taken for dead.
+    """
     if connection.execute(_STALE, by(writer)).first() is not None:
         raise Superseded(
-            f"another process has started as node {writer.node!r} since; give each "
-            "daemon of a database a node of its own, or stop this one"
+            f"another process has started as node {writer.node!r} since, or this one "
+            "stood still for too long; ask again, and give each daemon of a database "
+            "a node of its own"
         )

@@ -9,7 +9,12 @@ from agenthost import (
     Backend,
     CommandSpec,
     ConfigSection,
+    LateRoutes,
+    Mountable,
     Plugins,
+    RouteGroup,
+    SchemaSpec,
+    ServiceSpec,
     Settings,
     SettingsBackend,
     hookimpl,
@@ -17,6 +22,7 @@ from agenthost import (
 
 if TYPE_CHECKING:
     from agenthost_toml.settings import Settings as Said
+    from sqlalchemy import MetaData
 
 
 async def open_settings(
@@ -39,8 +45,42 @@ def register_backend() -> Iterable[Backend]:
 
 
 @hookimpl
+def register_schema() -> SchemaSpec:
+    """Offer the table of what was said at the last start."""
+
+    def metadata() -> MetaData:
+        from .tables import metadata
+
+        return metadata
+
+    return SchemaSpec("configurations", metadata)
+
+
+@hookimpl
+def register_service() -> Iterable[ServiceSpec]:
+    """Offer what tells that the configuration is another than at the last start."""
+    from .following import Following
+
+    following = Following()
+    yield ServiceSpec("configuration", following.start, following.stop)
+
+
+@hookimpl
 def register_command() -> Iterable[CommandSpec]:
-    """Offer ``agenthost config``."""
-    from .commands import config
+    """Offer ``agenthost config`` and ``agenthost reload``."""
+    from .commands import config, reload
 
     yield CommandSpec(config)
+    yield CommandSpec(reload)
+
+
+@hookimpl
+def register_routes() -> Iterable[Mountable]:
+    """Offer the route that has the file read anew."""
+    yield LateRoutes("settings", ("/api/config/reload",), _routes)
+
+
+def _routes() -> RouteGroup:
+    from .reloading import routes
+
+    return routes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,10 +27,12 @@ class CheckedSettings:
     """What plugins read of the configuration.
 
     Attributes:
-        said: What file and environment say, and where.
+        said: What file and environment said at the start, and where.
         claims: The sections, each with its plugin's key and its model.
         idle: The sections that nobody reads, and why not.
         warnings: What was not understood, or has no effect.
+        latest: What the file said when it was last read anew.
+        reloading: Held while that goes on.
     """
 
     said: Said
@@ -37,6 +40,11 @@ class CheckedSettings:
     idle: Mapping[str, str]
     warnings: tuple[str, ...]
     _values: Mapping[type[BaseModel], BaseModel] = field(repr=False)
+    latest: Said = field(init=False)
+    reloading: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        self.latest = self.said
 
     def __call__(self, model: type[M]) -> M:
         """Give a plugin what its section says.
@@ -51,6 +59,10 @@ class CheckedSettings:
                 f"{model.__name__} is no section of the configuration; offer it with "
                 "register_config"
             ) from None
+
+    def replace(self, said: Said, values: Mapping[type[BaseModel], BaseModel]) -> None:
+        """Give other values from now on; who has read one before keeps it."""
+        self.latest, self._values = said, {**self._values, **values}
 
 
 async def check(
@@ -109,7 +121,7 @@ def _exposed(said: Said, shape: Shape) -> Iterator[str]:
     """Warn of secrets in a file that others can read."""
     if not said.source.shared:
         return
-    places = [path for path in _secret(shape) if _text_in(said.said(path))]
+    places = [path for path in secret_paths(shape) if _text_in(said.said(path))]
     named = [dotted(path) for path in places if said.source.where(path)]
     if named:
         yield (
@@ -127,16 +139,16 @@ def _text_in(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _secret(shape: Shape, at: KeyPath = ()) -> Iterator[KeyPath]:
+def secret_paths(shape: Shape, at: KeyPath = ()) -> Iterator[KeyPath]:
     """Find where secrets may stand; nobody knows what a section without model holds."""
     for name, annotation in shape.items():
         if isinstance(annotation, Mapping):
-            yield from _secret(annotation, (*at, name))
-        elif annotation is Any or holds_secret(annotation):
+            yield from secret_paths(annotation, (*at, name))
+        elif annotation is Any or holdssecret_paths(annotation):
             yield (*at, name)
 
 
-def holds_secret(annotation: Any, seen: tuple[Any, ...] = ()) -> bool:
+def holdssecret_paths(annotation: Any, seen: tuple[Any, ...] = ()) -> bool:
     """Tell whether values of a type have a secret in them, at any depth."""
     if annotation in SECRETS:
         return True
@@ -145,4 +157,4 @@ def holds_secret(annotation: Any, seen: tuple[Any, ...] = ()) -> bool:
         return False
     shape = shape_of(annotation)
     below = get_args(bare(annotation)) if shape is None else shape.values()
-    return any(holds_secret(each, (*seen, annotation)) for each in below)
+    return any(holdssecret_paths(each, (*seen, annotation)) for each in below)

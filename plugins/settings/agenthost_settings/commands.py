@@ -28,6 +28,16 @@ class Here(Protocol):
 
     home: Path
 
+    def connect(self) -> Api:
+        """Find the running daemon."""
+
+
+class Api(Protocol):
+    """What the command line hands to commands: it asks the running daemon."""
+
+    def post(self, path: str, body: object = None) -> Any:
+        """Send JSON and read the answer's."""
+
 
 @click.group()
 def config() -> None:
@@ -119,7 +129,9 @@ def _set(home: Path, key: str, value: str) -> None:
         refused = f"{FILE} stays as it is, a start would refuse:\n{error.message}"
         raise click.ClickException(refused) from None
     replace(home / FILE, text)
-    click.echo(f"{key} is set in {FILE}; restart the daemon if it runs")
+    click.echo(
+        f"{key} is set in {FILE}; a daemon that runs reads it at: agenthost reload"
+    )
     if variable:
         click.echo(f"warning: {variable} is set here, and wins over the file", err=True)
 
@@ -131,6 +143,25 @@ def check_all(here: Here) -> None:
     for warning in _rehearsed(here.home).warnings:
         click.echo(f"warning: {warning}")
     click.echo("the configuration is good")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print what the API answers.")
+@click.pass_obj
+def reload(here: Here, *, as_json: bool) -> None:
+    """Have the running daemon read config.toml anew; tell what needs a restart."""
+    told = here.connect().post("/api/config/reload")
+    if as_json:
+        click.echo(json.dumps(told, indent=2))
+        return
+    for warning in told["warnings"]:
+        click.echo(f"warning: {warning}", err=True)
+    for key in told["in_effect"]:
+        click.echo(f"in effect        {key}")
+    for key in told["need_restart"]:
+        click.echo(f"needs a restart  {key}")
+    if not (told["in_effect"] or told["need_restart"]):
+        click.echo("nothing has changed")
 
 
 def _writable(value: Any) -> Any:

@@ -23,7 +23,7 @@ from agenthost import (
 from .checking import CheckedSettings, check
 
 if TYPE_CHECKING:
-    from agenthost import Config, Host
+    from agenthost import Config, Host, Observers
 
 T = TypeVar("T")
 
@@ -85,7 +85,9 @@ async def rehearse(
         warnings,
     )
     try:
-        models = backends.find(ModelsBackend).open(cast("Host", made))
+        # Nobody observes: nothing is asked.
+        host, nobody = cast("Host", made), cast("Observers", None)
+        models = backends.find(ModelsBackend).open(host, nobody)
         warnings += models.check_default()
     except AttributeError:
         # A backend of somebody else may use more of a daemon than there is here.

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from agenthost import (
     Backend,
+    CommandSpec,
     ConfigError,
+    ConfigSection,
     Files,
     FilesBackend,
     Guards,
@@ -81,15 +83,32 @@ def open_vault(home: Path, environ: Mapping[str, str]) -> Vault:
     return FileVault(path, partial(vault_key, home, path, environ))
 
 
+async def _limit_files(host: Host) -> None:
+    """Tell the workspaces what they may hold; the daemon opened them itself."""
+    from .files import LocalFiles
+    from .settings import FilesSection
+
+    if isinstance(host.files, LocalFiles):
+        host.files.room.most = host.settings(FilesSection).workspace_bytes
+
+
 async def _nothing(_: Host) -> None:
-    """The daemon opens and closes its store itself."""
+    """The daemon closes what it has opened itself."""
 
 
 @hookimpl
 def register_service() -> Iterable[ServiceSpec]:
-    """Offer to import what the first write needs."""
+    """Set limits, and offer to import what the first write needs."""
     warm_up = partial(import_module, ".sqlite.compiled", __package__)
-    yield ServiceSpec("storage", _nothing, _nothing, warm_up)
+    yield ServiceSpec("storage", _limit_files, _nothing, warm_up)
+
+
+@hookimpl
+def register_config() -> Iterable[ConfigSection]:
+    """Read what a workspace may hold."""
+    from .settings import FilesSection
+
+    yield ConfigSection("files", FilesSection)
 
 
 @hookimpl
@@ -98,3 +117,11 @@ def register_backend() -> Iterable[Backend]:
     yield StoreBackend("sqlite", open_store, count_tables, drop_tables)
     yield FilesBackend("local", open_files)
     yield VaultBackend("file", open_vault)
+
+
+@hookimpl
+def register_command() -> Iterable[CommandSpec]:
+    """Offer ``agenthost backup``, ``restore`` and ``check``."""
+    from .archive.commands import backup, check, restore
+
+    yield from map(CommandSpec, (backup, restore, check))

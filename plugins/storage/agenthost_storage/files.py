@@ -30,7 +30,10 @@ from agenthost import (
 )
 
 from .beneath import opener
+from .room import Room
 
+WORKSPACE_BYTES = 1024**3
+"""What a workspace may hold where nothing else is said."""
 _AGENT_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 _TEMPORARY = ".agenthost-"
@@ -47,11 +50,15 @@ class LocalFiles:
     Args:
         root: The folder that holds one folder for each agent.
         guards: Asked at the point ``path``; while it is closed nothing is opened.
+
+    Attributes:
+        room: What each of them may hold.
     """
 
     def __init__(self, root: Path, guards: Guards) -> None:
-        self._root = root
-        self._guards = guards
+        self.root = root
+        self.guards = guards
+        self.room = Room(WORKSPACE_BYTES)
 
     def workspace(
         self, agent_id: str, context: Context | None = None
@@ -63,18 +70,24 @@ class LocalFiles:
         """
         if not _AGENT_ID.fullmatch(agent_id):
             raise InvalidInput("agent_id", "it must be letters, digits, - and _")
-        return LocalWorkspace(self._root / agent_id, self._guards, context)
+        return LocalWorkspace(self, agent_id, context)
 
 
 class LocalWorkspace:
     """One agent's folder; paths are relative to it, with ``/`` between the names."""
 
     def __init__(
-        self, folder: Path, guards: Guards, context: Context | None = None
+        self, files: LocalFiles, agent_id: str, context: Context | None = None
     ) -> None:
-        self._folder = folder
-        self._guards = guards
+        self._folder = files.root / agent_id
+        self._guards = files.guards
+        self._room = files.room
         self._context = context
+
+    @property
+    def folder(self) -> Path:
+        """Where it is on disk, for what runs there; there may be none yet."""
+        return self._folder
 
     def read(self, path: str, limit: int) -> bytes:
         """Return a file's content.
@@ -82,14 +95,18 @@ class LocalWorkspace:
         Raises:
             NotFound: There is no such file.
             TooLarge: It holds more than ``limit`` bytes.
-            Blocked: The path leads out of the workspace.
+            Blocked: The path leads out of the workspace, or the file has other names.
             InvalidInput: It is a folder, a device or a pipe.
         """
         place = self._checked(path, write=False)
         # Without O_NONBLOCK opening a pipe would wait for its other end.
         flags = os.O_RDONLY | os.O_NONBLOCK
         with _told(place), self._root() as root, _opened(root, place, flags) as held:
-            _regular(os.fstat(held).st_mode, place)
+            found = os.fstat(held)
+            _regular(found.st_mode, place)
+            if found.st_nlink > 1:
+                # The other name may be anywhere, and nothing tells where.
+                raise Blocked(f"{place} has another name too; put a copy in its place")
             with os.fdopen(held, "rb", closefd=False) as file:
                 data = file.read(limit + 1)
         if len(data) > limit:
@@ -102,7 +119,7 @@ class LocalWorkspace:
         Raises:
             Blocked: The path leads out of the workspace, or names a link.
             InvalidInput: It names a folder, a device or a pipe.
-            StorageFull: The disk has no room.
+            StorageFull: The disk has no room, or the workspace holds what it may.
         """
         place = self._checked(path, write=True)
         if not place.name:
@@ -112,8 +129,9 @@ class LocalWorkspace:
             self._root() as root,
             _parent(root, place.parent) as parent,
         ):
-            mode = _replaceable(parent, place)
-            _replace(parent, place.name, data, mode)
+            mode, size = _replaceable(parent, place)
+            with self._room.taken_by(self._folder, len(data), size):
+                _replace(parent, place.name, data, mode)
 
     def list(self, path: str = ".") -> list[str]:
         """Return the names in a folder, sorted, folders with ``/`` at the end.
@@ -136,6 +154,7 @@ class LocalWorkspace:
         """Delete the folder with everything in it; links go, their targets stay."""
         with suppress(FileNotFoundError):
             shutil.rmtree(self._folder)
+        self._room.forget(self._folder)
 
     def _checked(self, path: str, *, write: bool) -> PurePosixPath:
         if "\0" in path:
@@ -195,16 +214,16 @@ def _parent(root: int, folder: PurePosixPath) -> Iterator[int]:
         os.close(held)
 
 
-def _replaceable(parent: int, place: PurePosixPath) -> int:
-    """Return the mode of the file that stands there, or that of a new one."""
+def _replaceable(parent: int, place: PurePosixPath) -> tuple[int, int | None]:
+    """Return mode and size of the file that stands there; no size: it is a new one."""
     try:
-        mode = os.stat(place.name, dir_fd=parent, follow_symlinks=False).st_mode
+        found = os.stat(place.name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
-        return 0o600
-    if stat.S_ISLNK(mode):
+        return 0o600, None
+    if stat.S_ISLNK(found.st_mode):
         raise Blocked(f"{place} is a link; write to the file it stands for")
-    _regular(mode, place)
-    return stat.S_IMODE(mode) & 0o777
+    _regular(found.st_mode, place)
+    return stat.S_IMODE(found.st_mode) & 0o777, found.st_size
 
 
 def _replace(parent: int, name: str, data: bytes, mode: int) -> None:

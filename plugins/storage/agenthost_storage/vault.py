@@ -16,6 +16,7 @@ from tempfile import mkstemp
 from threading import Lock
 
 from agenthost import ConfigError, InvalidInput, Secret, StorageFull, Unavailable
+from agenthost_values.secret_bytes import SecretBytes
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
@@ -26,6 +27,19 @@ HEADER = FAMILY + b"1\n"
 """First line of the file and associated data of its one sealed message."""
 
 HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
+
+
+class HeldSecret(Secret):
+    """A secret in memory of its own, wiped when nobody holds it any more."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, value: str) -> None:
+        self._held = SecretBytes(bytearray(value, "utf-8", "surrogatepass"))
+
+    def reveal(self) -> str:
+        """Hand out the value, for the header that needs it."""
+        return self._held.text()
 
 
 class FileVault:
@@ -44,7 +58,8 @@ class FileVault:
     def __init__(self, path: Path, key: Callable[[], bytes]) -> None:
         self._path = path
         self._key = key
-        self._secrets: dict[str, Secret] | None = None
+        self._secrets: dict[str, HeldSecret] | None = None
+        self._master: SecretBytes | None = None
         self.revision = 0
         # A lock of threads: what writes is called off the loop, several at once.
         self._writing = Lock()
@@ -92,26 +107,32 @@ class FileVault:
         with self._writing:
             before = self._opened()
             rest = {name: before[name] for name in before.keys() - secrets.keys()}
-            given = {name: Secret(value) for name, value in secrets.items() if value}
+            given = {name: HeldSecret(v) for name, v in secrets.items() if v}
             if given or len(rest) < len(before):
                 self._keep({**rest, **given})
 
-    def _opened(self) -> dict[str, Secret]:
+    def _opened(self) -> dict[str, HeldSecret]:
         if self._secrets is None:
             with disk_faults():
                 self._secrets = self._read()
         return self._secrets
 
-    def _read(self) -> dict[str, Secret]:
+    def _read(self) -> dict[str, HeldSecret]:
         try:
             data = self._path.read_bytes()
         except FileNotFoundError:
             return {}
-        return unsealed(data, self._key())
+        return unsealed(data, self._key_held())
 
-    def _keep(self, secrets: dict[str, Secret]) -> None:
+    def _key_held(self) -> bytes:
+        # Looked for once: each time leaves copies that nobody can wipe.
+        if self._master is None:
+            self._master = SecretBytes(self._key())
+        return self._master.data()
+
+    def _keep(self, secrets: dict[str, HeldSecret]) -> None:
         with disk_faults():
-            replace_file(self._path, sealed(secrets, self._key()))
+            replace_file(self._path, sealed(secrets, self._key_held()))
         self._secrets = secrets
         self.revision += 1
 
@@ -138,12 +159,29 @@ def sealed(secrets: Mapping[str, Secret], key: bytes) -> bytes:
     """Encrypt all secrets under a fresh nonce."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-    plain = json.dumps({name: value.reveal() for name, value in secrets.items()})
+    plain = _plain(secrets)
     nonce = os.urandom(NONCE_BYTES)
-    return HEADER + nonce + AESGCM(key).encrypt(nonce, plain.encode(), HEADER)
+    try:
+        return HEADER + nonce + AESGCM(key).encrypt(nonce, plain, HEADER)
+    finally:
+        plain[:] = bytes(len(plain))
 
 
-def unsealed(data: bytes, key: bytes) -> dict[str, Secret]:
+def _plain(secrets: Mapping[str, Secret]) -> bytearray:
+    """Write them as JSON into memory that can be wiped, at once in its full size."""
+    pieces = [b"{"]
+    for name, secret in secrets.items():
+        pieces.append(b", " if len(pieces) > 1 else b"")
+        pieces.append(f"{json.dumps(name)}: {json.dumps(secret.reveal())}".encode())
+    pieces.append(b"}")
+    plain, at = bytearray(sum(map(len, pieces))), 0
+    for piece in pieces:
+        plain[at : at + len(piece)] = piece
+        at += len(piece)
+    return plain
+
+
+def unsealed(data: bytes, key: bytes) -> dict[str, HeldSecret]:
     """Decrypt the file.
 
     Raises:
@@ -164,7 +202,7 @@ def unsealed(data: bytes, key: bytes) -> dict[str, Secret]:
             f"changed; give the right key in {KEY_VARIABLE}, restore both from a "
             "backup, or move the vault away and set its secrets again"
         ) from None
-    return {name: Secret(value) for name, value in json.loads(plain).items()}
+    return {name: HeldSecret(value) for name, value in json.loads(plain).items()}
 
 
 def vault_key(home: Path, vault: Path, environ: Mapping[str, str]) -> bytes:

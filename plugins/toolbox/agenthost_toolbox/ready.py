@@ -11,6 +11,7 @@ from typing import Any
 from agenthost import (
     InvalidInput,
     JsonObject,
+    Manifest,
     PluginError,
     ToolDefinition,
     ToolOutput,
@@ -74,6 +75,10 @@ class ReadyTool:
     def effect(self) -> str:
         """What it does to the world."""
         return self.spec.effect.value
+
+    def offered_to(self, manifest: Manifest) -> bool:
+        """Tell whether an agent may have it, as far as the tool itself says so."""
+        return self.spec.offered_to is None or self.spec.offered_to(manifest)
 
     def arguments(self, call: ToolUse) -> Any:
         """Read a call's arguments: the tool's model, or a dict that fits its schema.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
-from agenthost import Grants, ToolDefinition
+from agenthost import Grants, Manifest, ToolDefinition
+from agenthost_values.value_class import value_class
 
 from .ready import ReadyTool
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Offer:
     """The tools of one owner, and why those are gone that it had."""
 
@@ -51,11 +51,15 @@ class Table:
         """Why a tool that once was there is not; None when it is, or never was."""
         return None if name in self.tools else self._gone.get(name)
 
-    def granted(self, grants: Grants) -> tuple[ToolDefinition, ...]:
-        """The tools, by name, that the grants allow under their name or an alias."""
+    def granted(self, grants: Grants, manifest: Manifest) -> tuple[ToolDefinition, ...]:
+        """The tools, by name, that the grants allow under their name or an alias.
+
+        Of these only what is offered to an agent of this manifest.
+        """
         return tuple(
             tool.definition
             for name, tool in sorted(self.tools.items())
             if name == tool.spec.name
             and any(grants.allow("tool", each) for each in tool.spec.names)
+            and tool.offered_to(manifest)
         )

@@ -17,12 +17,14 @@ from agenthost import (
     Ask,
     Asked,
     BeforeEffect,
+    Blocked,
     Context,
     Effect,
     Grants,
     Guard,
     Host,
     InvalidInput,
+    LoopDetected,
     Manifest,
     Observers,
     Outcome,
@@ -44,6 +46,7 @@ from agenthost_chat.chat import Json, JsonObject, ToolOutput, ToolUse
 from agenthost_chat.history import UNKNOWN
 from agenthost_toml.suggest import did_you_mean
 
+from .denials import Unapproved, denial
 from .json_schema import JsonSchema
 from .manifest import PACE
 from .pace import Pace
@@ -71,6 +74,10 @@ WAITS = (
     "they have answered: do not repeat it."
 )
 AGAIN_IS_FINE = "Calling it again is safe."
+NOT_BEHIND = (
+    "not run, because {} failed before it in the same answer; read what that said, and "
+    "call this one again if it is still right"
+)
 _Admitted = tuple[ReadyTool, Any, Mapping[str, Json]]
 """A call that may begin: its tool, its arguments, what people said of it."""
 _Told = tuple[BeforeEffect, Progressed]
@@ -113,7 +120,7 @@ class GuardedToolbox:
             return known[2]
         own = (name for name, tool in table.tools.items() if name == tool.spec.name)
         grants = Grants(self._host.agents.grants_of(manifest, own))
-        rights = Rights(grants, table.granted(grants))
+        rights = Rights(grants, table.granted(grants, manifest))
         self._rights[agent_id] = (manifest, table, rights)
         return rights
 
@@ -136,9 +143,10 @@ class GuardedToolbox:
     ) -> AsyncIterator[Outcome]:
         """Run the calls of a step in order; neighbouring reads run together.
 
-        Behind one that waits for a person none begins. Of an answer with very many
-        calls only the first run, and what they say is cut to what a model can use in
-        one step.
+        Behind one that waits for a person none begins, and behind one that failed none
+        that changes something: the model had not read of it. Of an answer with very
+        many calls only the first run, and what they say is cut to what a model can use
+        in one step.
 
         Args:
             context: For which agent, in which turn.
@@ -150,11 +158,17 @@ class GuardedToolbox:
         told = (before_effect, progressed)
         room, media_room = STEP_BYTES, STEP_MEDIA_BYTES
         left = deque(calls)
+        broken = ""
         for group in self._groups(calls[:CALLS_PER_ANSWER]):
+            if broken and not self._reads(group[0].name):
+                yield _failed(left.popleft(), NOT_BEHIND.format(broken))
+                continue
             outcomes = await asyncio.gather(
                 *(self._one(context, call, told) for call in group)
             )
             for outcome in outcomes:
+                if outcome.output.is_error:
+                    broken = broken or outcome.output.name
                 output = fitting(outcome.output, room, media_room)
                 words, media = weights(output)
                 room, media_room = room - words, media_room - media
@@ -185,14 +199,15 @@ class GuardedToolbox:
             inside = context if seen is None else replace(context, cause=seen.id)
             outcome = await self._outcome(inside, call, told, seen)
             try:
-                outcome = self._checked(context, outcome)
+                outcome = self._checked(context, call, outcome)
             except AgentHostError as error:
-                outcome = replace(outcome, output=_failed(call, error.message).output)
+                refused = self._failure(context, call, error)
+                outcome = replace(outcome, output=refused.output, ends=refused.ends)
             if seen is not None and seen.error is None:
                 seen.result = outcome.output
             return outcome
 
-    def _checked(self, context: Context, outcome: Outcome) -> Outcome:
+    def _checked(self, context: Context, call: ToolUse, outcome: Outcome) -> Outcome:
         """Let the guards read what the model will, errors included.
 
         Raises:
@@ -200,7 +215,10 @@ class GuardedToolbox:
         """
         output = capped(outcome.output)
         if self._guards.filled(Guard.TOOL_RESULT):
-            case = ToolResultCase(context, output.name, output.text, outcome.labels)
+            tool = self._table.tools.get(call.name)
+            name = call.name if tool is None else tool.spec.name
+            said = output.text, outcome.labels
+            case = ToolResultCase(context, name, *said, call.arguments)
             left = self._guards.check(Guard.TOOL_RESULT, case)
             output = reworded(output, left.text)
         return outcome if output is outcome.output else replace(outcome, output=output)
@@ -222,7 +240,7 @@ class GuardedToolbox:
                 await told[0](call)
             # From here on also an error may hold words of whom the tool speaks to.
             labels |= tool.spec.labels
-            result = await self._call(context, call, admitted, told)
+            result = await self._answered(context, call, admitted, told)
             labels |= result.labels
             output = outcome_of(call, result)
             tool.fits(output)
@@ -239,6 +257,8 @@ class GuardedToolbox:
     ) -> Outcome:
         if isinstance(error, Refused):
             self._guards.on_refused(error)
+        if denied := denial(error):
+            return replace(_failed(call, str(error)), denied=denied)
         match error:
             # Another turn that waits is no reason to wait: that is told as it is.
             case Waiting() if error.facts["turn_id"] == context.turn_id:
@@ -246,7 +266,8 @@ class GuardedToolbox:
             case OutcomeUnknown():
                 return self._unknown(call, error.message)
             case AgentHostError():
-                return _failed(call, error.message)
+                ends = error if isinstance(error, LoopDetected) else None
+                return replace(_failed(call, error.message), ends=ends)
             case TimeoutError():
                 return self._unknown(call, "it took too long")
         # Also SystemExit: a tool that calls sys.exit ends its own call, no more.
@@ -316,6 +337,8 @@ class GuardedToolbox:
         grants, names = principal.grants, tool.spec.names
         granted = (n for n in names if grants and grants.allow("tool", n))
         authorize(principal, "tool", next(granted, tool.spec.name))
+        if context.agent and not tool.offered_to(context.agent.manifest):
+            raise Refused(principal, "tool", tool.spec.name)
         return tool
 
     async def _admitted(self, context: Context, call: ToolUse) -> _Admitted:
@@ -345,12 +368,36 @@ class GuardedToolbox:
             except Asked as asked:
                 asks = asked.asks
         approvals = self._host.approvals
-        for ask in asks:
-            answers |= await approvals.ask(context, call, ask)
-        if context.found:
-            # Whoever asked before may be off now; what people said of it holds.
-            answers = {**await approvals.standing(context, call), **answers}
+        try:
+            for ask in asks:
+                answers |= await approvals.ask(context, call, ask)
+            if context.found:
+                # Whoever asked before may be off now; what people said of it holds.
+                answers = {**await approvals.standing(context, call), **answers}
+        except Blocked as error:
+            raise Unapproved(error.message) from error
         return tool, arguments, answers
+
+    async def _answered(
+        self, context: Context, call: ToolUse, admitted: _Admitted, told: _Told
+    ) -> ToolResult:
+        """Call the tool; what it asks people itself, they are asked first.
+
+        Raises:
+            AgentHostError: Nobody has answered yet, or it fails.
+        """
+        try:
+            return await self._call(context, call, admitted, told)
+        except Asked as asked:
+            asks = asked.asks
+        tool, arguments, answers = admitted
+        said = dict(answers)
+        try:
+            for ask in asks:
+                said |= await self._host.approvals.ask(context, call, ask)
+        except Blocked as error:
+            raise Unapproved(error.message) from error
+        return await self._call(context, call, (tool, arguments, said), told)
 
     async def _call(
         self, context: Context, call: ToolUse, admitted: _Admitted, told: _Told
@@ -372,8 +419,15 @@ class GuardedToolbox:
         agent = context.agent
         if agent is None:
             return
-        limit = PACE.of(agent.manifest).max_tool_calls_per_minute
-        wait = self._pace.wait(agent.id, limit, self._host.clock.monotonic())
+        self._keep_pace_of(agent.id, agent.manifest)
+        if agent.parent:
+            # Its calls are also those of who has spawned it.
+            for each in self._host.agents.above(agent.parent):
+                self._keep_pace_of(each.id, each.manifest)
+
+    def _keep_pace_of(self, agent_id: str, manifest: Manifest) -> None:
+        limit = PACE.of(manifest).max_tool_calls_per_minute
+        wait = self._pace.wait(agent_id, limit, self._host.clock.monotonic())
         if wait:
             raise RateLimited(
                 f"more than {limit} tool calls a minute; wait {wait:.0f} s, or raise "

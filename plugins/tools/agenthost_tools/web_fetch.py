@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from agenthost import (
     CHECK_HOST,
@@ -45,6 +45,8 @@ TEXTUAL = ("json", "xml", "javascript", "yaml", "x-www-form-urlencoded", "csv")
 
 class WebFetchSection(Table):
     """``[web.fetch]``: limits of what agents fetch."""
+
+    read_at_use: ClassVar = True
 
     allowed_hosts: Names = Field(
         (), description="Hosts of private networks that may be reached all the same."

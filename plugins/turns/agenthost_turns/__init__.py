@@ -35,10 +35,12 @@ def register_config() -> Iterable[ConfigSection]:
 
 @hookimpl
 def register_manifest() -> Iterable[ManifestTable[Any]]:
-    """Read how an agent's model is to answer."""
-    from .manifest import ANSWERING
+    """Read which model is to answer and how, and how long a turn may be silent."""
+    from .manifest import ANSWERING, HEARTBEAT, ROUTING
 
     yield ANSWERING
+    yield HEARTBEAT
+    yield ROUTING
 
 
 @hookimpl

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
-from uuid import uuid4
 
 from agenthost import (
     LOG_FIELDS,
@@ -21,7 +21,6 @@ from agenthost import (
     Conflict,
     Context,
     Conversation,
-    Mismatch,
     NotFound,
     Pool,
     Principal,
@@ -37,15 +36,18 @@ from agenthost import (
     Waiting,
     Watcher,
     Work,
+    new_id,
     user_message,
 )
 from agenthost_chat.chat import Message, Role
 
+from .heart import Heart
 from .mailbox import Mailboxes
-from .resume import Past
+from .parts import nodes_of
+from .resume import Past, check_digest
 from .run import Run
-from .slots import Slot
-from .waits import ring
+from .slots import Slot, expire
+from .waits import check_no_ring
 
 if TYPE_CHECKING:
     from .parts import Parts
@@ -68,14 +70,17 @@ class TurnEngine:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._mailboxes = Mailboxes()
+        self._mailboxes = Mailboxes(parts.host)
         # None until all services are up: a turn waits for its place.
         self._places = asyncio.Semaphore(0)
         self._live: dict[str, Work] = {}
         self._slots: dict[str, Slot] = {}
+        self._nodes = nodes_of(parts, self._live)
         self._past = Past(parts)
         self._withdraw = parts.approvals.cancel
         self._draining = False
+        self.panics = 0
+        self._heart = Heart(parts, self._live)
         self._listeners: list[Callable[[Turn], None]] = []
 
     @property
@@ -137,19 +142,13 @@ class TurnEngine:
     async def attach(self, agent: Agent, turn_id: str, offset: int = 0) -> Watcher:
         """Watch a turn that somebody else started, or one that has ended.
 
-        Args:
-            agent: Who answers in it.
-            turn_id: The turn.
-            offset: How many of its characters the watcher has: what was said and done
-                behind them is told first.
-
         Raises:
             NotFound: The agent has no such turn.
         """
         live = self._live_turn(agent, turn_id)
         if live is not None:
             return live.watch(offset)
-        return await self._past.told(agent, turn_id, offset)
+        return await (self._nodes or self._past).told(agent, turn_id, offset)
 
     def listen(self, listener: Callable[[Turn], None]) -> Callable[[], None]:
         """Call a function with each turn that begins to run.
@@ -174,6 +173,7 @@ class TurnEngine:
             slot = self._slots.get(context.turn_id or "")
             if isinstance(caller, Turn) and slot is not None:
                 caller.asked.append(turn)
+                turn.asked_by = caller.id
                 waiting.callback(caller.asked.remove, turn)
                 # While it waits, its slot is for others and its clock stands.
                 await waiting.enter_async_context(slot.aside())
@@ -192,6 +192,8 @@ class TurnEngine:
             How many turns or compactions were stopped. They are closed on disk.
         """
         session_id = session_id or agent.session_id
+        if self._nodes and await self._nodes.stop(agent.id, reason, session_id):
+            return 1
         runs = self._mailboxes.ahead(session_id)[:1]
         own = [work for work in runs if work.agent.id == agent.id]
         stopped = await self._stop(own, reason)
@@ -201,6 +203,8 @@ class TurnEngine:
     async def stop_all(self, agent_id: str, reason: str) -> int:
         """End all that runs or waits for an agent, and wait until it is closed."""
         own = [work for work in self._live.values() if work.agent.id == agent_id]
+        if self._nodes is not None:
+            self._nodes.stop_all(agent_id, reason)
         return await self._stop(own, reason) + await self._withdraw(agent_id, reason)
 
     async def reset(self, agent: Agent, into: str = "", *, keep: bool = False) -> Agent:
@@ -208,15 +212,17 @@ class TurnEngine:
 
         Of several resets at once one changes the session, and all tell of that one.
         """
-        old = agent.session_id
+        old, why = agent.session_id, "the session was reset"
         for work in self._mailboxes.ahead(old):
-            work.cancel("the session was reset")
+            work.cancel(why)
+        if self._nodes is not None:
+            await self._nodes.reset(agent.id, why, old)
 
         async def switch(session_id: str) -> Agent:
             now = self._parts.agents.get(agent.id)
             if session_id != old:
-                return now
-            await self._withdraw(agent.id, "the session was reset", old)
+                return replace(now, session_id=session_id)
+            await self._withdraw(agent.id, why, old)
             return await self._parts.agents.new_session(now, into, keep=keep)
 
         # Sealed: neither a stop nor another reset ends one that waits its turn.
@@ -232,19 +238,10 @@ class TurnEngine:
     ) -> T:
         """Do something else than a turn inside the agent's mailbox.
 
-        It is drained, and unless it is sealed stopped, as a turn is; who asked for it
-        may leave.
-
-        Args:
-            agent: Whose mailbox it is.
-            do: Called with the id of the session, which the next turn reads anew.
-            session_id: Another session of the agent than its own.
-            sealed: Nothing stops it.
-
         Raises:
             Cancelled: It was stopped.
         """
-        work_id = str(uuid4())
+        work_id = new_id()
         options = TurnOptions(session_id=session_id or None)
         work = Work(work_id, self._inside(Context(OPERATOR), agent, work_id, options))
         work.sealed = sealed
@@ -252,11 +249,10 @@ class TurnEngine:
         async def inside() -> T:
             while True:
                 async with self._mailboxes.hold(work.agent.session_id, work):
-                    if session_id or not self._moved(work):
+                    if session_id or not await self._moved(work):
                         work.runs = True
                         self._parts.sessions.forget(work.agent.session_id)
                         return await do(work.agent.session_id)
-                self._move(work)
 
         task = self._begin(work, inside())
         # Whoever asked may be gone when it fails: then nobody else looks at it.
@@ -272,6 +268,7 @@ class TurnEngine:
         """From now on run turns; those that were started before have waited."""
         for _ in range(self._parts.limits.max_concurrent):
             self._places.release()
+        self._heart.begin()
 
     def refuse_new(self) -> None:
         """From now on start nothing: the daemon is draining."""
@@ -280,6 +277,9 @@ class TurnEngine:
     async def drain(self, patience: float) -> None:
         """Wait for running turns, then interrupt what is left: it can be resumed."""
         self.refuse_new()
+        self._heart.end()
+        if self._nodes is not None:
+            await self._nodes.end()
         tasks = {work.task for work in self._live.values() if work.task is not None}
         if tasks:
             log.info("waiting up to %g s for %d turns", patience, len(tasks))
@@ -297,13 +297,13 @@ class TurnEngine:
         known = self._live.get(options.turn_id or "")
         if not isinstance(known, Turn) or known.ended:
             return None
-        _check_digest(options, known.options.digest)
+        check_digest(options, known.options.digest)
         return known
 
     def _made(
         self, context: Context, agent: Agent, message: Message, options: TurnOptions
     ) -> Turn:
-        turn_id = options.turn_id or str(uuid4())
+        turn_id = options.turn_id or new_id()
         self._check_room(context, agent, options.elsewhere(turn_id) or agent.session_id)
         inside = self._inside(context, agent, turn_id, options)
         return Turn(turn_id, inside, message, options)
@@ -337,11 +337,8 @@ class TurnEngine:
             full.retry_in = RETRY_IN
             raise full
         caller = self._live.get(context.turn_id or "")
-        if caller is not None and (names := ring(self._mailboxes, caller, session_id)):
-            raise Conflict(
-                f"agent {agent.name!r} waits for this call ({' -> '.join(names)}); "
-                "it cannot call itself"
-            )
+        if caller is not None:
+            check_no_ring(self._mailboxes, caller, session_id, agent.name)
         if len(context.chain) >= CALL_DEPTH:
             raise Conflict(f"agent calls are nested {CALL_DEPTH} deep; answer instead")
 
@@ -353,7 +350,7 @@ class TurnEngine:
         options: TurnOptions = NO_OPTIONS,
     ) -> Context:
         session = options.elsewhere(work_id) or agent.session_id
-        view = AgentView(agent.id, agent.name, agent.manifest, session)
+        view = AgentView(agent.id, agent.name, agent.manifest, session, agent.parent)
         rights = self._parts.toolbox.rights_of(agent.id, agent.manifest)
         person = context.principal.person
         principal = Principal(PrincipalKind.AGENT, agent.name, rights.grants, person)
@@ -363,16 +360,17 @@ class TurnEngine:
             context = replace(context, pools=(*context.pools, pool))
         return context
 
-    def _moved(self, work: Work) -> bool:
-        """Whether the agent's own session was reset while this waited in it."""
+    async def _moved(self, work: Work) -> bool:
+        """Move work whose agent's own session was reset while it waited there."""
         if isinstance(work, Turn) and work.options.elsewhere(work.id) is not None:
             return False
-        now = self._parts.agents.get(work.agent.id)
-        return now.session_id != work.agent.session_id
-
-    def _move(self, work: Work) -> None:
-        now = self._parts.agents.get(work.agent.id)
-        work.context = work.context.moved(now.session_id)
+        now = self._parts.agents.get(work.agent.id).session_id
+        if self._nodes is not None:
+            now = await self._nodes.session_of(work.agent.id)
+        if now == work.agent.session_id:
+            return False
+        work.context = work.context.moved(now)
+        return True
 
     async def _serve(self, turn: Turn) -> None:
         ids = {"turn_id": turn.id, "agent_id": turn.agent.id}
@@ -380,7 +378,7 @@ class TurnEngine:
         with self._parts.observers.watch(turn.context, turn.message) as seen:
             try:
                 while not await self._held(turn):
-                    self._move(turn)
+                    continue
             except asyncio.CancelledError:
                 turn.fail(turn.stopped())
             except AgentHostError as error:
@@ -396,10 +394,10 @@ class TurnEngine:
         """
         session_id = turn.agent.session_id
         async with self._mailboxes.hold(session_id, turn):
-            if self._moved(turn):
+            if await self._moved(turn):
                 return False
             limit = self._parts.limits.max_seconds
-            slot = Slot(self._places, limit, turn.expire)
+            slot = Slot(self._places, limit, partial(expire, turn))
             async with slot as self._slots[turn.id]:
                 turn.runs = True
                 for tell in self._listeners:
@@ -434,6 +432,9 @@ class TurnEngine:
         except BaseException:
             # Also SystemExit: a driver or an observer ends its turn, not the daemon.
             log.exception("turn %s failed", turn.id)
+            self.panics += 1
+            crash = "a turn ended in an error that nobody had foreseen"
+            self._parts.agents.crash(turn.agent.id, crash)
             ours = TurnFailed("the turn failed for an internal reason; see the log")
             await self._end(turn, run, ours, TurnState.FAILED)
         return None
@@ -444,7 +445,7 @@ class TurnEngine:
         if turn.options.turn_id is not None:
             known = await self._parts.journal.find(turn.id)
             if known is not None:
-                _check_digest(turn.options, known.digest)
+                check_digest(turn.options, known.digest)
                 if await self._past.replayed(turn, known):
                     return None
                 return await self._past.resumed(turn, known)
@@ -453,10 +454,14 @@ class TurnEngine:
         turn.context = turn.context.labelled(said.labels)
         agent = self._parts.agents.get(turn.agent.id)
         target = self._parts.agents.target_of(agent)
+        if "routing" in (agent.manifest.model_extra or ()):
+            from .routing import routed
+
+            target = await routed(self._parts, agent, said, turn.message, target)
         before_turn = self._parts.compaction.before_turn
         stateless = turn.options.history is not None
         if not stateless and await before_turn(said, target, turn.context):
-            said = await self._past.conversation(turn.agent.session_id)
+            said = await self._past.conversation(turn)
         run = Run(self._parts, turn, said, target)
         if run.settings is not None:
             await run.agree()
@@ -490,11 +495,3 @@ class TurnEngine:
         if not isinstance(live, Turn) or live.ended or live.agent.id != agent.id:
             return None
         return live
-
-
-def _check_digest(options: TurnOptions, digest: str | None) -> None:
-    if options.digest != digest:
-        raise Mismatch(
-            "this Idempotency-Key, or turn id, was given before with another body; "
-            "use a new one"
-        )

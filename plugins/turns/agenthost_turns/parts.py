@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from agenthost import (
     Agents,
@@ -16,12 +17,17 @@ from agenthost import (
     Observers,
     Sessions,
     Toolbox,
+    Work,
 )
+from agenthost_values.value_class import value_class
 
 from .settings import TurnsSection
 
+if TYPE_CHECKING:
+    from .nodes import Nodes
 
-@dataclass(frozen=True, slots=True)
+
+@value_class
 class Parts:
     """What of a daemon turns use; all of it is there before the engine is."""
 
@@ -37,7 +43,7 @@ class Parts:
     approvals: Approvals
     toolbox: Toolbox
     host: Host
-    """Its ``writer`` signs steps, and is another one once it has entered anew."""
+    """Its ``writer`` signs what lines up, and is another once it has entered anew."""
 
 
 def parts_of(host: Host, observers: Observers) -> Parts:
@@ -56,3 +62,12 @@ def parts_of(host: Host, observers: Observers) -> Parts:
         toolbox=host.toolbox,
         host=host,
     )
+
+
+def nodes_of(parts: Parts, live: Mapping[str, Work]) -> Nodes | None:
+    """Reach the other daemons of the database; None where there can be none."""
+    if parts.host.store.signals is None:
+        return None
+    from .nodes import Nodes
+
+    return Nodes(parts, live)

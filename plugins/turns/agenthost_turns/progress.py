@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agenthost import Citation, Finish, Spent, TurnResult, Usage
+from agenthost import (
+    AgentHostError,
+    Citation,
+    Completion,
+    Finish,
+    Spent,
+    TurnResult,
+    Usage,
+)
+
+LOOPS = 3
+"""A turn ends with the third answer of which guards say that it is in a loop."""
 
 
 @dataclass
@@ -15,7 +26,24 @@ class Progress:
     cost: int = 0
     iterations: int = 0
     model: str = ""
-    finish: Finish | None = None
+    ended: Completion | None = None
+    loops: int = 0
+
+    def check(self, ends: AgentHostError | None) -> None:
+        """End the turn when guards say so again and again; the model may mend its way.
+
+        Raises:
+            AgentHostError: What they say.
+        """
+        if ends is not None:
+            self.loops += 1
+            if self.loops >= LOOPS:
+                raise ends
+
+    @property
+    def finish(self) -> Finish | None:
+        """Why the model stopped, None while it is asked."""
+        return self.ended.finish if self.ended else None
 
     def add(self, spent: Spent | None) -> None:
         """Count what a call has taken."""
@@ -29,4 +57,6 @@ class Progress:
     ) -> TurnResult:
         """The result with this answer, and the labels of what it is made from."""
         took = (self.usage, self.iterations, self.cost, self.model)
-        return TurnResult(text, *took, labels, self.finish, citations)
+        end = self.ended
+        finish, stop = (end.finish, end.stop) if end else (None, "")
+        return TurnResult(text, *took, labels, finish, citations, stop=stop)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from agenthost import AgentView
+from typing import TYPE_CHECKING
+
+from agenthost import AgentView, InvalidInput, ModelFacts, Session, TurnOptions
 from agenthost_chat.chat import ToolDefinition
 
+if TYPE_CHECKING:
+    from .parts import Parts
+
 DEFAULT_SYSTEM = "You are a helpful assistant."
+THINKING_BUDGET = 10_000
 
 
 def system_prompt(
@@ -29,3 +35,29 @@ def system_prompt(
     if instructions:
         parts.append(instructions)
     return "\n\n".join(parts)
+
+
+def shown_tools(
+    parts: Parts, agent: AgentView, options: TurnOptions, model: ModelFacts
+) -> tuple[ToolDefinition, ...]:
+    """Give the tools that the model of a turn is shown.
+
+    Raises:
+        InvalidInput: Whoever started the turn brought tools, and the model calls none.
+    """
+    if not model.supports_tools:
+        if options.tools:
+            raise InvalidInput("tools", f"{model.id} calls none; leave them out")
+        return ()
+    own = parts.toolbox.rights_of(agent.id, agent.manifest).tools
+    return options.beside(own) if options.tools else own
+
+
+def thinking_budget(
+    agent: AgentView, options: TurnOptions, session: Session
+) -> int | None:
+    """Give the tokens that the model may think for; None asks for no thoughts."""
+    if (own := options.thinking_budget) is not None:
+        return own
+    budget = agent.manifest.thinking.budget_tokens
+    return (budget or THINKING_BUDGET) if session.thinking else budget

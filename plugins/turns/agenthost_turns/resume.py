@@ -14,8 +14,10 @@ from agenthost import (
     Conflict,
     Context,
     Conversation,
+    Entry,
     Finish,
     InvalidInput,
+    Mismatch,
     NotFound,
     PastFailure,
     Session,
@@ -26,9 +28,11 @@ from agenthost import (
     Waiting,
     Watcher,
 )
-from agenthost_chat.chat import Message, Role, Usage
-from agenthost_chat.history import open_calls, repaired
+from agenthost_chat.chat import Message, Role, ToolOutput, Usage
+from agenthost_chat.history import open_calls
 
+from .histories import conversation_of, let_through
+from .left import key_of
 from .run import Run
 
 if TYPE_CHECKING:
@@ -46,14 +50,10 @@ class Past:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
-    async def conversation(self, session_id: str) -> Conversation:
-        """Read a session as its next turn finds it."""
-        sessions = self._parts.sessions
-        session = await sessions.get(session_id)
-        found = await sessions.history(session)
-        said = Conversation(session, repaired(found.messages))
-        said.labels = found.labels
-        return said
+    async def conversation(self, turn: Turn) -> Conversation:
+        """Read a turn's session as it finds it."""
+        session_id = turn.agent.session_id
+        return await conversation_of(self._parts, turn.context, session_id)
 
     async def begun(self, turn: Turn, warm: Conversation | None) -> Conversation:
         """Give the conversation that a turn goes on with: its own, or a session's.
@@ -64,11 +64,11 @@ class Past:
         """
         history = turn.options.history
         if history is not None:
-            key = turn.options.key_of(turn.id)
+            key = key_of(turn.options, turn.id)
             now = self._parts.clock.time()
             own = Session(turn.id, turn.agent.id, now, key=key, ephemeral=True)
-            return Conversation(own, _before(turn, history))
-        said = warm or await self.conversation(turn.agent.session_id)
+            return Conversation(own, self._before(turn, history))
+        said = warm or await self.conversation(turn)
         said.session.check_open_to(turn.agent.id)
         return said
 
@@ -92,13 +92,13 @@ class Past:
             NotFound: The agent has no such turn.
         """
         record, spoken = await self.of(agent, turn_id)
-        view = AgentView(agent.id, agent.name, agent.manifest, record.session_id)
-        context = Context(OPERATOR, agent=view, turn_id=turn_id)
-        question = spoken[0] if spoken else Message(Role.USER, ())
-        turn = Turn(turn_id, context, question, TurnOptions(turn_id))
-        turn.recall(spoken)
-        _end(turn, await self._standing(turn_id, record))
+        turn = recalled(agent, turn_id, record, spoken)
+        await self.end(turn, record)
         return turn.watch(offset)
+
+    async def end(self, turn: Turn, record: TurnRecord) -> None:
+        """Give a turn the end that its row tells of."""
+        _end(turn, await self._standing(turn.id, record))
 
     async def replayed(self, turn: Turn, known: TurnRecord) -> bool:
         """Give a turn its recorded end; False when it must go on."""
@@ -139,20 +139,65 @@ class Past:
         head = [e for e in until if not (e.partial and e.turn_id == turn.id)]
         last = entries[own[-1]]
         behind = None if last is entries[-1] else last.place
-        messages = _as_asked([*(history or ()), *(entry.message for entry in head)])
+        spoken = [entry.message for entry in head if entry.turn_id == turn.id]
+        before = [*(history or ())]
         if session.summary is not None:
-            messages.insert(0, session.summary)
+            before = [session.summary, *await self._pinned(session.id, entries)]
+        whole = [*before, *(entry.message for entry in head)]
+        messages = self._as_asked(turn, whole, spoken)
         agent = self._parts.agents.get(turn.agent.id)
         target = self._parts.agents.target_of(agent)
+        said = Conversation(session, messages)
+        if "routing" in (agent.manifest.model_extra or ()):
+            from .routing import routed
+
+            target = await routed(self._parts, agent, said, turn.message, target)
         learnt = (await self._parts.sessions.history(session)).labels
         turn.context = turn.context.labelled(learnt)
-        run = Run(self._parts, turn, Conversation(session, messages), target, behind)
+        run = Run(self._parts, turn, said, target, behind)
         run.found = known.state
         if run.settings is not None:
             await run.agree()
-        turn.recall([entry.message for entry in head if entry.turn_id == turn.id])
+        turn.recall(spoken)
         await self._count(turn, run)
         return run
+
+    async def _pinned(
+        self, session_id: str, entries: Sequence[Entry]
+    ) -> Sequence[Message]:
+        """Read what is kept whole of what the summary stands for."""
+        there = {each.seq for each in entries}
+        pinned = await self._parts.sessions.pinned(session_id)
+        return [each.message for each in pinned if each.seq not in there]
+
+    def _before(self, turn: Turn, history: Sequence[Message]) -> list[Message]:
+        """Give the history before a turn's message, which may answer calls of it.
+
+        Raises:
+            InvalidInput: It answers none.
+        """
+        if turn.message.role is not Role.TOOL:
+            return let_through(self._parts, turn.context, history)
+        asked = {call.id for call in open_calls(history)}
+        parts = turn.message.parts
+        told = [p for p in parts if isinstance(p, ToolOutput) and p.id in asked]
+        if not told:
+            problem = "it answers no call that the history ends with"
+            raise InvalidInput("message", problem)
+        # What it leaves out is told as unknown.
+        whole = (*history, Message(Role.TOOL, tuple(told)))
+        said = let_through(self._parts, turn.context, whole)
+        turn.message = said.pop()
+        return said
+
+    def _as_asked(
+        self, turn: Turn, messages: Sequence[Message], spoken: Sequence[Message]
+    ) -> list[Message]:
+        """Have a history looked at, but leave open the calls that it ends with."""
+        opened = messages[-1:] if messages and messages[-1].tool_uses else ()
+        before = messages[: len(messages) - len(opened)]
+        left = let_through(self._parts, turn.context, before, spoken)
+        return [*left, *opened]
 
     async def _count(self, turn: Turn, run: Run) -> None:
         """Count what a resumed turn took before, also against its own limit."""
@@ -163,27 +208,16 @@ class Past:
             turn.context.pools[-1].used += before.cost_micro_usd
 
 
-def _before(turn: Turn, history: Sequence[Message]) -> list[Message]:
-    """Give the history before a turn's message, which may answer calls of it.
-
-    Raises:
-        InvalidInput: It answers none.
-    """
-    if turn.message.role is not Role.TOOL:
-        return repaired(history)
-    # What it leaves out is told as unknown.
-    said = repaired((*history, turn.message))
-    if not said or said[-1].role is not Role.TOOL:
-        raise InvalidInput("message", "it answers no call that the history ends with")
-    turn.message = said.pop()
-    return said
-
-
-def _as_asked(messages: Sequence[Message]) -> list[Message]:
-    """Repair a history, but leave open the calls that it ends with."""
-    if messages and messages[-1].tool_uses:
-        return [*repaired(messages[:-1]), messages[-1]]
-    return repaired(messages)
+def recalled(
+    agent: Agent, turn_id: str, record: TurnRecord, spoken: Sequence[Message]
+) -> Turn:
+    """Give a turn that does not run here, with what was said in it."""
+    view = AgentView(agent.id, agent.name, agent.manifest, record.session_id)
+    context = Context(OPERATOR, agent=view, turn_id=turn_id)
+    question = spoken[0] if spoken else Message(Role.USER, ())
+    turn = Turn(turn_id, context, question, TurnOptions(turn_id))
+    turn.recall(spoken)
+    return turn
 
 
 def _end(turn: Turn, record: TurnRecord) -> None:
@@ -199,3 +233,16 @@ def _end(turn: Turn, record: TurnRecord) -> None:
     if record.state is TurnState.CANCELLED:
         error = Cancelled("the turn was stopped")
     turn.fail(error, record.result)
+
+
+def check_digest(options: TurnOptions, digest: str | None) -> None:
+    """See that a turn's id is given for what it was given for before.
+
+    Raises:
+        Mismatch: It is not.
+    """
+    if options.digest != digest:
+        raise Mismatch(
+            "this Idempotency-Key, or turn id, was given before with another body; "
+            "use a new one"
+        )

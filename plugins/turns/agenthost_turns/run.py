@@ -8,16 +8,15 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agenthost import (
     AgentHostError,
-    AgentView,
     Answered,
     Conversation,
-    InvalidInput,
     Outcome,
     Payer,
+    PoolSpent,
     ProviderError,
     ProviderFault,
     Spent,
@@ -42,22 +41,23 @@ from agenthost_chat.chat import (
     Role,
     Text,
     TextChunk,
-    ToolDefinition,
     ToolUse,
 )
-from agenthost_chat.history import open_calls, repaired
+from agenthost_chat.history import open_calls
 
 from .asking import Form, agreed, merged, unforced
 from .calls import outcomes_of, unlike
 from .ends import Room, cut_off, shortened, too_long
+from .histories import conversation_of
+from .left import key_of, left_of
 from .manifest import ANSWERING
+from .money import more_granted
 from .progress import Progress
-from .prompt import system_prompt
+from .prompt import shown_tools, system_prompt, thinking_budget
 
 if TYPE_CHECKING:
     from .parts import Parts
 
-THINKING_BUDGET = 10_000
 TOGETHER = 0.05
 NOTHING_KNOWN: Mapping[str, Outcome] = MappingProxyType({})
 
@@ -120,7 +120,8 @@ class Run:
             InvalidInput: There is no such tool, or the form of the answer is none.
         """
         if self.settings is not None:
-            tools = self._tools(self.turn.agent)
+            given = self.turn.agent, self.turn.options, self.target.model
+            tools = shown_tools(self.parts, *given)
             self._form = await agreed(self.settings, tools, self.parts.toolbox)
 
     def begin(self, given: frozenset[str]) -> None:
@@ -151,7 +152,7 @@ class Run:
         spoken = self.turn.spoken
         self._call_ids.update(use.id for m in spoken for use in m.tool_uses)
         calls = open_calls(spoken)
-        self._left = self.turn.options.left_of(calls)
+        self._left = left_of(self.turn.options, calls)
         if own := [call for call in calls if call not in self._left]:
             parts = self.parts
             known = await outcomes_of(self.turn.id, own, parts.journal, parts.toolbox)
@@ -163,13 +164,14 @@ class Run:
         Raises:
             ProviderError: A model call failed.
             QuotaExceeded: A budget has no room for the call.
+            Waiting: A person is asked whether more may be spent; that is on disk.
             CutShort: The answer reached its length limit before it was one.
             UnfitAnswer: It does not have the form that was asked for.
             TurnFailed: The model asked for tools again and again.
         """
         agent, options = self.turn.agent, self.turn.options
         choice = agent.manifest.model
-        tools = self._tools(agent)
+        tools = shown_tools(self.parts, agent, options, self.target.model)
         temperature = options.temperature
         if temperature is None:
             temperature = choice.temperature
@@ -179,7 +181,7 @@ class Run:
             system=system_prompt(agent, tools, options.instructions),
             tools=tools,
             temperature=temperature,
-            thinking_budget=self._thinking(agent),
+            thinking_budget=thinking_budget(agent, options, self.session),
             cache_key=str(self.session.id),
             **(self.settings.asked if self.settings else {}),
         )
@@ -191,7 +193,7 @@ class Run:
                 return await self._leave()
             try:
                 answered = await self._asked(written)
-            except ProviderError as error:
+            except (ProviderError, PoolSpent) as error:
                 await self._make_room(error)
                 continue
             completion, spent = answered.completion, answered.spent
@@ -205,7 +207,7 @@ class Run:
             ends = completion.finish is not Finish.TOOL_USE or not calls
             if self._form and await self._unfit(self._form, message, spent, ends=ends):
                 continue
-            self._left = () if ends else options.left_of(calls)
+            self._left = () if ends else left_of(options, calls)
             if ends or len(self._left) == len(calls):
                 return await self._answer(message, spent)
             self._spoke(message)
@@ -216,6 +218,18 @@ class Run:
             f"the model still asked for tools after {limit} calls; simplify the "
             "request or raise turns.max_iterations"
         )
+
+    async def wait(
+        self, waits: Waiting, said: Message | None = None, **facts: Any
+    ) -> NoReturn:
+        """Put the turn aside until a person has answered; that is on disk then."""
+        so_far = self.progress.result("", self.turn.context.labels)
+        self.turn.sealed = True
+        closed = TurnRecord(TurnState.WAITING, so_far)
+        self._note(said, closed=closed, **facts)
+        await self._settled()
+        self.turn.fail(waits, so_far)
+        raise waits
 
     def left(self) -> Conversation | None:
         """The session as this turn left it; None when it cannot tell."""
@@ -254,7 +268,7 @@ class Run:
         )
         watch = self.parts.observers.watch(context, request, target, payer.failed)
         self.progress.iterations += 1
-        self.progress.finish = None
+        self.progress.ended = None
         with watch as seen:
             stream = self.parts.models.stream(target, request, payer)
             try:
@@ -266,36 +280,40 @@ class Run:
                 seen.result, seen.spent = answered.completion, answered.spent
                 seen.answered = answered
         self.progress.add(answered.spent)
-        self.progress.finish = answered.completion.finish
+        self.progress.ended = answered.completion
         return answered
 
     def _take_back(self) -> bool:
         # Of an answer that is to have a form nobody has heard anything yet.
         return self._form is not None or self.turn.take_back()
 
-    async def _make_room(self, error: ProviderError) -> None:
-        """Have all before the turn's question summarised; it goes on behind that.
+    async def _make_room(self, error: ProviderError | PoolSpent) -> None:
+        """Have what a call has no room for: money, or a shorter conversation.
 
-        A second time there is nothing left to summarise, and with a history of its own
-        there never is. Not in a turn that others stand behind, nor behind words of an
-        answer, which would be said anew.
+        All before the turn's question is summarised; it goes on behind that. A second
+        time there is nothing left to summarise, and with a history of its own there
+        never is. Not in a turn that others stand behind, nor behind words of an answer,
+        which would be said anew.
 
         Raises:
             ProviderError: There is no way, or it has another fault.
+            QuotaExceeded: Nobody lets it spend more.
+            Waiting: Somebody is asked; that is on disk.
         """
+        if isinstance(error, PoolSpent):
+            await more_granted(self, error)
+            return
         if error.fault is not ProviderFault.CONTEXT_OVERFLOW:
             raise error
         if self._behind is not None or self.turn.saying:
             raise too_long(error)
         # The summary is made of what is on disk.
         await self._settled()
-        make_room = self.parts.compaction.make_room
-        if not await make_room(self.session, self.target, self.turn.context):
+        parts, context = self.parts, self.turn.context
+        if not await parts.compaction.make_room(self.session, self.target, context):
             raise too_long(error)
-        sessions = self.parts.sessions
-        self.session = await sessions.get(self.session.id)
-        found = await sessions.history(self.session)
-        self._said = Conversation(self.session, repaired(found.messages))
+        self._said = await conversation_of(parts, context, self.session.id)
+        self.session = self._said.session
 
     async def _hear(self, stream: AsyncGenerator[Delta | Answered, None]) -> Answered:
         async with aclosing(stream) as deltas:
@@ -368,22 +386,23 @@ class Run:
 
         Raises:
             Waiting: A person is asked about one; that is on disk.
+            LoopDetected: Guards have told the model often enough that it is in one.
         """
         inputs = {call.id: call.arguments for call in calls}
         waits: Waiting | None = None
+        ends: AgentHostError | None = None
         left = [call for call in calls if call.id not in known]
         if self.turn.watched:
             for call in left:
                 self.turn.emit(ToolStart(call.id, call.name, call.arguments))
         outcomes = dict(known)
-        toolbox = self.parts.toolbox
-        context, before = self.turn.context, self._before_effect
-        if found:
-            context = replace(context, found=found)
+        toolbox, before = self.parts.toolbox, self._before_effect
+        now = self.turn.context
+        context = replace(now, found=found) if found else now
         async for outcome in toolbox.run(context, left, before, self.turn.emit):
             out = outcome.output
             outcomes[out.id] = outcome
-            waits = waits or outcome.waits
+            waits, ends = waits or outcome.waits, ends or outcome.ends
             # A read rides with the step: it is asked anew if that is lost.
             if out.id in self._effects:
                 self._ended.append(outcome)
@@ -393,45 +412,28 @@ class Run:
         # What the model has read labels all that follows, in this turn and behind it.
         learnt = [each.labels for each in outcomes.values()]
         self.turn.context = self.turn.context.labelled(*learnt)
-        outputs = tuple(outcomes[call.id].output for call in calls)
         unknown = frozenset(id_ for id_, each in outcomes.items() if not each.known)
-        answers = Message(Role.TOOL, outputs)
+        denied = {id_: each.denied for id_, each in outcomes.items() if each.denied}
+        answers = Message(Role.TOOL, tuple(outcomes[c.id].output for c in calls))
         self._spoke(answers)
-        # Of a turn that waits they stand in for those to come: others of the session
-        # see no call without an answer.
-        so_far = self.progress.result("", self.turn.context.labels)
-        closed = waits and TurnRecord(TurnState.WAITING, so_far)
-        self.turn.sealed = waits is not None
-        self._note(answers, unknown=unknown, closed=closed)
-        self._flush()
         if waits is not None:
-            await self._settled()
-            self.turn.fail(waits, so_far)
-            raise waits
+            # They stand in for those to come: others of the session see no call
+            # without an answer.
+            await self.wait(waits, answers, unknown=unknown, denied=denied)
+        self._note(answers, unknown=unknown, denied=denied)
+        self._flush()
+        self.progress.check(ends)
 
     async def _before_effect(self, call: ToolUse) -> None:
         # What came of the effects before this one is durable before it begins.
         ended, self._ended = tuple(self._ended), []
         self._effects.add(call.id)
-        start_call, writer = self.parts.journal.start_call, self.parts.host.writer
-        await start_call(self.turn.id, call.id, ended, writer)
+        start_call, turn = self.parts.journal.start_call, self.turn
+        await start_call(turn.id, call.id, ended, turn.writer)
 
     def _spoke(self, message: Message) -> None:
         self._said.add(message)
         self.turn.spoke(message)
-
-    def _tools(self, agent: AgentView) -> tuple[ToolDefinition, ...]:
-        options, model = self.turn.options, self.target.model
-        if not model.supports_tools:
-            if options.tools:
-                raise InvalidInput("tools", f"{model.id} calls none; leave them out")
-            return ()
-        own = self.parts.toolbox.rights_of(agent.id, agent.manifest).tools
-        return options.beside(own) if options.tools else own
-
-    def _thinking(self, agent: AgentView) -> int | None:
-        budget = agent.manifest.thinking.budget_tokens
-        return (budget or THINKING_BUDGET) if self.session.thinking else budget
 
     def _note(self, message: Message | None = None, **facts: Any) -> None:
         """Make the next step; ``facts`` are further fields of :class:`Step`."""
@@ -439,7 +441,7 @@ class Run:
         own, closed = self._own, facts.get("closed")
         if own is not None and closed is not None:
             # One that is kept for calls that are left may have none.
-            kept = self.turn.options.key_of(self.turn.id, closed.result)
+            kept = key_of(self.turn.options, self.turn.id, closed.result)
             own = replace(own, key=kept)
         step = Step(
             session_id=self.session.id,
@@ -449,7 +451,7 @@ class Run:
             message=message,
             behind=self._behind,
             owner=self.turn.context.owner,
-            writer=self.parts.host.writer,
+            writer=self.turn.writer,
             own=own,
             agent_id=self.turn.agent.id,
             depth=self.turn.context.depth,

@@ -6,6 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from agenthost import Turn, TurnState
+
+
+def expire(turn: Turn) -> None:
+    """End a turn that has run as long as it may."""
+    limit = "it ran longer than turns.max_seconds allows"
+    turn.cancel(limit, TurnState.FAILED)
+
 
 class Slot:
     """The place of a running turn; while it waits for something it takes none.

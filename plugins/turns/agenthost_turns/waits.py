@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenthost import Work
+from agenthost import Conflict, Work
 
 from .mailbox import Mailboxes
 
@@ -40,6 +40,21 @@ def ring(mailboxes: Mailboxes, caller: Work, session_id: str) -> list[str]:
             own = caller.agent.name
             return [own, *path, own]
     return []
+
+
+def check_no_ring(
+    mailboxes: Mailboxes, caller: Work, session_id: str, name: str
+) -> None:
+    """See that a call into a session of a named agent does not wait for itself.
+
+    Raises:
+        Conflict: It would.
+    """
+    if names := ring(mailboxes, caller, session_id):
+        raise Conflict(
+            f"agent {name!r} waits for this call ({' -> '.join(names)}); it cannot "
+            "call itself"
+        )
 
 
 def _waited_for(mailboxes: Mailboxes, work: Work) -> Iterator[Work]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from types import MappingProxyType
+
+from agenthost_values.value_class import value_class
 
 TYPES: Mapping[str, str] = MappingProxyType(
     {
@@ -21,7 +22,7 @@ TYPES: Mapping[str, str] = MappingProxyType(
 PLAIN = "text/plain; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class StaticFile:
     """One file as it is served; ``etag`` is strong and quoted."""
 

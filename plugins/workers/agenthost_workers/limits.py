@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from agenthost import Unavailable
+from agenthost_values.value_class import value_class
 
 STOPPING = "the daemon is stopping"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Limits:
     """What everything here keeps to.
 

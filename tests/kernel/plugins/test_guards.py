@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from agenthost import (
@@ -87,7 +87,7 @@ async def compiled(
 
 def refused(guards: Guards, point: Point) -> bool:
     """Ask the point about any case."""
-    case = said("text") if point.replaceable else None
+    case = said("text") if point is Guard.TOOL_RESULT else None
     try:
         guards.check(point, case)
     except AgentHostError:
@@ -163,7 +163,7 @@ async def test_a_cancelled_guard_is_neither_a_verdict_nor_a_failure() -> None:
 
 
 async def test_a_replacement_that_is_no_text_refuses_and_fails_the_plugin() -> None:
-    guard = {Guard.TOOL_RESULT: lambda _: Replace(cast("str", 7))}
+    guard = {Guard.TOOL_RESULT: lambda _: Replace(7)}
     plugins, registry = await compiled(*planted(of("odd", guard)))
     with pytest.raises(Blocked, match="the result is refused"):
         registry.security.guards.check(Guard.TOOL_RESULT, said("text"))
@@ -360,14 +360,14 @@ async def test_a_plugin_that_says_nothing_of_what_it_guards_closes_all_effects(
 async def test_a_system_says_at_which_points_nobody_will_ask_it() -> None:
     filled = {
         "tool_cal": lambda _: ALLOW,
-        "history": lambda _: ALLOW,
+        "wasm": lambda _: ALLOW,
         Guard.TOOL_CALL: lambda _: ALLOW,
     }
     plugins, registry = await compiled(*planted(of("s", filled)))
     assert plugins.healthy("security:s")
     [state] = registry.systems()
     assert state.active
-    assert state.reason == "never asked at history, tool_cal: no plugin offers it"
+    assert state.reason == "never asked at tool_cal, wasm: no plugin offers it"
     assert f"security: s is {state.reason}" in registry.security.warnings()
 
 
@@ -531,7 +531,7 @@ def test_every_case_beyond_the_request_tells_on_whose_behalf() -> None:
     for point in KNOWN:
         names = {field.name for field in fields(point.case)}
         assert names & {"context", "principal"} or point is Guard.REQUEST
-        assert "text" in names or not point.replaceable
+        assert not point.replaceable or point.replaceable in names
 
 
 def test_the_page_about_guards_lists_the_points_as_they_are() -> None:

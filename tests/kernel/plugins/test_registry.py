@@ -14,6 +14,7 @@ from agenthost import (
     Answer,
     Blocked,
     Call,
+    ChannelSpec,
     Deny,
     DialectSpec,
     Effect,
@@ -369,3 +370,16 @@ async def test_what_a_plugin_offers_is_told_by_name() -> None:
     _, registry = await compiled(entry("tool:a", offering), entry("tool:b"))
     assert sorted(registry.names_of["tool:a"]) == ["manifest depth", "tool x", "tool y"]
     assert "tool:b" not in registry.names_of
+
+
+async def test_register_channel_offers_channels_by_name_and_loads_none() -> None:
+    def load() -> type:
+        raise AssertionError("imported")
+
+    first = module(register_channel=lambda: [ChannelSpec("pager", load)])
+    second = module(register_channel=lambda: [ChannelSpec("pager", load)])
+    plugins, registry = await compiled(
+        entry("channel:a", first), entry("channel:b", second)
+    )
+    assert registry.offered(ChannelSpec) == (("channel:a", ChannelSpec("pager", load)),)
+    assert "channel pager" in str(failures(plugins)["channel:b"])

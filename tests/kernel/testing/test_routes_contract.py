@@ -61,6 +61,7 @@ class Contract(RoutesContract):
     )
 
 
+@pytest.mark.conformance
 class TestASoundGroup(Contract):
     """It keeps every promise."""
 
@@ -182,6 +183,7 @@ BREACHES: tuple[tuple[Change, Any, Sample | None], ...] = (
 )
 
 
+@pytest.mark.conformance
 @pytest.mark.breaches
 @pytest.mark.parametrize(("change", "test", "sample"), BREACHES)
 async def test_a_broken_group_is_found(

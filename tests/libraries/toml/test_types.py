@@ -6,7 +6,6 @@ from typing import Annotated
 
 import pytest
 from agenthost_toml.types import (
-    HttpUrl,
     Label,
     Lower,
     Table,
@@ -21,7 +20,6 @@ from pydantic import ValidationError
 
 class Named(Table):
     name: Annotated[str, Lower] = "none"
-    url: HttpUrl = "http://a.example"
     label: Label = "x"
 
 
@@ -49,14 +47,6 @@ def test_a_wrong_address_is_refused(address: str) -> None:
 
 def test_text_alone_stands_for_a_table() -> None:
     assert Outer.model_validate({"inner": "ANN"}).inner == Named(name="ann")
-
-
-@pytest.mark.parametrize(
-    "url", ["a.example", "ftp://a.example", "http://", "http://a:0"]
-)
-def test_only_addresses_of_the_web_are_urls(url: str) -> None:
-    with pytest.raises(ValidationError, match="must be an address"):
-        Named(url=url)
 
 
 def test_a_line_is_trimmed_and_stays_one() -> None:

@@ -46,6 +46,7 @@ async def test_its_model_is_the_one_it_names(daemon: RunningDaemon) -> None:
     assert daemon.daemon.agents.model_of(known) == ("offline", "offline-assistant")
 
 
+@pytest.mark.conformance
 @pytest.mark.manifest(
     "profile", "tool_allowlist", "tool_blocklist", "capabilities.tools"
 )

@@ -9,16 +9,25 @@ import pytest
 import tomlkit
 from agenthost.errors import InvalidInput, TooLarge
 from agenthost.manifest_model import Manifest
+from agenthost_agents.autonomous import RESTARTS
+from agenthost_agents.commands import COMMANDS
 from agenthost_agents.facts import UNSERVED
 from agenthost_agents.manifests import parse_manifest
 from agenthost_agents.rights import granted
+from agenthost_egress.manifest import TRAFFIC
+from agenthost_mcp.client.manifest import SERVERS
 from agenthost_models.manifest import SPENDING
 from agenthost_orchestration.schedules.manifest import AUTONOMOUS, SCHEDULE
 from agenthost_toolbox.manifest import PACE
+from agenthost_tools.shell.settings import EXEC_POLICY
+from agenthost_turns.manifest import HEARTBEAT, ROUTING
 from hypothesis import given
 from hypothesis import strategies as st
 
-READ = (SPENDING, PACE, SCHEDULE, AUTONOMOUS)
+READ = (
+    *(SPENDING, PACE, SCHEDULE, AUTONOMOUS, COMMANDS, EXEC_POLICY),
+    *(RESTARTS, HEARTBEAT, TRAFFIC, ROUTING, SERVERS),
+)
 
 EVERYTHING = """
 name = "worker"
@@ -43,8 +52,6 @@ schedule = { periodic = { cron = "every 5m" } }
 
 [exec_policy]
 mode = "full"
-allowed_commands = ["ls"]
-env_allowlist = ["LANG"]
 
 [model]
 provider = "groq"
@@ -251,7 +258,10 @@ def test_an_unknown_key_is_a_warning(text: str, warning: str) -> None:
         ('priority = "Normal"', 'priority = "High"'),
         ("skills = []", 'skills = "none"'),
         ("[resources]\nmax_cpu_time_ms = 30_000", "[resources]\nmax_cpu_time_ms = -1"),
-        ("[capabilities]\nshell = []", '[capabilities]\nshell = ["ls"]'),
+        (
+            "[capabilities]\nofp_discover = false",
+            "[capabilities]\nofp_discover = true",
+        ),
     ],
 )
 def test_what_no_plugin_serves_is_told_of_unless_it_is_the_default(

@@ -42,6 +42,7 @@ def test_nothing_written_allows_nothing() -> None:
         "memory_write",
         "agent_message",
         "agent_spawn",
+        "shell",
     )
     assert grants("") == dict.fromkeys(actions, ())
 
@@ -57,6 +58,7 @@ def test_what_is_written_is_granted() -> None:
         "memory_write": ("self.*",),
         "agent_message": ("helper-*",),
         "agent_spawn": ("*",),
+        "shell": (),
     }
 
 

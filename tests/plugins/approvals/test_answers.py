@@ -72,6 +72,7 @@ async def test_values_reach_the_tool(daemons: Daemons, shop: Shop) -> None:
     assert shop.answers == [values]
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize(
     ("values", "field"),
     [
@@ -116,6 +117,7 @@ async def test_a_page_to_visit_is_shown(daemons: Daemons, shop: Shop) -> None:
     assert shown["url"] == "https://bank.example/login"
 
 
+@pytest.mark.conformance
 async def test_what_cannot_be_asked_is_refused(daemons: Daemons, shop: Shop) -> None:
     nested = {"type": "object", "properties": {"a": {"type": "object"}}}
     for bad in (

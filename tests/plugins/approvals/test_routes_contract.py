@@ -33,6 +33,11 @@ class TestTheRoutesOfApprovals(RoutesContract):
         return (
             Sample("GET /api/approvals", query={"state": "pending"}),
             Sample("GET /api/approvals/<approval_id>", path=yes),
-            Sample("POST /api/approvals/<approval_id>/approve", {}, yes),
+            Sample(
+                "POST /api/approvals/<approval_id>/approve",
+                {"remember": "session"},
+                yes,
+            ),
+            Sample("POST /api/approvals/<approval_id>/revoke", path=yes),
             Sample("POST /api/approvals/<approval_id>/deny", {"reason": "dear"}, no),
         )

@@ -48,10 +48,23 @@ async def test_every_other_node_hears_what_one_tells(node: OpenNode) -> None:
     for word in said:
         signals(one).tell("topic", word)
     for ear in ears:
-        assert sorted([await ear.next() for _ in said]) == sorted(said)
+        assert [await ear.next() for _ in said] == said
     signals(two).tell("topic", "back")
     assert await mine.next() == "back"
     assert mine.silent
+
+
+async def test_words_are_heard_in_the_order_in_which_they_are_told(
+    node: OpenNode,
+) -> None:
+    one, two = await node([]), await node([])
+    ear = Ear(two)
+    assert await ear.next() == ""
+    said = [str(number) for number in range(200)]
+    for word in said:
+        signals(one).tell("topic", word)
+        await asyncio.sleep(0)
+    assert [await ear.next() for _ in said] == said
 
 
 async def test_a_topic_is_heard_by_itself(node: OpenNode) -> None:

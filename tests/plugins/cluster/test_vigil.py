@@ -15,6 +15,7 @@ from agenthost import (
     OPERATOR,
     Context,
     Superseded,
+    Turn,
     TurnOptions,
     TurnState,
     Watcher,
@@ -31,6 +32,7 @@ pytestmark = pytest.mark.conformance
 
 KEY = "3f0c2f6e-9f0e-4f0e-8a58-0d9c3a1f7b11"
 PATIENCE = 20.0
+LINE = "SELECT node FROM session_holders"
 NODES = "SELECT node, epoch, seen FROM nodes ORDER BY node"
 
 
@@ -100,8 +102,12 @@ async def under_way(one: Node, other: Node) -> tuple[Watcher, Pause]:
 
 
 async def ends(watcher: Watcher) -> Any:
+    return await ends_of(watcher.turn)
+
+
+async def ends_of(turn: Turn) -> Any:
     async with asyncio.timeout(PATIENCE):
-        return await watcher.turn.result()
+        return await turn.result()
 
 
 async def test_a_turn_of_a_daemon_that_lives_stays_its_own(two: list[Node]) -> None:
@@ -143,9 +149,13 @@ async def test_a_daemon_that_was_taken_for_dead_enters_anew(two: list[Node]) -> 
     await one.lives(LOOK)
     epoch, seen = (await other.nodes())["a"]
     assert (epoch, seen > 0, one.running.daemon.writer.epoch) == (3, True, 3)
-    # Nobody has taken up what it was doing: it goes on itself.
+    # What it was doing it has lost, also where nobody else has taken it up.
     pause.go_on()
-    assert (await ends(watcher)).text == "onetwo"
+    with pytest.raises(Superseded):
+        await ends(watcher)
+    assert await other.state() is TurnState.INTERRUPTED
+    one.running.model.says("whole")
+    assert (await ends(await one.resumes())).text == "whole"
     one.running.model.says("again")
     assert await one.running.known_agent("ada").ask("more") == "again"
 
@@ -158,6 +168,40 @@ async def test_a_step_before_it_enters_anew_is_refused(two: list[Node]) -> None:
     with pytest.raises(Superseded):
         await ends(watcher)
     assert await other.state() is TurnState.INTERRUPTED
+
+
+async def test_what_waits_behind_a_dead_daemon_goes_on(two: list[Node]) -> None:
+    one, other = two
+    watcher, pause = await under_way(one, other)
+    behind = other.running.known_agent("ada").start("behind")
+    await other.lives(DEAD + 2 * LOOK)
+    assert (await ends_of(behind.turn)).text == "You said: behind"
+    pause.go_on()
+    with pytest.raises(Superseded):
+        await ends(watcher)
+    session = await other.running.known_agent("ada").session()
+    said = [message["content"] for message in session["messages"]]
+    assert said == ["go", "behind", "You said: behind"]
+
+
+async def test_what_waits_on_a_daemon_that_was_taken_for_dead_is_refused(
+    two: list[Node],
+) -> None:
+    one, other = two
+    watcher, pause = await under_way(other, one)
+    behind = one.running.known_agent("ada").start("behind")
+    async with asyncio.timeout(PATIENCE):
+        while len(await other.running.daemon.store.read(LINE)) < 2:
+            pass
+    await other.lives(DEAD + 2 * LOOK)
+    with pytest.raises(Superseded, match="stood still for too long"):
+        await ends_of(behind.turn)
+    pause.go_on()
+    assert (await ends(watcher)).text == "onetwo"
+    with pytest.raises(Superseded, match="stood still for too long"):
+        await ends_of(one.running.known_agent("ada").start("at once").turn)
+    await one.lives(LOOK)
+    assert await one.running.known_agent("ada").ask("more") == "You said: more"
 
 
 async def test_a_dead_daemon_is_buried_once(
@@ -185,6 +229,19 @@ async def test_a_daemon_that_stops_in_order_is_not_taken_for_dead(
     other = await daemons.start(config=on(database, "b"))
     gone, _ = await other.daemon.store.read(NODES)
     assert (gone["node"], gone["epoch"], gone["seen"]) == ("a", 1, 0)
+
+
+async def test_one_that_still_holds_a_session_at_its_end_is_buried(
+    two: list[Node],
+) -> None:
+    one, other = two
+    daemon = one.running.daemon
+    await daemon.journal.line_up("s", "w", daemon.writer).reached()
+    one.vigil._task = asyncio.create_task(asyncio.sleep(PATIENCE))
+    await one.vigil.end()
+    assert (await other.nodes())["a"][1] > 0
+    await other.lives(DEAD + 2 * LOOK)
+    assert await other.running.daemon.store.read(LINE) == []
 
 
 async def test_of_two_processes_of_one_node_the_first_stays_refused(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -249,6 +250,17 @@ def test_redacted_thinking_is_kept_and_signatures_are_joined() -> None:
 def test_a_refusal_is_content_blocked() -> None:
     _, whole = decode(DIALECT, sse(START, ended("refusal"), STOP))
     assert whole.finish is Finish.CONTENT_BLOCKED
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_the_word_to_stop_before_is_told_if_it_was_asked_for(*, streamed: bool) -> None:
+    asked = ChatRequest("m", "", (), stream=streamed, stop=("END",))
+    for word, told in (("END", "END"), ("other", ""), (None, ""), (5, "")):
+        end = {"stop_reason": "stop_sequence", "stop_sequence": word}
+        whole = json.dumps({"type": "message", "content": [], **end}).encode()
+        pieces = sse(START, {"type": "message_delta", "delta": end}, STOP)
+        _, answer = decode(DIALECT, pieces if streamed else whole, asked)
+        assert (answer.finish, answer.stop) == (Finish.STOP, told)
 
 
 def test_an_end_without_a_reason_is_malformed() -> None:

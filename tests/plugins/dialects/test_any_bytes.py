@@ -107,6 +107,7 @@ def gist(found: list[Delta]) -> tuple[str, str, Completion]:
     return said, thought, last
 
 
+@pytest.mark.conformance
 @EVERY
 @QUICK
 @given(turn=TURNS, cuts=st.lists(st.integers(0, 10_000), max_size=8))

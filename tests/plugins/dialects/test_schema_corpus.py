@@ -292,6 +292,7 @@ DOCUMENTS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.conformance
 @EVERY
 @settings(max_examples=60, deadline=None)
 @given(schema=DOCUMENTS)

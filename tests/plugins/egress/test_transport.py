@@ -14,15 +14,18 @@ import pytest
 from agenthost import (
     ALLOW,
     CONTEXT,
+    OPERATOR,
     AddressCase,
     AgentHostError,
     Blocked,
+    Context,
     Deny,
     EgressPolicy,
     Guard,
     InvalidInput,
     NotSent,
     OutcomeUnknown,
+    Principal,
     SecuritySystem,
     TooLarge,
     Unavailable,
@@ -114,6 +117,26 @@ async def test_a_stream_is_read_as_it_arrives(egress: AiohttpEgress) -> None:
         assert await anext(chunks) == b"two"
 
 
+async def test_a_body_is_read_once_and_not_behind_its_end(
+    egress: AiohttpEgress,
+) -> None:
+    client = egress.client(OPEN)
+    async with Wire(always(answer(b"content"))) as wire:
+        async with client.stream("GET", wire.url) as response:
+            sized = [each async for each in response.aiter_bytes(3)]
+            assert sized == [b"con", b"ten", b"t"]
+        async with client.stream("GET", wire.url) as response:
+            assert [each async for each in response.aiter_bytes()] == [b"content"]
+            with pytest.raises(httpx.StreamConsumed):
+                _ = [each async for each in response.aiter_bytes()]
+        async with client.stream("GET", wire.url) as response:
+            await response.aclose()
+            with pytest.raises(httpx.StreamClosed):
+                _ = [each async for each in response.aiter_bytes()]
+        read = await client.get(wire.url)
+        assert [each async for each in read.aiter_bytes()] == [b"content"]
+
+
 def in_pieces(count: int) -> bytes:
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     return head + b"8\r\n12345678\r\n" * count + b"0\r\n\r\n"
@@ -191,9 +214,19 @@ async def test_nothing_listening_means_not_sent(egress: AiohttpEgress) -> None:
             await egress.client(QUICK).post(f"http://127.0.0.1:{held.getsockname()[1]}")
 
 
-async def test_a_name_without_address_means_not_sent(egress: AiohttpEgress) -> None:
+async def test_a_name_without_address_means_not_sent(
+    egress: AiohttpEgress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def unknown(_: object, host: str, *__: object, **___: object) -> object:
+        asked.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "unknown")
+
+    monkeypatch.setattr(asyncio.base_events.BaseEventLoop, "getaddrinfo", unknown)
     with pytest.raises(NotSent):
         await egress.client(OPEN).get("http://no-such-name.invalid/")
+    assert asked == ["no-such-name.invalid"]
 
 
 async def test_a_failed_handshake_means_not_sent(egress: AiohttpEgress) -> None:
@@ -420,7 +453,7 @@ class Told:
 
 
 async def test_guards_are_told_the_context_of_each_request_at_every_hop() -> None:
-    told, mine = Told(), object()
+    told, mine = Told(), Context(OPERATOR)
     follow = EgressPolicy("follow", timeout=5, max_redirects=1)
     egress = AiohttpEgress(Guards([told.system]))
     async with Wire(always(answer())) as there:
@@ -435,7 +468,7 @@ async def test_guards_are_told_the_context_of_each_request_at_every_hop() -> Non
 async def test_requests_at_once_are_never_told_of_anothers_context() -> None:
     told = Told()
     egress = AiohttpEgress(Guards([told.system]))
-    callers = [object() for _ in range(8)]
+    callers = [Context(Principal("caller", str(n))) for n in range(8)]
     everybody = asyncio.Event()
 
     async def together(heard: Heard, writer: asyncio.StreamWriter) -> None:

@@ -20,6 +20,7 @@ from agenthost import (
     Plugins,
     SystemClock,
 )
+from agenthost_events.audit import AUDIT
 from agenthost_events.bus import FAILURES_IN_A_ROW, EventBus
 
 from tests.kernel.plugins.entries import config, entry, module
@@ -40,7 +41,9 @@ class HandClock(SystemClock):
 
 
 def bus_of(plugins: Plugins, clock: Clock | None = None, **more: Any) -> EventBus:
-    of = {"plugins": plugins, "clock": clock or SystemClock(), "guards": Guards()}
+    guards = Guards()
+    guards.compile((), points=[AUDIT])
+    of = {"plugins": plugins, "clock": clock or SystemClock(), "guards": guards}
     host: Any = SimpleNamespace(**of)
     return EventBus(host, **more)
 

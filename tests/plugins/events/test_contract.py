@@ -6,6 +6,7 @@ import pytest
 from agenthost import Events, Host
 from agenthost.testing import EventsContract
 from agenthost_events import open_bus
+from agenthost_events.audit import AUDIT
 
 
 class TestTheBus(EventsContract):
@@ -13,4 +14,5 @@ class TestTheBus(EventsContract):
 
     @pytest.fixture
     async def opened(self, host: Host) -> Events:
+        host.guards.compile((), points=[AUDIT])
         return open_bus(host, ())

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,11 @@ from typing import Any
 import pytest
 from agenthost import (
     Activity,
+    AgentCrashed,
+    AgentResumed,
     AgentSpawned,
+    AgentState,
+    AgentSuspended,
     AgentTerminated,
     AgentUpdated,
     BudgetAlert,
@@ -34,6 +39,7 @@ from agenthost import (
     QuotaEvent,
     SystemEvent,
     ToolCalled,
+    ToolDenied,
     ToolEnded,
     ToolEvent,
     TurnEnded,
@@ -44,17 +50,23 @@ from agenthost import (
 )
 from agenthost.testing import Daemons, ManualClock, Pause, RunningAgent, RunningDaemon
 
+from ..agents.test_lives import stands
+
 PAGE = Path(__file__).parents[3] / "docs" / "events.md"
 GROUPS = (LifecycleEvent, MessageEvent, ToolEvent, SystemEvent, QuotaEvent)
 KINDS: tuple[type[Event], ...] = (
     AgentSpawned,
     AgentUpdated,
+    AgentSuspended,
+    AgentResumed,
+    AgentCrashed,
     AgentTerminated,
     MessageReceived,
     TurnStarted,
     TurnEnded,
     ToolCalled,
     ToolEnded,
+    ToolDenied,
     MemoryChanged,
     DaemonStarted,
     DaemonStopping,
@@ -65,8 +77,12 @@ KINDS: tuple[type[Event], ...] = (
     Custom,
 )
 BUDGET = "[budget]\nmax_hourly_usd = 0.01\n"
-# Schedules and triggers hear of agents, whose ends are theirs too.
-DEAF = '[plugins]\ndisable = ["plugin:orchestration"]\n'
+# Schedules and triggers hear of agents, whose ends are theirs too; the audit trail
+# wants to hear of everything.
+DEAF = """
+[plugins]
+disable = ["plugin:orchestration", "security:merkle_audit_trail"]
+"""
 PATIENCE = 20.0
 
 
@@ -118,7 +134,12 @@ async def everything(daemons: Daemons, *plugins: object) -> RunningAgent:
     )
     agent = await running.agent("ada")
     http, path = running.http, f"/api/memory/agents/{agent.id}/kv/colour"
-    running.model.calls("calculate", expression="1+1")
+    calls = (
+        ("calculate", {"expression": "1+1"}),
+        ("web_fetch", {"url": "http://127.0.0.1/"}),
+    )
+    for name, arguments in calls:
+        running.model.calls(name, **arguments)
     running.model.says("two")
     await agent.ask("what is 1+1?")
     await http.put(path, json={"value": "blue"})
@@ -127,14 +148,20 @@ async def everything(daemons: Daemons, *plugins: object) -> RunningAgent:
     running.model.says("dear", usage=Usage(9_900, 0))
     assert (await agent.send("again")).status_code == 200
     assert (await agent.send("again")).status_code == 429
-    await clock.advance(6)
+    running.daemon.agents.crash(agent.id, "it fell")
+    await stands(agent, AgentState.CRASHED)
+    assert (await http.post(f"/api/agents/{agent.id}/suspend")).status_code == 200
+    assert (await http.post(f"/api/agents/{agent.id}/resume")).status_code == 200
     running.daemon.events.publish(Custom("test", clock.time(), "done", {"n": 1}))
     assert (await http.delete(f"/api/agents/{agent.id}")).status_code == 200
     await running.daemon.stop()
     return agent
 
 
-async def test_every_kind_is_heard_by_a_plugin(daemons: Daemons) -> None:
+async def test_every_kind_is_heard_by_a_plugin(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agenthost_http_api.health.LOOKED_AT_EVERY", 0.02)
     ear = Ear(to_all)
     agent = await everything(daemons, ear.plugin)
     heard = {type(event): event for event in reversed(ear.heard)}
@@ -150,8 +177,8 @@ async def test_every_kind_is_heard_by_a_plugin(daemons: Daemons) -> None:
         ended["turn_id"] == received["turn_id"] == told[ToolCalled]["data"]["turn_id"]
     )
     assert (ended["state"], ended["text"], ended["error"]) == ("done", "two", "")
-    assert (ended["input_tokens"], ended["output_tokens"]) == (20, 10)
-    assert ended["cost_micro_usd"] == 40
+    assert (ended["input_tokens"], ended["output_tokens"]) == (30, 15)
+    assert ended["cost_micro_usd"] == 60
     assert told[ToolEnded]["data"]["tool"] == "calculate"
     assert told[ToolEnded]["data"]["text"] == "2"
     assert told[MemoryChanged]["data"] == {"key": "colour", "operation": "set"}
@@ -211,6 +238,9 @@ def count(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note each event that is made."""
     made: list[str] = []
     for kind in KINDS:
+        with suppress(TypeError):
+            # It makes its methods when it is first used: not while they are replaced.
+            kind()  # type: ignore[call-arg]
         before: Any = kind.__init__
 
         def init(self: Event, *given: Any, before: Any = before, **named: Any) -> None:
@@ -241,7 +271,7 @@ async def test_only_the_kinds_that_somebody_wants_are_made(
     made = count(monkeypatch)
     ear = Ear(to_some)
     await everything(daemons, ear.plugin)
-    kinds = {"agent_spawned", "tool_called", "tool_ended"}
+    kinds = {"agent_spawned", "tool_called", "tool_denied", "tool_ended"}
     assert {event.kind for event in ear.heard} == kinds
     assert set(made) == {*kinds, "custom"}
 

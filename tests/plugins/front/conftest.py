@@ -13,6 +13,7 @@ import pytest
 from agenthost import (
     Authenticator,
     Deny,
+    Event,
     Guard,
     Mountable,
     RateLimited,
@@ -55,6 +56,14 @@ class FakeRegistry:
         return self.authenticators
 
 
+class Deaf:
+    """Events that nobody listens for."""
+
+    def wants(self, kind: type[Event]) -> bool:
+        del kind
+        return False
+
+
 @dataclass
 class FakeDaemon:
     """As much of a daemon as the front uses."""
@@ -63,6 +72,7 @@ class FakeDaemon:
     clock: SystemClock = field(default_factory=SystemClock)
     plugins: FakePlugins = field(default_factory=FakePlugins)
     registry: FakeRegistry = field(default_factory=FakeRegistry)
+    events: Deaf = field(default_factory=Deaf)
 
 
 @dataclass

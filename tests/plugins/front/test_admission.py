@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
-from agenthost import Grants, Principal, Unauthenticated
+from agenthost import Grants, Principal, RateLimited, Unauthenticated
 from agenthost_front.admission import (
     REMEMBERED,
     Admission,
     Allowances,
-    AllowanceSpent,
     Dismissals,
 )
 
@@ -40,12 +39,12 @@ def test_a_minutes_worth_can_be_used_at_once_and_comes_back_evenly() -> None:
     ci = limited(600)
     for _ in range(120):
         allowances.charge(ci, 5)
-    with pytest.raises(AllowanceSpent) as spent:
+    with pytest.raises(RateLimited) as spent:
         allowances.charge(ci, 5)
-    assert (spent.value.limit, spent.value.left, spent.value.wait) == (600, 0, 1)
+    assert spent.value.window == (600, 0, 1)
     hand.now += 0.5
     allowances.charge(ci, 5)
-    with pytest.raises(AllowanceSpent):
+    with pytest.raises(RateLimited):
         allowances.charge(ci, 1)
 
 
@@ -54,7 +53,7 @@ def test_what_is_refused_costs_nothing() -> None:
     allowances = Allowances(hand)
     allowances.charge(limited(60), 60)
     for _ in range(100):
-        with pytest.raises(AllowanceSpent):
+        with pytest.raises(RateLimited):
             allowances.charge(limited(60), 30)
     hand.now += 30
     allowances.charge(limited(60), 30)
@@ -64,9 +63,9 @@ def test_a_call_dearer_than_a_minute_takes_a_whole_minute() -> None:
     hand = Hand()
     allowances = Allowances(hand)
     allowances.charge(limited(1), 30)
-    with pytest.raises(AllowanceSpent) as spent:
+    with pytest.raises(RateLimited) as spent:
         allowances.charge(limited(1), 30)
-    assert spent.value.wait == 60
+    assert spent.value.window == (1, 0, 60)
     hand.now += 60
     allowances.charge(limited(1), 30)
 
@@ -76,7 +75,7 @@ def test_each_principal_has_its_own() -> None:
     allowances.charge(limited(5, "one"), 5)
     allowances.charge(limited(5, "two"), 5)
     allowances.charge(Principal("other", "one", None, "", 5), 5)
-    with pytest.raises(AllowanceSpent):
+    with pytest.raises(RateLimited):
         allowances.charge(limited(5, "one"), 1)
 
 
@@ -94,7 +93,7 @@ def test_it_is_a_leaking_bucket() -> None:
         fits = level + units <= 500 + 1e-6
         try:
             allowances.charge(limited(500), units)
-        except AllowanceSpent:
+        except RateLimited:
             assert not fits
         else:
             assert fits

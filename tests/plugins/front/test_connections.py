@@ -343,6 +343,7 @@ async def close_a_socket(enter: Enter, front: Running) -> None:
     writer.close()
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize(
     "visit",
     [

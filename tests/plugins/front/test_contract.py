@@ -283,6 +283,7 @@ async def made(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[Broken]]:
         await QuartFront.stop(front)
 
 
+@pytest.mark.conformance
 @pytest.mark.breaches
 @pytest.mark.parametrize(("broken", "test", "more"), BREACHES)
 async def test_a_broken_front_is_found(

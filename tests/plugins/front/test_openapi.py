@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from agenthost import Answer, Call, PluginError, RouteGroup
 from openapi_spec_validator import OpenAPIV31SpecValidator
+from pydantic import create_model
 
 from .conftest import KEY, Running, Start
 
@@ -66,3 +67,33 @@ async def test_a_key_is_asked_for_only_where_there_is_one(start: Start) -> None:
     header = {"authorization": f"Bearer {KEY}"}
     document = (await keyed.client.get("/openapi.json", headers=header)).json()
     assert document["security"] == [{"key": []}]
+
+
+async def test_models_that_are_called_alike_have_titles_of_their_own(
+    start: Start,
+) -> None:
+    group = RouteGroup("alike")
+    for place, kind in (("one", int), ("two", str)):
+        model = create_model("Thing", __module__=place, size=(kind, ...))
+
+        @group.get(f"/{place}", scope="x:read", answer=model)
+        async def hello(call: Call) -> Answer:
+            return {}
+
+        hello.__name__ = place
+    front = await start(group)
+    schemas = (await front.client.get("/openapi.json")).json()["components"]["schemas"]
+    titles = [s["title"] for key, s in schemas.items() if key.endswith("Thing")]
+    assert sorted(titles) == ["OneThing", "TwoThing"]
+
+
+async def test_json_stands_before_the_events_of_the_same_answer(start: Start) -> None:
+    group = RouteGroup("both")
+
+    @group.post("/both", scope="x:read", answer=dict[str, int], events=dict)
+    async def both(call: Call) -> Answer:
+        return {}
+
+    document = (await (await start(group)).client.get("/openapi.json")).json()
+    content = document["paths"]["/both"]["post"]["responses"]["200"]["content"]
+    assert [*content] == ["application/json", "text/event-stream"]

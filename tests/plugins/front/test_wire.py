@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
+from agenthost_front.connection import Connection
 from h2.config import H2Configuration
 from h2.connection import H2Connection
+from hypercorn.events import RawData
 
 from .conftest import KEY, Running, Start, until
 from .raw import answered, ask, say
 from .test_answers import check_headers
 
 HOST = "Host: localhost"
+CLOSE = "Connection: close"
 GET = "GET /v1/health HTTP/1.1"
 POST = "POST /v1/touch HTTP/1.1"
 CHUNKED = "Transfer-Encoding: chunked"
@@ -102,6 +106,27 @@ async def test_what_the_server_refuses_itself_is_told_in_json(
     assert answer.status == status
     assert answer.error.startswith(told)
     check_headers(answer.headers)
+
+
+async def test_a_whole_answer_leaves_in_one_write(
+    open_front: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[bytes] = []
+    send = Connection._send
+
+    async def noted(connection: Connection, event: Any) -> None:
+        written.extend([event.data] if isinstance(event, RawData) else [])
+        await send(connection, event)
+
+    monkeypatch.setattr(Connection, "_send", noted)
+    answer = await ask(open_front, GET, HOST, CLOSE)
+    assert (answer.status, answer.body) == (200, b'{"status":"ok"}')
+    check_headers(answer.headers)
+    (whole,) = written
+    assert whole.endswith(answer.body)
+    bare = await ask(open_front, "HEAD /v1/health HTTP/1.1", HOST, CLOSE)
+    assert bare.headers["content-length"] == str(len(answer.body))
+    assert written[1].endswith(b"\r\n\r\n")
 
 
 async def test_http2_by_prior_knowledge_is_refused(open_front: Running) -> None:

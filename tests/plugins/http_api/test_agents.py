@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from agenthost import Cancelled
 from agenthost.testing.daemons import Daemons, RunningDaemon
+from agenthost.testing.scripted import Pause
 
 UNKNOWN = "11111111-2222-4333-8444-555555555555"
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -185,3 +188,29 @@ async def test_a_deleted_agent_is_gone_with_all_it_had(daemons: Daemons) -> None
     await daemon.daemon.stop()
     again = await daemons.start(home=daemon.daemon.home)
     assert (await again.http.get("/api/agents")).json() == []
+
+
+async def test_a_suspended_agent_takes_no_message_until_resumed_also_after_a_start(
+    daemons: Daemons, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    daemon = await daemons.start(home=home)
+    agent = await daemon.agent("ada")
+    path = f"/api/agents/{agent.id}"
+    daemon.model.says("one", Pause(), "two")
+    turn = agent.start("count")
+    await turn.seen("one")
+    answer = await daemon.http.post(f"{path}/suspend")
+    assert answer.json()["state"] == "Suspended"
+    with pytest.raises(Cancelled, match="suspended"):
+        await turn.result()
+    assert (await agent.send("hello")).status_code == 409
+    await daemon.daemon.stop()
+    daemon = await daemons.start(home=home)
+    assert (await daemon.known_agent("ada").send("hello")).status_code == 409
+    assert (await daemon.http.get(path)).json()["state"] == "Suspended"
+    assert (await daemon.http.post(f"{path}/resume")).json()["state"] == "Running"
+    daemon.model.says("back")
+    assert await daemon.known_agent("ada").ask("hello") == "back"
+    nobody = await daemon.http.post(f"/api/agents/{UNKNOWN}/suspend")
+    assert nobody.status_code == 404

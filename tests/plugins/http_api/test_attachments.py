@@ -293,7 +293,7 @@ async def test_a_message_carries_the_labels_of_its_files(seen: Seen) -> None:
     upload = Upload(
         made, agent_id, "a.txt", "text/plain", 1, 0.0, "channel:x", labels=UNTRUSTED
     )
-    await daemon.uploads.add(upload, b"x", 10, 10)
+    await daemon.uploads.add(upload, b"x", (10, 10))
     await seen.send("look", made)
     session = await daemon.sessions.of_agent(agent_id)
     (asked, answered) = await daemon.sessions.entries(session)

@@ -44,7 +44,7 @@ async def test_register_chat_command_answers_in_a_chat(daemons: Daemons) -> None
     assert lines[1:] == sorted(lines[1:])
     listed = (await running.http.get("/api/commands")).json()["commands"]
     assert {"name": "dice", "argument": "<sides>", "help": "Throw a die"} in listed
-    assert len(listed) == len(lines) - 1 == 13
+    assert len(listed) == len(lines) - 1 == 16
     assert running.model.requests == []
 
 

@@ -20,6 +20,10 @@ class TestTheRoutesOfMemory(RoutesContract):
         agent = {"agent_id": (await daemon.agent()).id}
         pair = {**agent, "key": "a key"}
         return (
+            Sample(
+                "GET /api/memory/search",
+                query={"agent": agent["agent_id"], "q": "blue"},
+            ),
             Sample(f"PUT {PAIR}", {"value": {"any": ["JSON"]}}, pair),
             Sample(f"GET {PAIR}", path=pair),
             Sample("GET /api/memory/agents/<agent_id>/kv", path=agent),

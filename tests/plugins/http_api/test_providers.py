@@ -32,7 +32,7 @@ from agenthost.testing.simulators import (
 )
 from agenthost_dialects import register_dialect
 from agenthost_http_api.events import ProviderKeysChanged
-from agenthost_storage.vault import FileVault
+from agenthost_storage.vault import FileVault, replace_file
 
 GOOD = "sk-canary-5f2b91c07d"
 BAD = "sk-wrong-77aa01e3f2"
@@ -180,18 +180,19 @@ async def test_several_keys_are_kept_in_order_and_replaced_as_a_whole(
 
 
 async def test_keys_are_replaced_in_one_write_or_not_at_all(
-    daemons: Daemons, upstream: Guarded, tmp_path: Path
+    daemons: Daemons, upstream: Guarded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     daemon = await daemons.start(config=configured(upstream))
-    writes: list[str] = []
+    writes: list[bytes] = []
 
-    def key() -> bytes:
-        writes.append("a write")
+    def write(place: Path, data: bytes) -> None:
+        writes.append(data)
         if len(writes) == 3:
-            raise ConfigError("the key of the vault is gone")
-        return bytes(32)
+            raise ConfigError("the vault is gone")
+        replace_file(place, data)
 
-    vault = daemon.daemon.vault = FileVault(tmp_path / "vault", key)
+    monkeypatch.setattr("agenthost_storage.vault.replace_file", write)
+    vault = daemon.daemon.vault = FileVault(tmp_path / "vault", lambda: bytes(32))
     await set_key(daemon, api_keys=["one", "two", "three"])
     await set_key(daemon, api_keys=["four", "five"])
     assert len(writes) == 2

@@ -89,6 +89,7 @@ async def test_what_is_kept_is_a_digest(
             assert ci.key[36:].encode() not in path.read_bytes(), path
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize(
     ("body", "field"),
     [

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, get_args
 
 import pytest
 import websockets
-from agenthost import Grants, Mountable, Route, RouteGroup, SocketRoute, hookimpl
+from agenthost import Grants, Route, RouteGroup, SocketRoute, hookimpl
 from agenthost.testing import Daemons
 from agenthost.testing.daemons import RunningDaemon
+from agenthost.testing.routes import route_groups
 from agenthost_keys.scopes import ROUTES, Scope, grants_of, may_hand_out
 
 from .conftest import MASTER, bearer, made
@@ -42,8 +43,7 @@ async def asked(daemons: Daemons) -> Asked:
 
 
 def groups_of(daemon: RunningDaemon) -> list[RouteGroup]:
-    mounted = daemon.daemon.registry.offered(Mountable)  # type: ignore[type-abstract]  # reason: two unlike classes are mounted
-    return [group for _, group in mounted if isinstance(group, RouteGroup)]
+    return [group for _, group in route_groups(daemon)]
 
 
 def routes_of(daemon: RunningDaemon) -> list[Route]:

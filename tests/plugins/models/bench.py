@@ -75,6 +75,7 @@ class Bench:
         self.random = Random(7)
         self.pinned: tuple[str, str] | None = None
         self.ledger = Ledger()
+        self.made: list[AgentView] = []
         self.events: list[Event] = []
         self.vault = MemoryVault()
         for name, value in (vault or {}).items():
@@ -110,7 +111,9 @@ class Bench:
             ),
             usage=self.ledger,
             agents=SimpleNamespace(
-                get=lambda _: SimpleNamespace(pinned_model=self.pinned)
+                get=lambda _: SimpleNamespace(pinned_model=self.pinned),
+                list=lambda: self.made,
+                above=self.above,
             ),
             events=SimpleNamespace(
                 publish=self.events.append, wants=lambda _: self.listens
@@ -125,9 +128,16 @@ class Bench:
         )
         self.restart()
 
+    def above(self, agent_id: str) -> list[AgentView]:
+        """Give the agent itself and those above it."""
+        (agent,) = (each for each in self.made if each.id == agent_id)
+        return [agent, *(self.above(agent.parent) if agent.parent else ())]
+
     def restart(self) -> None:
         """Forget everything but the ledger."""
-        self.models = RoutedModels(cast("Any", self.daemon), self.random)
+        self.models = RoutedModels(
+            cast("Any", self.daemon), self.random, cast("Any", None)
+        )
 
     def payer(self, manifest: str = "", name: str = "anna", **more: Any) -> Payer:
         parsed = parse_manifest(f'name = "{name}"\n{manifest}', [SPENDING]).manifest

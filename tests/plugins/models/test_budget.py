@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from agenthost import (
     Answered,
     BudgetAlert,
+    Payer,
     Pool,
+    PoolSpent,
     ProviderFault,
     QuotaExceeded,
     Usage,
@@ -128,6 +131,25 @@ async def test_a_run_and_what_it_calls_draw_from_one_pool() -> None:
     assert (pool.used, pool.held) == (120_000, 0)
 
 
+async def test_a_pool_that_only_counts_changes_nothing_of_a_call() -> None:
+    one = Upstream("a", input_cost=DEAR, output_cost=DEAR)
+    bench, pool = Bench([one]), Pool()
+    await bench.ask("a", bench.payer(pools=(pool,)))
+    spent = sum(row.cost_micro_usd for row in bench.ledger.rows)
+    assert (pool.used, pool.held) == (spent, 0)
+    assert spent > 0
+    # Under a limit of money an answer would be given one too.
+    assert one.requests[0].max_tokens is None
+
+
+async def test_a_spent_pool_is_named_to_who_may_ask_for_more() -> None:
+    bench, pool = Bench([Upstream("a", input_cost=DEAR, output_cost=DEAR)]), Pool(1)
+    with pytest.raises(PoolSpent) as refused:
+        await bench.ask("a", bench.payer(pools=(Pool(), pool)))
+    assert refused.value.pool is pool
+    assert pool.held == 0
+
+
 async def test_the_watchman_is_told_once_a_window() -> None:
     bench = Bench([dear()], {"budget": {"max_hourly_usd": 0.5}})
     for _ in range(4):
@@ -240,6 +262,7 @@ def test_settled_is_the_ledger_and_never_over_a_limit(
         assert all(total <= cap for cap in caps)
         if shared is not None:
             assert (shared.used, shared.held) == (total, 0)
+        assert payer.agent is not None
         for meters in (
             await bench.models._budgets._daemon_meters(),
             await bench.models._budgets._agent_meters(payer.agent),
@@ -272,3 +295,25 @@ async def test_a_monitor_is_told_of_the_agents_nearest_to_a_limit() -> None:
     assert sum(amount for (_, kind), amount in told.items() if kind == "used") == (
         pytest.approx(sum(row.cost_micro_usd for row in bench.ledger.rows) / 1e6)
     )
+
+
+async def test_a_child_spends_of_the_budgets_above_it_also_after_a_restart() -> None:
+    """Also where it has no limit of its own, or they all spend at once."""
+    bench = Bench([dear(Usage(10, 90))])
+    limit = "[resources]\nmax_cost_per_day_usd = 0.35\n"
+    top = bench.payer(limit, "top").agent
+    assert top is not None
+    middle = replace(top, id="middle", name="middle", parent="top")
+    low = bench.payer("", "low").agent
+    assert low is not None
+    low = replace(low, parent="middle")
+    bench.made = [top, replace(middle, manifest=low.manifest), low]
+    payer = Payer(low, "turn")
+    asking = [bench.ask("a", payer, max_tokens=90) for _ in range(5)]
+    ends = await asyncio.gather(*asking, return_exceptions=True)
+    assert sum(isinstance(end, QuotaExceeded) for end in ends) == 2
+    bench.restart()
+    with pytest.raises(QuotaExceeded, match="agent 'top'"):
+        await bench.ask("a", payer, max_tokens=90)
+    with pytest.raises(QuotaExceeded, match="agent 'top'"):
+        await bench.ask("a", Payer(top, "turn"), max_tokens=90)

@@ -266,6 +266,7 @@ def scenes(draw: st.DrawFn) -> Scene:
     return Scene(draw)
 
 
+@pytest.mark.conformance
 @settings(max_examples=150, deadline=None)
 @given(scene=scenes(), wait=st.floats(0, 400))
 def test_any_key_of_any_target_that_will_do_answers(scene: Scene, wait: float) -> None:

@@ -54,7 +54,14 @@ def broken_words(wire: Wire) -> dict[str, Reply]:
     }
 
 
-@pytest.mark.parametrize("dialect", WIRES)
+FIRST, *OTHERS = WIRES
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize(
+    "dialect",
+    [FIRST, *(pytest.param(name, marks=pytest.mark.conformance) for name in OTHERS)],
+)
 async def test_every_fault_is_a_retry_or_a_typed_error(
     daemons: Daemons, monkeypatch: pytest.MonkeyPatch, dialect: str
 ) -> None:

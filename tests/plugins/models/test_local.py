@@ -32,6 +32,7 @@ async def answering(body: str) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize(
     ("body", "default"),
     [

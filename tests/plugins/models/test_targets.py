@@ -186,6 +186,7 @@ async def prepared(bench: Bench, upstream: Late, state: State) -> None:
         del bench.environ[f"{upstream.slug.upper()}_KEY"]
 
 
+@pytest.mark.conformance
 @settings(max_examples=120, deadline=None)
 @given(
     policy=st.sampled_from(("in_order", "latency", "cost")),

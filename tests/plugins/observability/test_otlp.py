@@ -29,9 +29,11 @@ class Collector:
 
     def __init__(self) -> None:
         received = self.received = list[tuple[str, str, Any]]()
+        asked = self.asked = list[str]()
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
+                asked.append(self.path)
                 body = self.rfile.read(int(self.headers["content-length"]))
                 sent = KINDS[self.path].FromString(body)
                 received.append((self.path, self.headers["x-tenant"], sent))
@@ -87,6 +89,44 @@ async def test_spans_reach_the_collector_before_the_daemon_has_stopped(
     (resource,) = by_path["/v1/metrics"].resource_metrics
     names = [metric.name for metric in resource.scope_metrics[0].metrics]
     assert "gen_ai.client.operation.duration" in names
+
+
+async def test_what_is_sent_passes_the_guards_of_the_one_client(
+    collector: Collector, daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sdk, "PATIENCE", 0.1)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+    daemon = await daemons.start(config='[plugins]\ndisable = ["ssrf_protection"]\n')
+    agent = await daemon.agent()
+    daemon.model.says("hello")
+    await agent.ask("hi")
+    await daemon.daemon.stop()
+    assert collector.received == []
+
+
+async def test_nothing_is_sent_by_a_proxy_of_the_environment(
+    collector: Collector, daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", collector.url)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(sdk, "PATIENCE", 0.1)
+    daemon = await daemons.start()
+    agent = await daemon.agent()
+    daemon.model.says("hello")
+    await agent.ask("hi")
+    await daemon.daemon.stop()
+    assert collector.asked == []
+
+
+async def test_a_certificate_of_the_exporters_own_is_not_passed_over(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "https://127.0.0.1:9")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", "/tmp/ca.pem")
+    daemon = await daemons.start()
+    detail = (await daemon.http.get("/api/health/detail")).json()
+    states = {state["key"]: state for state in detail["plugins"]}
+    assert "CERTIFICATE is not offered" in states["plugin:opentelemetry"]["reason"]
 
 
 async def test_a_collector_that_is_away_holds_nothing_up_for_long(

@@ -10,7 +10,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from agenthost import Activity, ChatRequest, Observer, ProviderFault, Target, hookimpl
+from agenthost import (
+    Activity,
+    ChatRequest,
+    Host,
+    Observer,
+    ProviderFault,
+    ServiceSpec,
+    Target,
+    hookimpl,
+)
 from agenthost.testing import Daemons, Pause, RunningDaemon
 from agenthost_observability.listing import MOST_MODELS, OTHER
 from agenthost_observability.meters import Meters
@@ -281,3 +290,39 @@ async def test_budgets_are_shown_with_what_is_used_and_held(daemons: Daemons) ->
         assert found["agenthost_budget_usd", row.format(name, "held")] > 0
     after = await scrape(daemon)
     assert after["agenthost_budget_usd", row.format("max_daily_usd", "held")] == 0
+
+
+class Telling(ServiceSpec):
+    """A service that a monitor may look at."""
+
+    async def gauges(self, host: Host) -> list[tuple[str, dict[str, str], float]]:
+        """Tell what its name says."""
+        if self.name == "broken":
+            raise KeyError(CANARY)
+        if self.name == "hanging":
+            await asyncio.Event().wait()
+        if self.name == "misnamed":
+            return [("a b{", {}, 1.0)]
+        return [("rockets", {"pad": "one"}, 3), ("starts_total", {}, 7)]
+
+
+async def test_services_of_plugins_are_asked_and_none_spoils_the_page(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agenthost_observability.gauges.SECONDS", 0.05)
+
+    async def nothing(_: Host) -> None:
+        return
+
+    @hookimpl
+    def register_service() -> Iterable[ServiceSpec]:
+        for name in ("broken", "hanging", "misnamed", "good"):
+            yield Telling(name, nothing, nothing)
+
+    plugin = SimpleNamespace(__name__="rockets", register_service=register_service)
+    rows = await scrape(await daemons.start(plugins=[plugin]))
+    assert rows["agenthost_rockets", "pad=one"] == 3
+    assert rows["agenthost_starts_total", ""] == 7
+    assert rows["agenthost_store_healthy", ""] == 1
+    assert rows["agenthost_occasions", "source=schedule,state=due"] == 0
+    assert not any(name.startswith("agenthost_a") for name, _ in rows)

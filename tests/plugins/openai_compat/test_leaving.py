@@ -10,7 +10,7 @@ import pytest
 from agenthost import HeldFrames, TurnOptions, user_message
 from agenthost.testing import Pause
 from agenthost.testing.daemons import Daemons, RunningDaemon
-from agenthost_openai_compat.chat import _leave
+from agenthost_openai_compat.leaving import leave as let_go
 from agenthost_turns.engine import TurnEngine
 
 from .test_chat import HELLO, PATH, ask
@@ -26,13 +26,15 @@ async def idle(daemon: RunningDaemon) -> None:
     assert engine.running == 0
 
 
-async def leave(daemon: RunningDaemon, *, stream: bool, **headers: str) -> Pause:
+async def leave(
+    daemon: RunningDaemon, *, stream: bool, model: str = "ada", **headers: str
+) -> Pause:
     """Ask, and leave once the model is at its second word."""
     pause = Pause()
     daemon.model.says("one ", pause, "two")
 
     async def read() -> None:
-        body = {**BODY, "stream": stream}
+        body = {**BODY, "model": model, "stream": stream}
         async with daemon.http.stream("POST", PATH, json=body, headers=headers) as got:
             await got.aread()
 
@@ -123,5 +125,5 @@ async def test_who_leaves_before_the_first_frame_stops_the_turn(
         yield b""
 
     await pause.reached.wait()
-    await HeldFrames(unread(), partial(_leave, watcher)).aclose()
+    await HeldFrames(unread(), partial(let_go, watcher)).aclose()
     await idle(daemon)

@@ -10,6 +10,9 @@ import pytest
 from agenthost.testing.providers import ProviderContract
 
 Test = Callable[..., Coroutine[Any, Any, None]]
+OF_ONE_DIALECT = pytest.mark.conformance
+"""These speak the dialect that OpenAI, DeepSeek, Mistral and Perplexity hold in the
+quick selection; theirs differ in data alone."""
 
 
 def exempt(test: Test, reason: str) -> Test:
@@ -37,6 +40,7 @@ class TestBedrock(ProviderContract):
     sees_results = True
 
 
+@OF_ONE_DIALECT
 class TestCerebras(ProviderContract):
     provider = "cerebras"
 
@@ -53,6 +57,7 @@ class TestDeepSeek(ProviderContract):
     returns_reasoning = True
 
 
+@OF_ONE_DIALECT
 class TestFireworks(ProviderContract):
     provider = "fireworks"
 
@@ -63,14 +68,17 @@ class TestGemini(ProviderContract):
     sees_results = True
 
 
+@OF_ONE_DIALECT
 class TestGroq(ProviderContract):
     provider = "groq"
 
 
+@OF_ONE_DIALECT
 class TestHuggingFace(ProviderContract):
     provider = "huggingface"
 
 
+@OF_ONE_DIALECT
 class TestLMStudio(ProviderContract):
     provider = "lmstudio"
 
@@ -109,6 +117,7 @@ class TestOpenAIResponses(ProviderContract):
         return "gpt-5.5-pro"
 
 
+@OF_ONE_DIALECT
 class TestOpenRouter(ProviderContract):
     provider = "openrouter"
 
@@ -172,18 +181,22 @@ class TestReplicate(ProviderContract):
     )
 
 
+@OF_ONE_DIALECT
 class TestSambaNova(ProviderContract):
     provider = "sambanova"
 
 
+@OF_ONE_DIALECT
 class TestTogether(ProviderContract):
     provider = "together"
 
 
+@OF_ONE_DIALECT
 class TestVLLM(ProviderContract):
     provider = "vllm"
 
 
+@OF_ONE_DIALECT
 class TestXAI(ProviderContract):
     provider = "xai"
     lacks = frozenset({"stop"})

@@ -38,8 +38,8 @@ def test_register_schema_offers_the_kernels_rows_and_memory() -> None:
     offered = {s.name: sorted(s.metadata.tables) for s in register_schema()}
     assert offered == {
         "kernel": [
-            *("agents", "messages", "nodes", "sessions", "tool_calls", "turns"),
-            "usage",
+            *("agents", "messages", "nodes", "pins", "session_holders", "sessions"),
+            *("tool_calls", "turns", "usage", "views"),
         ],
         "kv": ["kv"],
         "retention": ["retention_marks", "usage_days"],
@@ -47,7 +47,7 @@ def test_register_schema_offers_the_kernels_rows_and_memory() -> None:
         "search": ["message_texts", "message_texts_mark"],
         "uploads": ["uploads"],
     }
-    assert [len(spec.steps) for spec in register_schema()] == [8, 1, 0, 0, 0, 0]
+    assert [len(spec.steps) for spec in register_schema()] == [11, 2, 0, 0, 0, 0]
 
 
 def test_steps_stand_in_the_order_in_which_databases_took_them() -> None:
@@ -62,6 +62,9 @@ def test_steps_stand_in_the_order_in_which_databases_took_them() -> None:
         "tell_why_it_stopped",
         "tell_what_was_asked",
         "tell_what_it_rests_on",
+        "line_up",
+        "tell_of_their_lives",
+        "see_it_otherwise",
     ]
 
 

@@ -388,7 +388,7 @@ async def test_no_sign_is_a_wildcard(records: Records, asked: str) -> None:
 
 
 @given(asked=st.text(max_size=60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_no_query_is_an_error(asked: str, tmp_path_factory: Any) -> None:
     async def ask() -> None:
         path = tmp_path_factory.mktemp("db") / "agenthost.db"

@@ -21,6 +21,8 @@ T = TypeVar("T")
 class Counted:
     """A store that writes at once, and keeps the statements it was given."""
 
+    signals = None
+
     def __init__(self) -> None:
         self.statements: list[str] = []
         engine = create_engine("sqlite://", poolclass=StaticPool)

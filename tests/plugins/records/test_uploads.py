@@ -26,7 +26,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 async def test_a_damaged_file_is_not_given_out(store: SqliteStore) -> None:
     records = open_records(store, ManualClock())
     await records.agents.add(ADA)
-    await records.uploads.add(FILE, DATA, *ROOM)
+    await records.uploads.add(FILE, DATA, ROOM)
     assert await records.uploads.read(ADA.id, FILE.id) == DATA
     damage = update(uploads).values(content=DATA[::-1])
     await store.write(lambda connection: connection.execute(damage).rowcount)

@@ -219,6 +219,7 @@ class Nodes(RuleBasedStateMachine):
                 assert f'"{text}"' in parts
 
 
+@pytest.mark.conformance
 def test_turns_of_two_nodes_end_once_whoever_crashes() -> None:
     quick = settings(max_examples=25, stateful_step_count=40, deadline=None)
     run_state_machine_as_test(Nodes, settings=quick)

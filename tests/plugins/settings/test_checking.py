@@ -160,7 +160,7 @@ async def test_an_unknown_key_is_a_warning_with_its_line(
 
 
 async def test_free_tables_have_no_unknown_keys(tmp_path: Path) -> None:
-    text = "[channels.x]\na = { b = 1 }\n[providers.y.quirks]\nz = 1"
+    text = "[skills.x]\na = { b = 1 }\n[providers.y.quirks]\nz = 1"
     settings = await read(tmp_path, text)
     assert not [said for said in settings.warnings if "unknown" in said]
 
@@ -168,9 +168,8 @@ async def test_free_tables_have_no_unknown_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "section"),
     [
-        ("\n[rate_limit]\nburst = 3", "line 2: no plugin serves [rate_limit] yet"),
-        ("[channels.telegram]\ntoken = 'x'", "[channels]"),
-        ("[[mcp_servers]]\nname = 'x'", "[mcp_servers]"),
+        ("\n[skills.x]\ntoken = 'x'", "line 2: no plugin serves [skills] yet"),
+        ("[[a2a]]\nname = 'x'", "[a2a]"),
     ],
 )
 async def test_a_section_that_nothing_reads_is_a_warning(
@@ -182,10 +181,10 @@ async def test_a_section_that_nothing_reads_is_a_warning(
 
 
 async def test_a_section_that_is_switched_off_needs_no_warning(tmp_path: Path) -> None:
-    off = await read(tmp_path, "[rate_limit]\nenabled = false")
+    off = await read(tmp_path, "[skills]\nenabled = false")
     assert off.warnings == ()
-    off = await read(tmp_path, "", AGENTHOST_RATE_LIMIT__ENABLED="off")
-    assert [said for said in off.warnings if "RATE" in said] == []
+    off = await read(tmp_path, "", AGENTHOST_SKILLS__ENABLED="off")
+    assert [said for said in off.warnings if "SKILLS" in said] == []
 
 
 async def test_a_section_whose_plugin_is_off_says_so(tmp_path: Path) -> None:
@@ -208,7 +207,8 @@ async def test_a_section_of_an_installed_plugin_that_is_not_enabled_says_so(
 async def test_a_plugin_that_is_off_does_not_stand_in_the_way_of_our_sections(
     tmp_path: Path,
 ) -> None:
-    text = "[plugins]\ndisable = ['web', 'web_fetch']\n[web.fetch]\nmax_chars = 7"
+    off = "[plugins]\ndisable = ['web', 'web_fetch', 'web_search']\n"
+    text = f"{off}[web.fetch]\nmax_chars = 7"
     (warning,) = (await read(tmp_path, text, acme(name="web"))).warnings
     assert "[web] has no effect: plugin:web is off" in warning
 
@@ -362,8 +362,8 @@ async def test_two_plugins_may_each_have_a_part_of_one_table(tmp_path: Path) -> 
     class Search(BaseModel):
         engine: str = "none"
 
-    plugin = acme(ConfigSection("web.search", Search))
-    text = "[web.search]\nengine = 'x'\n[web.fetch]\nmax_chars = 3"
+    plugin = acme(ConfigSection("web.looks", Search))
+    text = "[web.looks]\nengine = 'x'\n[web.fetch]\nmax_chars = 3"
     settings = await read(tmp_path, text, plugin)
     assert settings.warnings == ()
     assert settings(Search).engine == "x"

@@ -98,7 +98,7 @@ def test_secrets_are_masked_wherever_they_stand(
     write(
         home,
         'api_key = "canary"\n[storage]\nurl = "sqlite:canary"\n'
-        '[channels.telegram]\ntoken = "canary"\n[[mcp_servers]]\nenv = ["canary"]\n',
+        '[skills.telegram]\ntoken = "canary"\n[[a2a]]\nenv = ["canary"]\n',
     )
     monkeypatch.setenv("AGENTHOST_API_KEY", "canary")
     outputs = [
@@ -115,7 +115,7 @@ def test_secrets_are_masked_wherever_they_stand(
     ]
     assert all(outputs)
     assert "canary" not in "".join(outputs)
-    assert shown(home)["channels.telegram.token"][0] == "***"
+    assert shown(home)["skills.telegram.token"][0] == "***"
 
 
 @pytest.fixture
@@ -236,9 +236,9 @@ def test_set_refuses_what_would_not_start(
 
 
 def test_set_refuses_a_section_that_nobody_reads(home: Path) -> None:
-    result = run(home, "set", "rate_limit.burst", "5")
+    result = run(home, "set", "skills.x.token", "5")
     assert (result.exit_code, text_of(home)) == (1, TEXT)
-    assert "no plugin serves [rate_limit] yet" in result.output
+    assert "no plugin serves [skills] yet" in result.output
 
 
 def test_set_mends_a_value_that_keeps_the_daemon_from_starting(home: Path) -> None:
@@ -366,12 +366,12 @@ def test_show_of_an_unknown_key_is_refused(home: Path) -> None:
 
 
 def test_check_says_what_a_start_would_say(home: Path) -> None:
-    write(home, "zzz = 1\n[plugins]\nenable = ['nobody']\n[rate_limit]\nburst = 3\n")
+    write(home, "zzz = 1\n[plugins]\nenable = ['nobody']\n[skills.x]\ntoken = 'x'\n")
     result = run(home, "check")
     assert result.exit_code == 0
     assert "plugins.enable: no plugin is named 'nobody'" in result.output
     assert "zzz: unknown key, ignored" in result.output
-    assert "no plugin serves [rate_limit] yet" in result.output
+    assert "no plugin serves [skills] yet" in result.output
     write(home, "[budget]\nmax_daily_usd = -1\n")
     result = run(home, "check")
     assert result.exit_code == 1

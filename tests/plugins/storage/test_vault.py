@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from agenthost import ConfigError, InvalidInput, StorageFull, Unavailable
-from agenthost_storage.vault import FileVault, vault_key
+from agenthost_storage.vault import FileVault, HeldSecret, replace_file, vault_key
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 KEY = bytes(range(32))
@@ -57,23 +57,33 @@ def test_secrets_outlive_the_vault_object(vault: FileVault, path: Path) -> None:
     assert again.get("nobody") is None
 
 
+async def test_secrets_are_held_in_memory_of_their_own(
+    vault: FileVault, path: Path
+) -> None:
+    await vault.change({"new": "sk-new"})
+    for known in (vault, FileVault(path, lambda: KEY)):
+        assert {type(known.get(name)) for name in known.names()} == {HeldSecret}
+
+
 async def test_a_deleted_secret_is_gone(vault: FileVault, path: Path) -> None:
     for _ in range(2):
         await vault.change({"groq": None})
     assert FileVault(path, lambda: KEY).names() == ["openai"]
 
 
-async def test_several_secrets_change_in_one_write_or_not_at_all(path: Path) -> None:
+async def test_several_secrets_change_in_one_write_or_not_at_all(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     writes: list[bytes] = []
 
-    def key() -> bytes:
-        # Asked for once a write, before anything is put in place.
-        writes.append(path.read_bytes() if path.exists() else b"")
+    def write(place: Path, data: bytes) -> None:
+        writes.append(data)
         if len(writes) == 3:
             raise OSError("the machine stops here")
-        return KEY
+        replace_file(place, data)
 
-    vault = FileVault(path, key)
+    monkeypatch.setattr("agenthost_storage.vault.replace_file", write)
+    vault = FileVault(path, lambda: KEY)
     await vault.change({"a": "1", "b": "2"})
     await vault.change({"a": None, "b": "3", "c": "4", "nobody": None})
     assert len(writes) == 2

@@ -126,6 +126,7 @@ TWICE = {"allOf": [{"properties": {"a": {"$ref": "#"}}}] * 2}
 MANY = {f"a{n}$": True for n in range(2_000)}
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize(
     ("schema", "value"),
     [

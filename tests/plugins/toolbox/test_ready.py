@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
-from agenthost import Grants, InvalidInput, ToolSpec
+from agenthost import Grants, InvalidInput, Manifest, ToolSpec
 from agenthost_toolbox.ready import ReadyTool, made_ready
 from agenthost_toolbox.table import Offer, Table
 from pydantic import BaseModel, Field
 
 from .making import CITY, call, tool
+
+ANY = Manifest(name="any")
 
 
 def table(*specs: ToolSpec) -> Table:
@@ -55,9 +58,17 @@ def test_tools_are_found_by_name_and_alias() -> None:
 
 def test_granted_tools_come_sorted_and_by_any_name() -> None:
     made = table(tool("kv_set", "memory_store"), tool("b"), tool("a"))
-    granted = made.granted(Grants({"tool": ("memory_*", "a")}))
+    granted = made.granted(Grants({"tool": ("memory_*", "a")}), ANY)
     assert [definition.name for definition in granted] == ["a", "kv_set"]
-    assert made.granted(Grants()) == ()
+    assert made.granted(Grants(), ANY) == ()
+
+
+def test_a_tool_may_be_offered_to_some_manifests_alone() -> None:
+    mine = replace(tool("a"), offered_to=lambda manifest: "mine" in manifest.tags)
+    made, grants = table(mine, tool("b")), Grants({"tool": ("*",)})
+    assert [each.name for each in made.granted(grants, ANY)] == ["b"]
+    tagged = Manifest(name="any", tags=("mine",))
+    assert [each.name for each in made.granted(grants, tagged)] == ["a", "b"]
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a" * 65, "a.b", "é"])

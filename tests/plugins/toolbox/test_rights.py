@@ -16,6 +16,7 @@ async def test_granted_tools_come_sorted_and_by_any_name(daemon: RunningDaemon) 
         "calculate",
         "kv_get",
         "kv_set",
+        "memory_search",
         "system_time",
     ]
     assert shown() == []

@@ -179,7 +179,8 @@ async def test_a_source_that_is_slow_at_first_holds_up_no_start(
     source = Source("one", tool("a"))
     source.hangs = threading.Event()
     daemon = await daemons.start(plugins=[sourcing(source)])
-    assert "still waiting for tool source one" in caplog.text
+    assert "still waiting for" in caplog.text
+    assert "tool source one of plugin:sourcing" in caplog.text
     assert "a" not in await listed(daemon)
     source.hangs.set()
     await until(lambda: "a" in table(daemon).tools)

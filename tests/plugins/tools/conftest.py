@@ -15,6 +15,8 @@ from agenthost import (
     Files,
     Grants,
     Guards,
+    InvalidInput,
+    Manifest,
     NotFound,
     Principal,
     PrincipalKind,
@@ -24,10 +26,14 @@ from agenthost import (
     TurnResult,
     Usage,
 )
+from agenthost.plugins.points import KNOWN
 from agenthost_egress.client import AiohttpEgress
 from agenthost_security import path_traversal_prevention, ssrf_protection
 from agenthost_storage.files import LocalFiles
+from agenthost_tools.shell.settings import ShellSection
+from agenthost_tools.shell.tool import PROCESS
 from agenthost_tools.web_fetch import WebFetchSection
+from agenthost_tools.web_search.settings import WebSearchSection
 from agenthost_workers.limits import Limits
 from agenthost_workers.local import LocalWorkers
 
@@ -48,9 +54,18 @@ class Memory:
         except KeyError:
             raise NotFound("key", key) from None
 
+    async def search(self, owner: str, agent_id: str, query: str) -> list[Any]:
+        row = {"kind": "memory", "text": "blue", "at": 0.0, "labels": ["untrusted"]}
+        return [{**row, "key": key} for key in ("color", "shared.color")]
+
     async def set(self, by: Context, namespace: str, key: str, value: Any) -> None:
         self.values[namespace, key] = value
         self.labels[key] = by.labels
+
+
+def _manifest(name: str) -> Manifest:
+    said = {"name": name, "description": f"{name} sings", "tags": ["Choir"]}
+    return Manifest.model_validate(said)
 
 
 class People:
@@ -58,10 +73,27 @@ class People:
 
     def __init__(self) -> None:
         self._all = [
-            SimpleNamespace(id=AGENT_ID, name="ada", state="Running"),
-            SimpleNamespace(id=OTHER_ID, name="bob", state="Running"),
+            SimpleNamespace(
+                id=id_, name=name, state="Running", manifest=_manifest(name)
+            )
+            for id_, name in ((AGENT_ID, "ada"), (OTHER_ID, "bob"))
         ]
         self.said: list[tuple[str, str]] = []
+
+    def above(self, agent_id: str) -> list[SimpleNamespace]:
+        """Ada has made bob."""
+        ada, bob = self._all
+        return [ada] if agent_id == ada.id else [bob, ada]
+
+    async def spawn(
+        self, _: object, manifest: str
+    ) -> tuple[SimpleNamespace, list[str]]:
+        if not manifest.endswith('"'):
+            raise InvalidInput("manifest_toml", "it is no TOML")
+        return SimpleNamespace(id="new", name="eve"), []
+
+    async def delete(self, *_: object) -> None:
+        pass
 
     def list(self) -> list[SimpleNamespace]:
         return self._all
@@ -95,23 +127,29 @@ class FakeDaemon:
     fetch: WebFetchSection = field(
         default_factory=lambda: WebFetchSection(allowed_hosts=("127.0.0.1",))
     )
+    search: WebSearchSection = field(default_factory=WebSearchSection)
+    shell: ShellSection = field(default_factory=lambda: ShellSection(mode="allowlist"))
+    guards: Guards = field(default_factory=Guards)
+    environ: dict[str, str] = field(default_factory=dict)
 
     @property
     def turns(self) -> People:
         return self.agents
 
-    def settings(self, model: type[WebFetchSection]) -> WebFetchSection:
-        return {WebFetchSection: self.fetch}[model]
+    def settings(self, model: type[Any]) -> Any:
+        sections = (self.fetch, self.search, self.shell)
+        return next(each for each in sections if isinstance(each, model))
 
 
 @pytest.fixture
 async def daemon(tmp_path: Path) -> AsyncIterator[FakeDaemon]:
-    guards = Guards(
-        [path_traversal_prevention.security_system(), ssrf_protection.security_system()]
-    )
+    paths = path_traversal_prevention.security_system()
+    guards = Guards()
+    guards.compile([paths, ssrf_protection.security_system()], (), (*KNOWN, PROCESS))
     # A loaded machine is slow to start a process, which is not what is tested here.
     workers = LocalWorkers(Limits(start=60.0))
-    made = FakeDaemon(LocalFiles(tmp_path, guards), AiohttpEgress(guards), workers)
+    files, egress = LocalFiles(tmp_path, guards), AiohttpEgress(guards)
+    made = FakeDaemon(files, egress, workers, guards=guards)
     yield made
     await made.workers.close()
     await made.egress.close()
@@ -121,11 +159,13 @@ async def daemon(tmp_path: Path) -> AsyncIterator[FakeDaemon]:
 def context(daemon: FakeDaemon) -> ToolContext:
     every = {
         "network": ("*",),
+        "agent_spawn": ("*",),
         "memory_read": ("*",),
         "memory_write": ("*",),
         "agent_message": ("*",),
+        "shell": ("*",),
     }
-    agent = AgentView(AGENT_ID, "ada", cast("Any", None), "session")
+    agent = AgentView(AGENT_ID, "ada", Manifest(name="ada"), "session")
     principal = Principal(PrincipalKind.AGENT, "ada", Grants(every))
     return ToolContext(principal, agent, host=cast("Any", daemon), reports=Reports())
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from agenthost import ToolContext
 from agenthost.testing.tools import ToolContract, offered_tools
+from agenthost_tools.web_search.settings import WebSearchSection
 
 from ..egress.wire import Wire, always, answer
-from .conftest import FakeDaemon
+from .conftest import AGENT_ID, FakeDaemon
+from .office_files import docx
 
 
 class TestFileRead(ToolContract):
@@ -110,6 +114,24 @@ class TestAgentCall(ToolContract):
     failing = ({"agent_id": "none", "message": "x"},)
 
 
+class TestAgentSpawn(ToolContract):
+    """Makes an agent."""
+
+    tool = "agent_spawn"
+    accepted = ({"manifest_toml": 'name = "eve"'},)
+    refused = ({}, {"manifest_toml": ""}, {"manifest_toml": "x" * 70_000})
+    failing = ({"manifest_toml": "name ="},)
+
+
+class TestAgentKill(ToolContract):
+    """Ends an agent."""
+
+    tool = "agent_kill"
+    accepted = ({"agent_id": "bob"},)
+    refused = ({}, {"agent_id": 1})
+    failing = ({"agent_id": "ada"}, {"agent_id": "none"})
+
+
 class TestWebFetch(ToolContract):
     """Fetches a page."""
 
@@ -131,6 +153,125 @@ class TestWebFetch(ToolContract):
     async def page(self):  # type: ignore[no-untyped-def]  # noqa: ANN201
         async with Wire(always(answer(b"text", content_type="text/plain"))) as wire:
             type(self).accepted = ({"url": wire.url},)
+            yield
+
+
+class TestAgentFind(ToolContract):
+    """Finds agents."""
+
+    tool = "agent_find"
+    accepted = ({"query": "bob"}, {"query": "x" * 1_000})
+    refused = ({}, {"query": ""}, {"query": "x" * 1_001}, {"query": 1})
+
+
+class TestAskUser(ToolContract):
+    """Asks a person; here they have answered."""
+
+    tool = "ask_user"
+    accepted = ({"question": "Which?"},)
+    refused = (
+        {},
+        {"question": " "},
+        {"question": "x" * 4_001},
+        {"question": "a", "choices": [""]},
+        {"question": "a", "choices": ["b"] * 21},
+        {"question": "a", "timeout_seconds": 0},
+    )
+    failing = ({"question": "Which?", "choices": ["a", "b"]},)
+
+    @pytest.fixture
+    def context(self, context: ToolContext) -> ToolContext:
+        return replace(context, answers={"answer": "this one"})
+
+
+class TestImageAnalyze(ToolContract):
+    """Looks at a picture."""
+
+    tool = "image_analyze"
+    accepted = ({"path": "a.png"}, {"path": "a.png", "prompt": "the sky"})
+    refused = ({}, {"path": 1}, {"path": "a.png", "prompt": "x" * 4_001})
+    failing = ({"path": "none"}, {"path": "../a.png"}, {"path": "words"})
+
+    @pytest.fixture(autouse=True)
+    def there(self, context: ToolContext) -> None:
+        workspace = context.host.files.workspace(AGENT_ID)
+        workspace.write("a.png", b"\x89PNG\r\n\x1a\n" + bytes(16))
+        workspace.write("words", b"no picture")
+
+
+class TestDocumentRead(ToolContract):
+    """Reads a document."""
+
+    tool = "document_read"
+    accepted = ({"path": "a.docx"}, {"path": "a.docx", "first_page": 2, "pages": 1})
+    refused = (
+        {},
+        {"path": 1},
+        {"path": "a.docx", "first_page": 0},
+        {"path": "a.docx", "pages": 201},
+    )
+    failing = ({"path": "none"}, {"path": "../a.docx"}, {"path": "words"})
+
+    @pytest.fixture(autouse=True)
+    def there(self, context: ToolContext) -> None:
+        workspace = context.host.files.workspace(AGENT_ID)
+        workspace.write("a.docx", docx("hello"))
+        workspace.write("words", b"no document")
+
+
+class TestMemorySearch(ToolContract):
+    """Searches memory."""
+
+    tool = "memory_search"
+    accepted = ({"query": "blue"}, {"query": "NEAR(a) OR *"})
+    refused = ({}, {"query": " "}, {"query": "x" * 1_001}, {"query": "\ud800"})
+
+
+class TestShellExec(ToolContract):
+    """Runs a command."""
+
+    tool = "shell_exec"
+    accepted = ({"command": "true"},)
+    refused = (
+        {},
+        {"command": ""},
+        {"command": "x" * 16_385},
+        {"command": "true", "timeout_seconds": 0},
+        {"command": ["true"]},
+    )
+    failing = (
+        {"command": "true; true"},
+        {"command": "echo $(id)"},
+        {"command": "/bin/true"},
+        {"command": "./true"},
+        {"command": "no-such-program-here"},
+        {"command": "echo 'a"},
+        {"command": "''"},
+        {"command": "true\0"},
+    )
+
+
+class TestWebSearch(ToolContract):
+    """Searches the web."""
+
+    tool = "web_search"
+    accepted = ({"query": "bees"},)
+    refused = (
+        {},
+        {"query": " "},
+        {"query": "x" * 401},
+        {"query": "a", "max_results": 21},
+        {"query": "a", "max_results": 0},
+        {"query": "\ud800"},
+    )
+
+    @pytest.fixture(autouse=True)
+    async def engine(self, daemon: FakeDaemon):  # type: ignore[no-untyped-def]  # noqa: ANN201
+        found = b'{"results": [{"title": "Bees", "url": "https://bees.example"}]}'
+        async with Wire(always(answer(found))) as wire:
+            daemon.search = WebSearchSection(
+                searxng_url=wire.url, allowed_hosts=("127.0.0.1",)
+            )
             yield
 
 

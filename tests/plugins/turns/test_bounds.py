@@ -21,7 +21,8 @@ def results(daemon: RunningDaemon) -> list[ToolOutput]:
 
 async def test_of_a_thousand_calls_the_first_run(daemon: RunningDaemon) -> None:
     agent = await daemon.agent(extra=PLENTY)
-    daemon.model.calls_all(*[("calculate", {"expression": "1+1"})] * 1_000)
+    calls = [("calculate", {"expression": f"1+{n}"}) for n in range(1_000)]
+    daemon.model.calls_all(*calls)
     await agent.ask("go")
     outputs = results(daemon)
     assert len(outputs) == 1_000
@@ -34,8 +35,10 @@ async def test_the_results_of_a_step_are_bounded_together(
 ) -> None:
     agent = await daemon.agent(extra=PLENTY)
     files = daemon.daemon.files.workspace(agent.id)
-    files.write("long.txt", ("é" * 90_000).encode())
-    daemon.model.calls_all(*[("file_read", {"path": "long.txt"})] * 20)
+    names = [f"long{number}.txt" for number in range(20)]
+    for name in names:
+        files.write(name, ("é" * 90_000).encode())
+    daemon.model.calls_all(*[("file_read", {"path": name}) for name in names])
     await agent.ask("go")
     texts = [output.text for output in results(daemon)]
     notes = sum("the rest is left out" in text for text in texts)

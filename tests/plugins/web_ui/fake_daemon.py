@@ -30,6 +30,7 @@ TOOLS = [
     "agent_list",
     "agent_spawn",
     "calculate",
+    "document_read",
     "event_publish",
     "file_list",
     "file_read",

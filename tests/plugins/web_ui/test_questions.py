@@ -167,6 +167,57 @@ def test_an_answer_given_elsewhere_goes_on_here(
     daemon.do(answer(daemon.running, row["id"]))
     expect(question(page)).to_have_count(0)
     expect(page.locator(".tool-state")).to_have_text("done")
+    told = page.get_by_role("alert").filter(has_text="was approved by loopback")
+    expect(told).to_contain_text(f"Shall it be paid? {EVIL}")
+    expect(page.locator("img")).to_have_count(0)
+
+
+def test_a_yes_for_the_session_is_asked_once(
+    ada: Watched, daemon: LiveDaemon, shop: Shop
+) -> None:
+    page = ada.page
+    turn = asks(ada, daemon, amount=5)
+    question(page).get_by_role("button", name="Allow for this session").click()
+    daemon.do(ends(daemon.running, turn, TurnState.DONE))
+    expect(page.get_by_text("You said:")).to_have_count(1)
+    # Whoever answered here is not told that somebody did.
+    expect(page.get_by_role("alert")).to_have_count(0)
+    daemon.running.model.calls("pay", amount=6)
+    ada.say("again")
+    expect(page.get_by_text("You said:")).to_have_count(2)
+    assert shop.runs == [("pay", 5), ("pay", 6)]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_a_yes_for_a_pattern_is_edited_before_it_is_given(
+    ada: Watched, daemon: LiveDaemon, shop: Shop, scheme: str, size: str
+) -> None:
+    page = ada.page
+    width, height = SIZES[size]
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    turn = asks(ada, daemon, amount=5, note="rent: May\nflat 7")
+    form = question(page)
+    form.get_by_role("button", name="Allow for a pattern").click()
+    note = form.get_by_role("textbox", name="note")
+    expect(note).to_have_value("rent: May\nflat 7")
+    home = daemon.running.daemon.home
+    shots = Path(os.environ.get("AGENTHOST_SHOTS") or home)
+    page.screenshot(path=str(shots / f"pattern-{size}-{scheme}.png"))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    note.fill("food: *")
+    form.get_by_role("button", name="Allow this pattern").click()
+    expect(form.get_by_role("alert")).to_contain_text("fit each")
+    ada.forgive("400")
+    note.fill("rent: *\nflat 7")
+    form.get_by_role("button", name="Allow this pattern").click()
+    daemon.do(ends(daemon.running, turn, TurnState.DONE))
+    daemon.running.model.calls("pay", amount=5, note="rent: June\nflat 7")
+    ada.say("again")
+    expect(page.get_by_text("You said:")).to_have_count(2)
+    assert shop.runs == [("pay", 5), ("pay", 5)]
+    asks(ada, daemon, amount=5, note="food")
 
 
 def test_a_question_that_ended_elsewhere_is_taken_away(

@@ -12,20 +12,29 @@ from ...agent import Agent, AgentMode, AgentState
 from ...context import OPERATOR, Context, Grants, Principal, PrincipalKind
 from ...errors import (
     AgentHostError,
+    Cancelled,
     Conflict,
     Denied,
     InvalidInput,
     NotFound,
     Unavailable,
 )
-from ...events import AgentSpawned, AgentTerminated, AgentUpdated, LifecycleEvent
+from ...events import (
+    AgentResumed,
+    AgentSpawned,
+    AgentSuspended,
+    AgentTerminated,
+    AgentUpdated,
+    LifecycleEvent,
+)
 from ...plugins.guards import ALLOW, Deny, Verdict
 from ...plugins.points import Guard, SpawnCase
 from ...ports.agents import Agents
 from ...ports.sessions import SessionFilter
+from ..clock import ManualClock
 from ..daemons import RunningDaemon
 from ..recorded import Recorded
-from .stage import Stage, StagedContract, begin, ending, guarding, soon, texts_of
+from .stage import Stage, StagedContract, begin, ending, guarding, soon, texts_of, until
 
 BY = Context(OPERATOR)
 ADA = 'name = "ada"\n'
@@ -317,6 +326,62 @@ class AgentsContract(StagedContract):
         assert [type(event) for event in told] == kinds
         assert {(event.subject, event.name) for event in told} == {(ada.id, "ada")}
         assert there == [True, True, False]
+
+    async def test_a_suspended_agent_stands_still_until_it_is_resumed(
+        self, stage: Stage
+    ) -> None:
+        """Its turns end, it says why, also to the next daemon; both are told."""
+        daemon = await stage.open()
+        ada, pause = (await daemon.agent("ada")).id, stage.pause()
+        agents = daemon.daemon.agents
+        book = Recorded(daemon.daemon.events, LifecycleEvent)
+        daemon.model.says("half", pause)
+        turn = begin(daemon.known_agent("ada"), "count")
+        await soon(agents.suspend(BY, agents.get(ada), "too loud"))
+        assert isinstance(await ending(turn), Cancelled)
+        daemon = await stage.open()
+        agents = daemon.daemon.agents
+        now = agents.get(ada)
+        assert (now.state, now.reason) == (AgentState.SUSPENDED, "too loud")
+        with pytest.raises(Conflict):
+            now.check_accepts_messages()
+        again = Recorded(daemon.daemon.events, LifecycleEvent)
+        now = await soon(agents.resume(BY, now))
+        assert (now.state, now.reason) == (AgentState.RUNNING, "")
+        now.check_accepts_messages()
+        assert [type(event) for event in book.kept] == [AgentSuspended]
+        assert [type(event) for event in again.kept] == [AgentResumed]
+
+    async def test_a_crashed_agent_is_started_again_by_itself(
+        self, stage: Stage
+    ) -> None:
+        """Sooner or later; who is gone by then is no matter."""
+        clock = ManualClock()
+        daemon = await stage.open(clock=clock)
+        agents, ada = daemon.daemon.agents, await spawned(daemon)
+        agents.crash(ada.id, "it fell")
+
+        async def back() -> bool:
+            await clock.advance(1.0)
+            standing = agents.get(ada.id).state
+            return (agents.restarts, standing) == (1, AgentState.RUNNING)
+
+        await until(back, "it runs again")
+
+    async def test_what_an_agent_makes_is_its_child(self, stage: Stage) -> None:
+        """It goes with its parent, and so do its own; the next daemon knows it."""
+        daemon = await stage.open()
+        await daemon.agent("ada")
+        for parent, child in (("ada", "bob"), ("bob", "cyd")):
+            maker = daemon.known_agent(parent).context()
+            await soon(daemon.daemon.agents.spawn(maker, f'name = "{child}"\n'))
+        await spawned(daemon, 'name = "eve"\n')
+        daemon = await stage.open()
+        agents = daemon.daemon.agents
+        line = agents.above(agents.find("cyd").id)
+        assert [agent.name for agent in line] == ["cyd", "bob", "ada"]
+        await soon(agents.delete(BY, agents.find("ada")))
+        assert named(agents) == ["eve"]
 
     async def test_what_becomes_of_an_agent_is_recorded_with_it(
         self, stage: Stage

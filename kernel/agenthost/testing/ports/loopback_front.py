@@ -36,6 +36,7 @@ from ...ports.access import Credentials
 from ...routes import (
     Call,
     EventStream,
+    LateRoutes,
     Mountable,
     RouteGroup,
     SocketClosed,
@@ -128,6 +129,7 @@ class LoopbackFront:
 
     def __init__(self, host: Host) -> None:
         self.panics = 0
+        self.fingerprint = ""
         self.access = LoopbackAccess(host)
         self._host = host
         self._places = Places()
@@ -150,6 +152,8 @@ class LoopbackFront:
         Raises:
             PluginError: A path is taken, or a handler does not fit its route.
         """
+        if isinstance(group, LateRoutes):
+            group = group.load()
         if not isinstance(group, RouteGroup):
             raise PluginError(f"{group.name!r} is no route group; nothing else fits")
         self._places.add(group)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 from agenthost_chat.chat import TextChunk, ToolDefinition
 
-from ...context import Pool
+from ...context import Context, Pool, Principal
 from ...errors import (
     InvalidInput,
     NotFound,
@@ -69,8 +69,23 @@ class ModelsContract(StagedContract):
         spent = (await vendors.ask("bob", payer)).spent
         assert (spent.provider, spent.model) == ("bob", "bob-model")
         assert (spent.usage, spent.cost_micro_usd) == (USAGE, COST)
+        assert payer.agent is not None
         assert (spent.agent_id, spent.turn_id) == (payer.agent.id, "turn")
         assert spent.session_id == payer.agent.session_id
+
+    async def test_who_asks_a_model_itself_pays_as_no_agent(self, stage: Stage) -> None:
+        """The row names the principal, and is there before the end is told."""
+        vendors = await Vendors.open(stage)
+        caller = Principal("api_key", "ci", person="somebody")
+        payer = Payer(None, "asked", context=Context(caller))
+        asking = vendors.models.ask(vendors.target("bob"), ASKED, payer)
+        async with aclosing(asking) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, Answered):
+                    spent, booked = delta.spent, await vendors.booked()
+        assert (spent.agent_id, spent.session_id, spent.turn_id) == ("", "", "asked")
+        assert (spent.principal, spent.person) == ("api_key:ci", "somebody")
+        assert booked == 1
 
     async def test_a_payer_books_what_was_answered(self, stage: Stage) -> None:
         """The router books a call that nobody pays for; neither is booked twice."""

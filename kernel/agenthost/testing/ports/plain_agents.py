@@ -16,8 +16,15 @@ from pydantic import BaseModel, ValidationError
 
 from ...agent import Agent, AgentMode, AgentState
 from ...context import Context, Principal
-from ...errors import AgentHostError, InvalidInput, NotFound
-from ...events import AgentSpawned, AgentTerminated, AgentUpdated, LifecycleEvent
+from ...errors import AgentHostError, Conflict, InvalidInput, NotFound
+from ...events import (
+    AgentResumed,
+    AgentSpawned,
+    AgentSuspended,
+    AgentTerminated,
+    AgentUpdated,
+    LifecycleEvent,
+)
 from ...host import Host
 from ...manifest_model import Manifest
 from ...manifest_table import ManifestTable
@@ -54,6 +61,7 @@ class PlainAgents:
         # A row is written whole: two changes at once would undo each other.
         self._changing = asyncio.Lock()
         self.exist = asyncio.Event()
+        self.restarts = 0
 
     async def load(self) -> None:
         """Read all agents, oldest first."""
@@ -72,6 +80,11 @@ class PlainAgents:
         if agent_id not in self._agents:
             raise NotFound("agent", agent_id)
         return self._agents[agent_id]
+
+    def above(self, agent_id: str) -> Sequence[Agent]:
+        """The agent itself, who has spawned it, and so on."""
+        agent = self.get(agent_id)
+        return [agent, *(self.above(agent.parent) if agent.parent else ())]
 
     def find(self, reference: str) -> Agent:
         """Find by id in any form, or by exact name; NotFound when there is none."""
@@ -109,6 +122,7 @@ class PlainAgents:
             pinned_model=None,
             created_at=now,
             updated_at=now,
+            parent=context.agent.id if context.agent else "",
         )
         with self._telling(AgentSpawned, context, agent) as also:
             await self._rows.add(agent, also)
@@ -154,6 +168,23 @@ class PlainAgents:
 
         return await self._save(context, agent, changed)
 
+    async def suspend(self, context: Context, agent: Agent, reason: str) -> Agent:
+        """Stop the agent's turns and refuse its messages until it is resumed."""
+        told = _alive(state=AgentState.SUSPENDED, reason=reason)
+        kept = await self._save(context, agent, told, AgentSuspended)
+        await self._end_turns(agent.id, "the agent was suspended")
+        return kept
+
+    async def resume(self, context: Context, agent: Agent) -> Agent:
+        """Let it take messages again; its crashes are forgotten."""
+        told = _alive(state=AgentState.RUNNING, reason="", crashes=())
+        return await self._save(context, agent, told, AgentResumed)
+
+    def crash(self, agent_id: str, reason: str) -> None:
+        """Start it again at once: here it is nothing but counted."""
+        assert agent_id in self._agents, reason
+        self.restarts += 1
+
     async def new_session(self, agent: Agent, into: str, *, keep: bool) -> Agent:
         """Give the agent another session, an empty one unless it is named."""
         now, session = self._host.clock.time(), into or str(uuid4())
@@ -164,6 +195,8 @@ class PlainAgents:
 
     async def delete(self, context: Context, agent: Agent) -> None:
         """Stop the agent's turns; remove it and all it has but its usage."""
+        for child in [each for each in self.list() if each.parent == agent.id]:
+            await self.delete(context, child)
         now = self.get(agent.id)
         # It takes no messages from now on.
         self._keep(replace(now, state=AgentState.TERMINATED))
@@ -217,11 +250,17 @@ class PlainAgents:
         case = SpawnCase(principal, manifest.name, self.grants_of(manifest))
         self._host.guards.check(Guard.SPAWN, case)
 
-    async def _save(self, context: Context, agent: Agent, changed: Change) -> Agent:
+    async def _save(
+        self,
+        context: Context,
+        agent: Agent,
+        changed: Change,
+        kind: type[LifecycleEvent] = AgentUpdated,
+    ) -> Agent:
         async with self._changing:
             now = self._host.clock.time()
             kept = replace(changed(self.get(agent.id)), updated_at=now)
-            with self._telling(AgentUpdated, context, kept) as also:
+            with self._telling(kind, context, kept) as also:
                 await self._rows.save(kept, also)
                 return self._keep(kept)
 
@@ -235,6 +274,17 @@ class PlainAgents:
     ) -> AbstractContextManager[Keep | None]:
         now, events = self._host.clock.time(), self._host.events
         return telling(events, kind, agent.id, now, agent.name, **context.caused)
+
+
+def _alive(**standing: Any) -> Change:
+    """Change how an agent stands that is not being deleted."""
+
+    def changed(now: Agent) -> Agent:
+        if now.state is AgentState.TERMINATED:
+            raise Conflict(f"agent {now.name!r} is being deleted")
+        return replace(now, **standing)
+
+    return changed
 
 
 def _parsed(

@@ -32,6 +32,7 @@ from ...errors import (
     QuotaExceeded,
 )
 from ...host import Host
+from ...observe import Observers
 from ...ports.egress import CONTEXT, EgressPolicy
 from ...ports.models import Answered, Attempt, Choice, Payer, Quoted, Target
 from ...ports.usage import Spent
@@ -73,12 +74,14 @@ class PlainModels:
 
     Args:
         host: The daemon.
+        observers: Told of calls outside of turns.
     """
 
     hourly_tokens = 0
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, observers: Observers) -> None:
         self._host = host
+        self._observers = observers
         offered = host.registry.offered(ProviderSpec)
         self.providers: Mapping[str, ProviderSpec] = {
             spec.facts.slug: spec for _, spec in offered
@@ -198,6 +201,22 @@ class PlainModels:
         assert first is not None, "there is a target at least"
         raise first
 
+    async def ask(
+        self, target: Target, request: ChatRequest, payer: Payer
+    ) -> AsyncGenerator[Delta | Answered, None]:
+        """Call a model for who asks it itself, outside of any turn."""
+        assert payer.context is not None, "who asks is known"
+        watch = self._observers.watch(payer.context, request, target, payer.failed)
+        with watch as seen:
+            async with aclosing(self.stream(target, request, payer)) as deltas:
+                async for delta in deltas:
+                    if isinstance(delta, Answered):
+                        await self._host.usage.book(delta.spent)
+                        if seen is not None:
+                            seen.result, seen.spent = delta.completion, delta.spent
+                            seen.answered = delta
+                    yield delta
+
     async def embed(
         self,
         texts: Sequence[str],
@@ -262,7 +281,8 @@ class PlainModels:
 
     def _candidates(self, target: Target, payer: Payer | None) -> Iterator[Target]:
         yield target
-        for spare in payer.agent.manifest.fallback_models if payer else ():
+        agent = payer.agent if payer else None
+        for spare in agent.manifest.fallback_models if agent else ():
             with suppress(InvalidInput):
                 yield self.resolve(spare.provider, spare.model)
 
@@ -336,13 +356,14 @@ class PlainModels:
         slug, model = call.target.names
         cost = _cost(call.target.model, usage)
         payer, context = call.payer, call.payer.context if call.payer else None
+        agent = payer.agent if payer else None
         for pool in payer.pools if payer else ():
             pool.held -= call.held
             pool.used += cost
         return Spent(
             self._host.clock.time(),
-            payer.agent.id if payer else "",
-            payer.agent.session_id if payer else "",
+            agent.id if agent else "",
+            agent.session_id if agent else "",
             payer.turn_id if payer else "",
             slug,
             model,

@@ -33,10 +33,25 @@ from ...ports.records import CallState, Outcome, Step, TurnRecord, TurnResult, T
 from ...ports.sessions import Conversation
 from ...ports.usage import Spent
 from ...turns.events import Thinking, ToolEnd, ToolStart
-from ...turns.turn import Turn
+from ...turns.turn import Turn, TurnOptions
 
 MOST_CALLS = 50
+MOST_LOOPS = 3
 THINKING_BUDGET = 10_000
+
+
+def left_of(options: TurnOptions, calls: Sequence[ToolUse]) -> tuple[ToolUse, ...]:
+    """Choose the calls of the caller's tools; none that cannot be read."""
+    names = {tool.name for tool in options.tools}
+    return tuple([c for c in calls if c.name in names and not c.malformed])
+
+
+def key_of(
+    options: TurnOptions, turn_id: str, ended: TurnResult | None = None
+) -> str | None:
+    """What the session of a stateless turn is kept by, None when it is not."""
+    kept = bool(options.tools) if ended is None else bool(ended.calls)
+    return f"turn:{turn_id}" if options.turn_id or kept else None
 
 
 class PlainRun:
@@ -64,6 +79,7 @@ class PlainRun:
         self._said = said
         self._seq = said.session.next_seq
         self._asked = 0
+        self._loops = 0
         self._model = ""
         self._finish: Finish | None = None
         self._settings = turn.options.settings or ModelSettings()
@@ -86,7 +102,7 @@ class PlainRun:
             return
         await self._keep(reopened=True)
         calls = open_calls(turn.spoken)
-        self._left = turn.options.left_of(calls)
+        self._left = left_of(turn.options, calls)
         if own := [call for call in calls if call not in self._left]:
             await self._run_tools(own, await self._known(own))
 
@@ -107,7 +123,7 @@ class PlainRun:
             if calls and completion.finish is Finish.TOOL_USE:
                 if self._fits is not None:
                     turn.say(message.text)
-                self._left = turn.options.left_of(calls)
+                self._left = left_of(turn.options, calls)
                 await self._keep(message, spent=spent)
                 if own := [call for call in calls if call not in self._left]:
                     await self._run_tools(own, {})
@@ -157,7 +173,7 @@ class PlainRun:
         own, closed = None, facts.get("closed")
         if turn.options.history is not None:
             ended = closed and closed.result
-            own = replace(session, key=turn.options.key_of(turn.id, ended))
+            own = replace(session, key=key_of(turn.options, turn.id, ended))
         return Step(
             session.id,
             turn.id,
@@ -193,6 +209,7 @@ class PlainRun:
         thinks = manifest.thinking.budget_tokens
         if self._said.session.thinking:
             thinks = thinks or THINKING_BUDGET
+        own_thinks = turn.options.thinking_budget
         temperature, told = turn.options.temperature, manifest.model
         system = told.system_prompt or f"Your name is {turn.agent.name}."
         request = ChatRequest(
@@ -202,7 +219,7 @@ class PlainRun:
             tools if target.model.supports_tools else (),
             turn.options.max_tokens or told.max_tokens,
             told.temperature if temperature is None else temperature,
-            thinks,
+            thinks if own_thinks is None else own_thinks,
             **self._settings.asked,
         )
         unsay = turn.take_back
@@ -313,7 +330,11 @@ class PlainRun:
         so_far = self.result("")
         closed = waits and TurnRecord(TurnState.WAITING, so_far)
         turn.sealed = waits is not None
+        ends = next((each.ends for each in outcomes.values() if each.ends), None)
         await self._keep(answers, unknown=unknown, closed=closed)
+        self._loops += ends is not None
+        if ends is not None and self._loops >= MOST_LOOPS:
+            raise ends
         if waits is not None:
             turn.fail(waits, so_far)
             raise waits

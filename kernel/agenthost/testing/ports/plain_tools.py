@@ -24,7 +24,13 @@ from pydantic import ValidationError
 
 from ...authorization import Refused, authorize
 from ...context import Context, Grants
-from ...errors import AgentHostError, InvalidInput, OutcomeUnknown, Waiting
+from ...errors import (
+    AgentHostError,
+    InvalidInput,
+    LoopDetected,
+    OutcomeUnknown,
+    Waiting,
+)
 from ...host import Host, Reports, ToolContext
 from ...manifest_model import Manifest
 from ...observe import Observers
@@ -165,14 +171,18 @@ class PlainTools:
     ) -> AsyncIterator[Outcome]:
         """Run the calls of a step in order; neighbouring reads run together."""
         waits: Waiting | None = None
+        broken = False
         for group in self._groups(calls):
             if waits is not None:
                 outcomes = [_waiting(call, waits) for call in group]
+            elif broken and not self._reads(group[0].name):
+                outcomes = [_unread(call) for call in group]
             else:
                 run = (self._one(context, c, before_effect, progressed) for c in group)
                 outcomes = await asyncio.gather(*run)
             for outcome in outcomes:
                 waits = waits or outcome.waits
+                broken = broken or outcome.output.is_error
                 yield outcome
 
     def _groups(self, calls: Sequence[ToolUse]) -> Iterator[Sequence[ToolUse]]:
@@ -214,7 +224,8 @@ class PlainTools:
                 if seen is not None:
                     seen.error = error
                 outcome = self._failure(context, call, error)
-            outcome = self._as_guards_let(context, replace(outcome, labels=labels))
+            labelled = replace(outcome, labels=labels)
+            outcome = self._as_guards_let(context, call, labelled)
             if seen is not None and seen.error is None:
                 seen.result = outcome.output
             return outcome
@@ -246,13 +257,18 @@ class PlainTools:
             answers = {**await asked.standing(context, call), **answers}
         return tool, arguments, answers
 
-    def _as_guards_let(self, context: Context, outcome: Outcome) -> Outcome:
-        output = outcome.output
-        case = ToolResultCase(context, output.name, output.text, outcome.labels)
+    def _as_guards_let(
+        self, context: Context, call: ToolUse, outcome: Outcome
+    ) -> Outcome:
+        output, tool = outcome.output, self._tools.get(call.name)
+        name = tool.spec.name if tool else call.name
+        said = output.text, outcome.labels, call.arguments
+        case = ToolResultCase(context, name, *said)
         try:
             text = self._host.guards.check(Guard.TOOL_RESULT, case).text
         except AgentHostError as error:
-            return replace(outcome, output=_failed(output.id, output.name, error))
+            refused = self._failure(context, call, error)
+            return replace(outcome, output=refused.output, ends=refused.ends)
         if text == output.text:
             return outcome
         read = replace(output, text=text, media=(), structured=None)
@@ -268,6 +284,8 @@ class PlainTools:
             case OutcomeUnknown() | TimeoutError() if not self._reads(call.name):
                 text = f"{output.text}. {UNKNOWN}"
                 return Outcome(replace(output, text=text), known=False)
+            case LoopDetected():
+                return Outcome(output, ends=error)
             case Refused():
                 self._host.guards.on_refused(error)
         if not isinstance(error, AgentHostError | TimeoutError):
@@ -302,6 +320,11 @@ def _failed(call_id: str, name: str, error: BaseException) -> ToolOutput:
     if isinstance(error, AgentHostError):
         problem = error.message
     return ToolOutput(call_id, name, f"{name} failed: {problem}", is_error=True)
+
+
+def _unread(call: ToolUse) -> Outcome:
+    text = "Not run: one before it in the same answer has failed."
+    return Outcome(ToolOutput(call.id, call.name, text, is_error=True))
 
 
 def _waiting(call: ToolUse, waits: Waiting) -> Outcome:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from agenthost_chat.chat import Finish, Message, Role, Usage
-from agenthost_chat.history import open_calls, repaired
+from agenthost_chat.history import open_calls
 
 from ...agent import Agent
 from ...context import OPERATOR, AgentView, Context, Pool, Principal, PrincipalKind
@@ -29,16 +29,18 @@ from ...errors import (
 )
 from ...host import Host
 from ...observe import Observers
+from ...plugins.points import Guard, HistoryCase
 from ...ports.records import TurnRecord, TurnResult, TurnState
 from ...ports.sessions import Conversation, Session
 from ...turns.events import NOTHING
 from ...turns.turn import NO_OPTIONS, Turn, TurnOptions, Watcher, user_message
 from ...turns.work import Work
-from .plain_run import PlainRun
+from .plain_run import PlainRun, key_of
 
 T = TypeVar("T")
 CALL_DEPTH = 5
 PATIENCE = 10.0
+UNFORESEEN = "for an internal reason"
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +59,7 @@ class PlainTurns:
     def __init__(self, host: Host, observers: Observers) -> None:
         self._host = host
         self._observers = observers
+        self.panics = 0
         # In order of arrival: the first of a session runs, the others wait.
         self._works: dict[str, Work] = {}
         self._admitted = asyncio.Event()
@@ -332,7 +335,9 @@ class PlainTurns:
                 await self._end(turn, run, error, TurnState.FAILED)
             except BaseException:
                 log.exception("turn %s failed", turn.id)
-                ours = TurnFailed("the turn failed for an internal reason; see the log")
+                self.panics += 1
+                self._host.agents.crash(turn.agent.id, UNFORESEEN)
+                ours = TurnFailed(f"the turn failed: {UNFORESEEN}; see the log")
                 await self._end(turn, run, ours, TurnState.FAILED)
             if seen is not None:
                 seen.result, seen.error = turn.ending()
@@ -366,27 +371,32 @@ class PlainTurns:
             _check_digest(turn.options, record.digest)
             return await self._again(turn, record)
         if turn.options.history is not None:
-            key = turn.options.key_of(turn.id)
+            key = key_of(turn.options, turn.id)
             now, agent_id = host.clock.time(), turn.agent.id
             own = Session(turn.id, agent_id, now, key=key, ephemeral=True)
-            before = repaired(turn.options.history)
+            before = self._let_through(turn, turn.options.history)
             if turn.message.role is Role.TOOL:
                 # It answers the calls that the history ends with.
-                *before, turn.message = repaired((*turn.options.history, turn.message))
+                whole = (*turn.options.history, turn.message)
+                *before, turn.message = self._let_through(turn, whole)
             said = Conversation(own, before)
             return PlainRun(host, self._observers, turn, said)
-        said = await self._conversation(session_id)
+        said = await self._conversation(turn)
         said.session.check_open_to(turn.agent.id)
         turn.context = turn.context.labelled(said.labels)
         target = host.agents.target_of(host.agents.get(turn.agent.id))
         if await host.compaction.before_turn(said, target, turn.context):
-            said = await self._conversation(session_id)
+            said = await self._conversation(turn)
         return PlainRun(host, self._observers, turn, said)
 
-    async def _conversation(self, session_id: str) -> Conversation:
-        session = await self._host.sessions.get(session_id)
+    def _let_through(self, turn: Turn, messages: Sequence[Message]) -> list[Message]:
+        case = HistoryCase(turn.context, tuple(messages))
+        return list(self._host.guards.check(Guard.HISTORY, case).messages)
+
+    async def _conversation(self, turn: Turn) -> Conversation:
+        session = await self._host.sessions.get(turn.agent.session_id)
         found = await self._host.sessions.history(session)
-        said = Conversation(session, repaired(found.messages))
+        said = Conversation(session, self._let_through(turn, found.messages))
         said.labels = found.labels
         return said
 
@@ -418,7 +428,7 @@ class PlainTurns:
         # The calls that it ends with are answered when it goes on.
         calls = [messages.pop()] if messages[-1].tool_uses else []
         summary = [session.summary] if session.summary else []
-        messages = [*summary, *repaired(messages), *calls]
+        messages = [*summary, *self._let_through(turn, messages), *calls]
         turn.context = turn.context.labelled(
             (await host.sessions.history(session)).labels
         )

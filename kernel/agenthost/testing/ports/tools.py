@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from agenthost_chat.chat import ToolUse
+from agenthost_chat.chat import JsonObject, ToolUse
 
 from ...context import Context
-from ...errors import InvalidInput, OutcomeUnknown
+from ...errors import InvalidInput, LoopDetected, OutcomeUnknown
 from ...plugins.guards import ALLOW, Deny, Replace, Verdict
 from ...plugins.points import ToolCallCase, ToolResultCase
 from ...plugins.specs import ToolResult
@@ -207,18 +207,22 @@ class ToolsContract(StagedContract):
                 raise InvalidInput("amount", CANARY)
             return ToolResult(CANARY)
 
+        asked: list[JsonObject] = []
+
         def read(case: ToolResultCase) -> Verdict:
+            asked.append(case.arguments)
             if case.tool == "look":
                 return Deny("it is secret")
             return Replace(case.text.replace(CANARY, "***"))
 
         shop.does, shop.results = tell, read
-        calls = use("look"), use("peek", 2), use("put", 3)
+        calls = use("put"), use("look", 2), use("peek", 3, amount=4)
         outcomes = await soon(shop.run(daemon, context, *calls))
-        assert failed(outcomes) == [True, False, True]
+        assert failed(outcomes) == [True, True, False]
         assert CANARY not in " ".join(texts(outcomes))
-        assert "***" in outcomes[1].output.text
+        assert "***" in outcomes[0].output.text
         assert "***" in outcomes[2].output.text
+        assert asked == [{}, {}, {"amount": 4}]
 
     async def test_an_effect_whose_end_nobody_saw_is_unknown(
         self, stage: Stage
@@ -234,7 +238,8 @@ class ToolsContract(StagedContract):
 
         shop.does = vanish
         calls = [use("put"), use("pay", 2, amount=1), use("look", 3)]
-        outcomes = await soon(shop.run(daemon, context, *calls))
+        each = [await soon(shop.run(daemon, context, call)) for call in calls]
+        outcomes = [outcome for one in each for outcome in one]
         assert failed(outcomes) == [True, True, True]
         assert [outcome.known for outcome in outcomes] == [False, False, True]
 
@@ -250,10 +255,46 @@ class ToolsContract(StagedContract):
 
         shop.does = fail
         calls = (use("put", n, amount=n) for n in range(len(errors) + 1))
-        outcomes = await soon(shop.run(daemon, context, *calls))
+        each = [await soon(shop.run(daemon, context, call)) for call in calls]
+        outcomes = [outcome for one in each for outcome in one]
         assert failed(outcomes) == [True, True, True, False]
         assert CANARY not in " ".join(texts(outcomes))
         assert "too dear" in outcomes[2].output.text
+
+    async def test_nothing_is_changed_behind_a_call_that_failed(
+        self, stage: Stage
+    ) -> None:
+        """Reads run, effects do not: the model had not read of the failure."""
+        shop, daemon, context = await opened(stage)
+
+        async def fail(called: Called) -> ToolResult:
+            return ToolResult("no luck", is_error=called.name == "keep")
+
+        shop.does = fail
+        calls = use("put"), use("keep", 2), use("look", 3), use("pay", 4)
+        outcomes = await soon(shop.run(daemon, context, *calls))
+        assert failed(outcomes) == [False, True, False, True]
+        assert all(each.known for each in outcomes)
+        assert shop.log[-1] == "look 0"
+        assert not any("pay" in each for each in shop.log)
+        (again,) = await soon(shop.run(daemon, context, use("pay", 5)))
+        assert not again.output.is_error
+
+    async def test_a_guard_may_end_the_turn(self, stage: Stage) -> None:
+        """The outcome says so: of a call, and of what one says."""
+        shop, daemon, context = await opened(stage)
+        shop.calls = lambda case: (
+            Deny("round and round", LoopDetected) if case.tool == "pay" else ALLOW
+        )
+        shop.results = lambda case: (
+            Deny("round and round", LoopDetected) if case.tool == "look" else ALLOW
+        )
+        calls = use("peek"), use("look", 2), use("pay", 3)
+        each = [await soon(shop.run(daemon, context, call)) for call in calls]
+        outcomes = [outcome for one in each for outcome in one]
+        assert failed(outcomes) == [False, True, True]
+        assert [each.ends is not None for each in outcomes] == [False, True, True]
+        assert "round" in outcomes[2].output.text
 
     async def test_labels_are_carried_on(self, stage: Stage) -> None:
         """Those of the turn, the tool and the result; on errors too."""

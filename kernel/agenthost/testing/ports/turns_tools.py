@@ -17,17 +17,30 @@ from agenthost_chat.chat import (
 from pydantic import BaseModel
 
 from ...context import OPERATOR, Context
-from ...errors import InvalidInput
+from ...errors import InvalidInput, LoopDetected
+from ...plugins.guards import Deny, Replace
 from ...plugins.marks import hookimpl
+from ...plugins.points import Guard
 from ...plugins.specs import Effect, ToolResult, ToolSpec
+from ...ports.records import TurnState
 from ...turns.turn import Turn, TurnOptions, user_message
 from ..daemons import RunningAgent, RunningDaemon
-from .stage import Stage, StagedContract, begin, ending, known, record_of, soon
+from .stage import (
+    Stage,
+    StagedContract,
+    begin,
+    ending,
+    guarding,
+    known,
+    record_of,
+    soon,
+)
 
 TURN = "5f0c37ac-6d2c-4a5e-9a0b-35a9b2c7c3d4"
 LOOK = ToolDefinition("look", "To look.", {"type": "object", "properties": {}})
 BOTH: tuple[tuple[str, dict[str, Any]], ...] = (("count", {}), ("look", {"at": "it"}))
 HELLO = user_message("hello")
+MANY_ANSWERS = 8
 
 
 class Count(BaseModel):
@@ -92,6 +105,35 @@ class CallersTools(StagedContract):
         assert tuple(before) == history
         assert [getattr(p, "id", "") for p in answers.parts] == ["a", "b"]
         assert getattr(answers.parts[1], "is_error", False)
+
+    async def test_a_turn_of_which_guards_say_it_loops_ends(self, stage: Stage) -> None:
+        """Not at once, for the model may mend its way; what they say is in its row."""
+        loops = guarding("loops", Guard.TOOL_CALL, lambda _: Deny("oh", LoopDetected))
+        daemon = await stage.open(counting([]), loops)
+        agent = await daemon.agent("ada", tools=["count"])
+        for _ in range(MANY_ANSWERS):
+            daemon.model.calls("count")
+        turn = begin(agent, "hello")
+        assert isinstance(await ending(turn), LoopDetected)
+        assert 1 < len(daemon.model.requests) < MANY_ANSWERS
+        record = await record_of(agent, turn)
+        assert (record.state, record.error and record.error.code) == (
+            TurnState.FAILED,
+            LoopDetected.code,
+        )
+
+    async def test_guards_are_asked_of_what_was_said_before(self, stage: Stage) -> None:
+        """A model reads what they leave of it; the session keeps all of it."""
+        forget = guarding("forget", Guard.HISTORY, lambda c: Replace(c.messages[:1]))
+        daemon = await stage.open()
+        agent = await daemon.agent("ada")
+        await agent.ask("one")
+        daemon = await stage.open(forget)
+        agent = daemon.known_agent("ada")
+        await agent.ask("two")
+        said = [message.text for message in daemon.model.requests[0].messages]
+        assert said == ["one", "two"]
+        assert len((await agent.session())["messages"]) == 2 * len(said)
 
     async def test_calls_that_were_left_are_told_again(self, stage: Stage) -> None:
         """When the same is asked again, in the next daemon too; nothing runs twice."""

@@ -10,12 +10,14 @@ from typing import Any
 from agenthost import (
     Agent,
     AgentHostError,
+    Blocked,
     Conflict,
     Context,
     Host,
     Keep,
     NotFound,
     QuotaExceeded,
+    Waiting,
 )
 
 from .conversations import session_for
@@ -87,8 +89,8 @@ class Beginning:
                 return refused(error)
         day = attempt.kept.day
         day = day_of(host.clock.time()) if day is None else day
-        allowance = errand.allowance_micro_usd
-        spending = await self._purses.join(occasion, day, allowance)
+        said = errand.allowance_micro_usd, errand.title
+        spending = await self._purses.join(occasion, day, *said)
         attempt.spending = spending
         labels = errand.labels | occasion.labels
         context = Context(
@@ -117,19 +119,51 @@ class Beginning:
             raise Lapsed(f"{error.message}; name another agent") from error
 
     async def _no_money(self, task: Task) -> Outcome | None:
-        """Refuse what its source has no money for; what a run holds is waited for."""
+        """Refuse what its source has no money for; what a run holds is waited for.
+
+        While a person is asked for more nothing else of the source begins, and nothing
+        after they said no: it would only ask again.
+        """
         purse, errand = task.spending.purse, task.errand
         if errand.event is not None and not errand.agent_id and not errand.workflow_id:
             return None
+        fresh = task.occasion.state is not OccasionState.RUNNING
+        others = len(purse.members) > 1 or bool(errand.workflow_id)
+        if fresh and others and (said := await self._asked(task)):
+            return said
         if task.occasion.id not in purse.reserved:
             await purse.wait_for_runs()
-        if purse.spent and task.occasion.state is not OccasionState.RUNNING:
-            text = f"the {task.occasion.source} {purse.told}"
-            return refused(QuotaExceeded(text))
+        if fresh and purse.spent and (said := await self._over(task)):
+            return said
         if errand.workflow_id and not errand.agent_id:
             purse.reserve(task.occasion.id)
             # The run has a limit of its own, for which all of this is held.
             task.context = replace(task.context, pools=())
+        return None
+
+    async def _over(self, task: Task) -> Outcome | None:
+        """Refuse what nobody can be asked about; else it begins, and asks."""
+        if task.spending.purse.pool.asks is not None:
+            return await self._asked(task)
+        told = task.spending.purse.told
+        return refused(QuotaExceeded(f"the {task.occasion.source} {told}"))
+
+    async def _asked(self, task: Task) -> Outcome | None:
+        """Take what people have said of the purse, and refuse where that is nothing."""
+        purse, host = task.spending.purse, self._host
+        pool, why = purse.pool, f"the {task.occasion.source} {purse.told}"
+        if pool.asks is None:
+            return None
+        try:
+            granted = await host.approvals.granted(task.context, pool)
+        except QuotaExceeded as no:
+            return refused(no)
+        except Waiting as waits:
+            open_ = waits.facts["approval_id"]
+            return refused(QuotaExceeded(f"{why}; a person is asked: {open_}"))
+        except Blocked:
+            return refused(QuotaExceeded(why)) if purse.spent else None
+        pool.limit = pool.asks.limit + granted
         return None
 
     async def _mark_begun(self, task: Task, day: int) -> None:

@@ -182,7 +182,7 @@ class Doer:
             workflow,
             task.errand.input,
             key=occasion.id,
-            max_cost_micro_usd=purse.reserved.get(occasion.id, 0),
+            within=purse.of_run(occasion.id),
         )
         stopping = _Stopping()
         self._stops[occasion.id] = stopping.stop

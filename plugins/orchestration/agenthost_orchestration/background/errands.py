@@ -49,12 +49,14 @@ class Creator:
     """Who asked for background work: its rights are looked up anew each time.
 
     ``kind`` and ``name`` are those of its principal; of an agent ``name`` is the id,
-    for another may come to have its name.
+    for another may come to have its name. ``id`` is what else is known of it that is
+    nobody else's, such as the id of a named key, "" for nothing.
     """
 
     kind: str
     name: str
     person: str = ""
+    id: str = ""
 
 
 @value_class
@@ -74,6 +76,7 @@ class Errand:
         allowance_micro_usd: What the source may spend in a day; never none.
         labels: Those of all that it is made from.
         depth: How many events led here.
+        title: What a person calls the source, "" where it has no name.
     """
 
     creator: Creator
@@ -88,6 +91,7 @@ class Errand:
     allowance_micro_usd: int = DAILY_ALLOWANCE
     labels: frozenset[str] = frozenset()
     depth: int = 0
+    title: str = ""
 
 
 class OccasionState(StrEnum):
@@ -95,7 +99,7 @@ class OccasionState(StrEnum):
 
     DUE ones are still to be done; WAITING ones wait for a person. MISSED ones lay in a
     time when nothing ran, or were skipped by the source's policy; REFUSED ones were not
-    begun: no right, no money, paused, over a cap.
+    begun (no right, no money, paused), or a person let them spend no more.
     """
 
     DUE = "due"

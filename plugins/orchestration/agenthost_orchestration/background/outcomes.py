@@ -26,6 +26,8 @@ from .runner import RunEnd
 
 log = logging.getLogger(__name__)
 
+NOT_GRANTED = "not_granted"
+"""The code of what a person was asked for money for, who has not said yes."""
 LONGEST_TEXT = 64 * 1024
 """So many characters of a result are kept; the session has all of it."""
 KIND_OF = {
@@ -72,7 +74,12 @@ def failed(error: AgentHostError) -> Outcome:
             return Outcome(OccasionState.WAITING, error.message)
         case Cancelled():
             return Outcome(OccasionState.CANCELLED, error.message, error.code)
-    return Outcome(OccasionState.FAILED, error.message, error.code)
+    return Outcome(_state_of(error.code), error.message, error.code)
+
+
+def _state_of(code: str) -> OccasionState:
+    """How what has failed ends: what a person gave no money for is refused."""
+    return OccasionState.REFUSED if code == NOT_GRANTED else OccasionState.FAILED
 
 
 def of_record(record: TurnRecord) -> Outcome | None:
@@ -91,7 +98,8 @@ def of_record(record: TurnRecord) -> Outcome | None:
         case TurnState.CANCELLED:
             state, detail = OccasionState.CANCELLED, "the turn was stopped"
         case TurnState.FAILED:
-            state, detail = OccasionState.FAILED, "the turn failed"
+            code = record.error.code if record.error else ""
+            state, detail = _state_of(code), "the turn failed"
         case _:
             return None
     told = (error.message, error.code) if error is not None else (detail, "")
@@ -109,7 +117,7 @@ def of_run(run_id: str, run: RunEnd) -> Outcome:
         case "Cancelled":
             state = OccasionState.CANCELLED
         case _:
-            state = OccasionState.FAILED
+            state = _state_of(run.code)
     reason = run.error or f"the run ended {run.state}"
     return told(state, reason, run.code, run.output or "")
 

@@ -8,15 +8,18 @@ again at an odd moment, as it would in a window that slides.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
-from agenthost import Host, Pool
+from agenthost import Expense, Host, Pool
 
 from .errands import Occasion
 from .rows import kept_of
+from .settings import BackgroundSection
 
 DAY = 86_400
-MOST = 2**53
+NOTHING_MORE = Expense("", "", 0, 0, 0.0)
+"""Nobody is asked: a run would ask for itself where nothing is said."""
 MILLION = 1_000_000
 
 Name = tuple[str, str, int]
@@ -36,7 +39,7 @@ class Spending:
 
     purse: Purse
     before: int = 0
-    meter: Pool = field(default_factory=lambda: Pool(MOST))
+    meter: Pool = field(default_factory=Pool)
 
     @property
     def pools(self) -> tuple[Pool, ...]:
@@ -82,6 +85,15 @@ class Purse:
             "again at 00:00 UTC, or raise its allowance"
         )
 
+    def of_run(self, occasion_id: str) -> Pool:
+        """Give a run what is held for it; a person may be asked for more."""
+        limit, asks = self.reserved.get(occasion_id, 0), self.pool.asks
+        if asks is None:
+            return Pool(limit, asks=NOTHING_MORE)
+        purpose = f"a run of the workflow for {asks.purpose}"
+        purse = f"{asks.purse}/{occasion_id}"
+        return Pool(limit, asks=replace(asks, purse=purse, purpose=purpose))
+
     async def wait_for_runs(self) -> None:
         """Wait while a run of this source holds what is left."""
         while self.left <= 0 and self.reserved and not self.spent:
@@ -112,12 +124,22 @@ class Purses:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._settings = host.settings(BackgroundSection)
         self._open: dict[Name, Purse] = {}
         # Read twice at once, two pools would be spent from, each as if it were alone.
         self._loading = asyncio.Lock()
 
-    async def join(self, occasion: Occasion, day: int, allowance: int) -> Spending:
-        """Let an occasion spend out of its source's purse; ``leave`` ends it."""
+    async def join(
+        self, occasion: Occasion, day: int, allowance: int, title: str = ""
+    ) -> Spending:
+        """Let an occasion spend out of its source's purse; ``leave`` ends it.
+
+        Args:
+            occasion: Which.
+            day: The day that it counts to.
+            allowance: What the source may spend in it.
+            title: What a person calls the source.
+        """
         name = (occasion.source, occasion.source_id, day)
         async with self._loading:
             before = await self._taken(occasion)
@@ -126,6 +148,7 @@ class Purses:
                 purse = self._open[name] = await self._read(name, allowance)
             # Nothing is awaited from here on: who leaves closes an empty purse.
             purse.pool.limit = allowance
+            purse.pool.asks = self._asks(name, allowance, title)
             if occasion.id not in purse.members:
                 purse.members[occasion.id] = Spending(purse, before)
             return purse.members[occasion.id]
@@ -137,6 +160,18 @@ class Purses:
         if not purse.members:
             self._open.pop(purse.name, None)
         purse.freed.set()
+
+    def _asks(self, name: Name, allowance: int, title: str) -> Expense | None:
+        """Say what a person may be asked; a source without an allowance has none."""
+        if self._settings.over_allowance == "refuse" or allowance <= 0:
+            return None
+        source, source_id, day = name
+        date = datetime.fromtimestamp(day * DAY, UTC).date().isoformat()
+        called = repr(title) if title else source_id
+        purpose = f"the {source} {called} on {date} (UTC)"
+        seconds = self._settings.answer_seconds
+        purse = f"{source}:{source_id}:{day}"
+        return Expense(purse, purpose, allowance, allowance, seconds)
 
     async def _read(self, name: Name, allowance: int) -> Purse:
         from .tables import OF_DAY, SPENT

@@ -47,6 +47,14 @@ async def principal_of(host: Host, creator: Creator) -> Principal:
     return found if found.person else replace(found, person=creator.person)
 
 
+def creator_of(host: Host, principal: Principal) -> Creator:
+    """Say who asks for work that is stored, so that nobody comes to be them later."""
+    name, offered = principal.name, host.registry.offered(Authenticator)
+    stored = (each.stored_as(principal) for _, each in offered)
+    known = next((each for each in stored if each != name), "")
+    return Creator(str(principal.kind), name, principal.person, known)
+
+
 async def _found(host: Host, creator: Creator) -> Principal | None:
     open_here = host.config.api_key is None
     match creator.kind:
@@ -78,7 +86,7 @@ def _agent(host: Host, creator: Creator) -> Principal | None:
 
 async def _recalled(host: Host, creator: Creator) -> Principal | None:
     for key, authenticator in host.registry.offered(Authenticator):
-        asking = authenticator.recall(host, creator.kind, creator.name)
+        asking = authenticator.recall(host, creator.kind, creator.id or creator.name)
         found = await within(PATIENCE, f"recall of {key}", asking)
         if found is not None:
             return found

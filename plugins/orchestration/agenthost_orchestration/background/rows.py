@@ -25,6 +25,7 @@ class Terms:
         depth: How many events led to it.
         reserved: What a workflow's run may spend, which is held for it.
         session_id: The session that ends with it, "" for none.
+        title: What a person calls its source.
     """
 
     creator: Creator
@@ -33,6 +34,7 @@ class Terms:
     depth: int = 0
     reserved: int = 0
     session_id: str = ""
+    title: str = ""
 
 
 @value_class
@@ -54,6 +56,7 @@ def terms_of(errand: Errand, reserved: int = 0, session_id: str = "") -> Terms:
         errand.depth,
         reserved,
         session_id,
+        errand.title,
     )
 
 
@@ -61,12 +64,13 @@ def terms_text(terms: Terms) -> str:
     """Write terms as JSON."""
     who, where = terms.creator, terms.delivery
     told: JsonObject = {
-        "creator": [who.kind, who.name, who.person],
+        "creator": [who.kind, who.name, who.person, who.id],
         "delivery": [where.kind, where.target],
         "allowance": terms.allowance,
         "depth": terms.depth,
         "reserved": terms.reserved,
         "session_id": terms.session_id,
+        "title": terms.title,
     }
     return json.dumps(told)
 

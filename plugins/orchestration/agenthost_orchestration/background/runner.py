@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from agenthost import Context
+from agenthost import Context, Pool
 
 
 class RunEnd(Protocol):
@@ -47,7 +47,7 @@ class Runner(Protocol):
         input: str,  # noqa: A002 - the contract's word
         *,
         key: str | None = None,
-        max_cost_micro_usd: int | None = None,
+        within: Pool | None = None,
     ) -> str:
         """Start a run, or find the one of the key; give its id."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from agenthost import Secret
 from agenthost_toml.types import Names, Table
@@ -26,6 +26,16 @@ class BackgroundSection(Table):
         3,
         description="Failures in a row over a bill or a provider's key after which a "
         "source is paused.",
+    )
+    over_allowance: Literal["ask", "refuse"] = Field(
+        "ask",
+        description="What becomes of what a source has no money left for: a person is "
+        "asked for as much again, or it is refused.",
+    )
+    answer_seconds: Annotated[float, Field(gt=0, le=86_400)] = Field(
+        43_200.0,
+        description="How long a person has to say whether a source may spend more; no "
+        "answer in time is a no.",
     )
     webhook_secret: Secret | None = Field(
         None,

@@ -102,6 +102,11 @@ OF_DAY = select(occasions).where(OF_SOURCE, COLUMN.day == bindparam("day"), UNEN
 SPENT = select(func.coalesce(func.sum(COLUMN.cost_micro_usd), 0).label("spent")).where(
     OF_SOURCE, COLUMN.day == bindparam("day"), COLUMN.ended_at.is_not(None)
 )
+_counted = select(COLUMN.source, COLUMN.state, func.count().label("number")).group_by(
+    COLUMN.source, COLUMN.state
+)
+COUNTED_OPEN = _counted.where(UNENDED)
+COUNTED = _counted.where(COLUMN.ended_at > bindparam("since", type_=Float))
 LISTED = (
     select(occasions)
     .where(

@@ -151,7 +151,9 @@ class Worker:
         occasion, terms = kept.occasion, kept.terms
         if terms is not None:
             day = day_of(occasion.created_at) if kept.day is None else kept.day
-            spending = await self._purses.join(occasion, day, terms.allowance)
+            spending = await self._purses.join(
+                occasion, day, terms.allowance, terms.title
+            )
             self._waits.begin(occasion.id, spending, terms.depth)
         return await self._wait(occasion)
 

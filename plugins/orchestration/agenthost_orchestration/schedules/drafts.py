@@ -15,7 +15,8 @@ from agenthost import (
     timestamp,
 )
 
-from ..background.errands import Creator, Delivery, Errand, Occasion, SessionMode
+from ..background.errands import Delivery, Errand, Occasion, SessionMode
+from ..background.rights import creator_of
 from .schedule import Misfire, Schedule
 from .settings import SchedulesSection
 from .times import Times
@@ -43,14 +44,9 @@ def blank(host: Host, principal: Principal) -> Schedule:
     """Give a schedule with every default, that says nothing yet."""
     allowance = host.settings(SchedulesSection).allowance_usd
     errand = Errand(
-        creator_of(principal), keep=ROLLING, allowance_micro_usd=micro(allowance)
+        creator_of(host, principal), keep=ROLLING, allowance_micro_usd=micro(allowance)
     )
     return Schedule("", "", When(), errand)
-
-
-def creator_of(principal: Principal) -> Creator:
-    """Say whose rights it is done with."""
-    return Creator(str(principal.kind), principal.name, principal.person)
 
 
 def micro(usd: float) -> int:
@@ -72,7 +68,7 @@ def changed(
     said = body.model_fields_set - {"enabled"}
     draft = before
     if said:
-        creator = creator_of(principal)
+        creator = creator_of(host, principal)
         draft = replace(before, errand=replace(before.errand, creator=creator))
     if body.name is not None:
         draft = replace(draft, name=body.name)

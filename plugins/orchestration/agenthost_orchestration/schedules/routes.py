@@ -85,7 +85,7 @@ async def delete_schedule(call: Call, schedule_id: UUID) -> Answer:
 @routes.post(
     "/api/schedules/<schedule_id>/run",
     scope="schedules:run",
-    cost=30,
+    cost=100,
     answer=Begun,
     status=202,
 )

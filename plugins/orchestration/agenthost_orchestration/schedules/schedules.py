@@ -174,7 +174,7 @@ class Schedules:
         if not schedule.enabled and "asked_by" not in occasion.payload:
             why = schedule.paused or "somebody switched it off"
             raise Denied(f"the schedule is paused: {why}")
-        return schedule.errand
+        return replace(schedule.errand, title=schedule.name)
 
     async def ended(self, host: Host, occasion: Occasion) -> None:
         """Need nothing of it: what stands in the way is read when a time comes."""

@@ -14,7 +14,8 @@ from agenthost import (
     timestamp,
 )
 
-from ..background.errands import Creator, Delivery, SessionMode
+from ..background.errands import Delivery, SessionMode
+from ..background.rights import creator_of
 from ..background.routes import item_of
 from ..background.shapes import OccasionList
 from ..orchestration import orchestration_of
@@ -53,20 +54,18 @@ async def list_triggers(call: Call, query: ListQuery) -> Answer:
 @routes.post(
     "/api/triggers",
     scope=WRITE,
-    cost=10,
     body=CreateTrigger,
     answer=CreatedTrigger,
     status=201,
 )
 async def create_trigger(call: Call, body: CreateTrigger) -> Answer:
     """Have an agent told of events, with the rights of who asks for it."""
-    asks = call.principal
     trigger = Trigger(
         id=str(uuid4()),
         agent_id=str(body.agent_id),
         pattern=pattern_of(body.pattern),
         prompt_template=_template(body.prompt_template),
-        creator=Creator(asks.kind, asks.name, asks.person),
+        creator=creator_of(call.host, call.principal),
         created_at=call.host.clock.time(),
         enabled=body.enabled,
         paused="" if body.enabled else f"disabled by {call.context.owner}",
@@ -92,7 +91,6 @@ async def get_trigger(call: Call, trigger_id: UUID) -> Answer:
 @routes.put(
     "/api/triggers/<trigger_id>",
     scope=WRITE,
-    cost=10,
     body=ChangeTrigger,
     answer=TriggerStatus,
 )

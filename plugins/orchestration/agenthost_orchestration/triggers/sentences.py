@@ -23,6 +23,9 @@ PLACES = re.compile(r"\{\{event(\.json)?\}\}")
 SENTENCES: Mapping[str, str] = {
     "agent_spawned": 'Agent "{name}" ({subject}) was spawned.',
     "agent_updated": 'Agent "{name}" ({subject}) was updated.',
+    "agent_suspended": 'Agent "{name}" ({subject}) was suspended.',
+    "agent_resumed": 'Agent "{name}" ({subject}) takes messages again.',
+    "agent_crashed": 'Agent "{name}" ({subject}) has crashed.',
     "agent_terminated": 'Agent "{name}" ({subject}) was terminated.',
     "message_received": 'Agent "{agent}" received a message from {caller}: {text}',
     "turn_started": 'Agent "{agent}" began the turn {turn_id}.',
@@ -32,15 +35,24 @@ SENTENCES: Mapping[str, str] = {
     "daemon_stopping": "The daemon is stopping.",
     "health_changed": "The health of the daemon is {status} now.",
     "plugin_failed": "The plugin {subject} failed: {reason}",
+    "tool_denied": (
+        'Agent {subject} was denied the tool "{tool}" by a {denied_by}: {reason}'
+    ),
+    "trigger_created": "The trigger {subject} of agent {agent_id} was created.",
+    "trigger_changed": "The trigger {subject} of agent {agent_id} was changed.",
+    "trigger_deleted": "The trigger {subject} of agent {agent_id} was deleted.",
+}
+OF_CALLS: Mapping[str, str] = {
     "approval_requested": (
         'Agent {subject} waits for a person before the tool "{tool}": {question}'
     ),
     "approval_answered": (
         'A person answered agent {subject} about the tool "{tool}": {state}.'
     ),
-    "trigger_created": "The trigger {subject} of agent {agent_id} was created.",
-    "trigger_changed": "The trigger {subject} of agent {agent_id} was changed.",
-    "trigger_deleted": "The trigger {subject} of agent {agent_id} was deleted.",
+}
+OF_MONEY: Mapping[str, str] = {
+    "approval_requested": "Agent {subject} waits for a person: {question}",
+    "approval_answered": "A person answered agent {subject}: {state}. {question}",
 }
 ENDINGS: Mapping[str, str] = {
     "done": 'Agent "{agent}" ended the turn {turn_id} and said: {text}',
@@ -94,6 +106,11 @@ def _facts(event: JsonObject) -> dict[str, Any]:
     return {"kind": event["kind"], "subject": event["subject"], **facts, "": data}
 
 
+def _approval(facts: Mapping[str, Any]) -> str:
+    said = OF_MONEY if facts.get("purse") else OF_CALLS
+    return said[facts["kind"]].format_map(facts)
+
+
 def _turn_ended(facts: Mapping[str, Any]) -> str:
     return ENDINGS.get(facts["state"], ENDINGS["failed"]).format_map(facts)
 
@@ -134,6 +151,8 @@ def _any(facts: Mapping[str, Any]) -> str:
 _SPECIAL: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "turn_ended": _turn_ended,
     "tool_ended": _tool_ended,
+    "approval_requested": _approval,
+    "approval_answered": _approval,
     "budget_alert": _budget,
     "budget_exceeded": _budget,
     "trigger_fired": _trigger_fired,

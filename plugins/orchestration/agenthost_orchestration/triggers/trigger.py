@@ -119,7 +119,7 @@ def row_of(trigger: Trigger) -> dict[str, object]:
         "pattern": trigger.pattern.name,
         "pattern_text": trigger.pattern.text,
         "prompt_template": trigger.prompt_template,
-        "creator": json.dumps([made_by.kind, made_by.name, made_by.person]),
+        "creator": json.dumps([made_by.kind, made_by.name, made_by.person, made_by.id]),
         "created_at": trigger.created_at,
         "enabled": int(trigger.enabled),
         "fire_count": trigger.fire_count,

@@ -33,8 +33,10 @@ from agenthost import (
 )
 from agenthost_values.value_class import value_class
 
+from ..background.outcomes import NOT_GRANTED
 from .definition import Mode, WorkflowStep
 from .run_rows import Run, StepRecord
+from .spending import Spending
 from .walk import Asked, record_name, timed_out
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ GIVEN_UP = frozenset({TurnState.FAILED, TurnState.CANCELLED})
 
 @value_class
 class _Open:
-    """A call under way: whose turn it is, and what its tree may spend."""
+    """A call under way: whose turn it is, and what its tree has spent."""
 
     agent_id: str
     turn_id: str
@@ -61,8 +63,8 @@ class Calls:
     Args:
         host: The daemon.
         run: The run.
-        context: Who caused it; what is spent counts for its pools.
-        again: Whether an earlier process or leg may have made some of the calls.
+        context: Who caused it.
+        spending: What its calls draw from.
         park: Awaited where the daemon ends: it never returns.
     """
 
@@ -71,14 +73,14 @@ class Calls:
         host: Host,
         run: Run,
         context: Context,
+        spending: Spending,
         *,
-        again: bool,
         park: Callable[[], Awaitable[NoReturn]],
     ) -> None:
         self._host = host
         self._run = run
         self._context = context
-        self._again = again
+        self._spending = spending
         self._park = park
         self._open: dict[str, _Open] = {}
         self.sessions: dict[str, str] = {}
@@ -91,14 +93,19 @@ class Calls:
             Waiting: Its turn waits for a person.
         """
         clock, began = self._host.clock, self._host.clock.time()
-        open_ = _Open("", turn_id_of(self._run.id, asked), Pool(self._limit), [])
+        turn_id = turn_id_of(self._run.id, asked)
+        open_ = _Open("", turn_id, Pool(), [])
         self._open[asked.key] = open_
         agent: Agent | None = None
         result: TurnResult | None = None
         failed: AgentHostError | None = None
         try:
             agent, known = await self._agent(asked, open_.turn_id)
-            open_ = self._open[asked.key] = replace(open_, agent_id=agent.id)
+            if known is not None:
+                await self._spending.count(self._host, agent.id, turn_id)
+            spent = self._spending.pools(turn_id)[1]
+            open_ = replace(open_, agent_id=agent.id, spent=spent)
+            self._open[asked.key] = open_
             result = await self._answer(asked, agent, open_, known)
         except Waiting:
             raise
@@ -110,6 +117,7 @@ class Calls:
         del self._open[asked.key]
         step = self._run.steps[asked.index]
         ended = timed_out(step) if _is_late(failed, step) else ""
+        code = failed.code if failed else ""
         return StepRecord(
             run_id=self._run.id,
             seq=0,
@@ -122,8 +130,8 @@ class Calls:
             session_id=self._session_of(asked, agent),
             output=result.text if result else None,
             error=ended or (failed.message if failed else ""),
-            code=failed.code if failed else "",
-            final=isinstance(failed, Cancelled),
+            code=code,
+            final=isinstance(failed, Cancelled) or code == NOT_GRANTED,
             input_tokens=taken[0],
             output_tokens=taken[1],
             cost_micro_usd=taken[2],
@@ -156,16 +164,13 @@ class Calls:
             apart += max(each.spent.used - own.cost_micro_usd, 0)
         return apart
 
-    @property
-    def _limit(self) -> int:
-        return self._context.pools[0].limit if self._context.pools else 0
-
     async def _agent(
         self, asked: Asked, turn_id: str
     ) -> tuple[Agent, TurnRecord | None]:
         """Find who is asked, and the turn of a call that was made before."""
         step, agents = self._run.steps[asked.index], self._host.agents
-        known = await self._host.journal.find(turn_id) if self._again else None
+        again = self._run.started_at is not None
+        known = await self._host.journal.find(turn_id) if again else None
         if known is not None:
             # By this name there may be another agent now.
             return agents.get(known.agent_id), known
@@ -177,7 +182,6 @@ class Calls:
         if known is not None:
             if (key := self._key(asked, agent)) is not None:
                 self.sessions[key] = known.session_id
-            await self._count(open_)
             if known.state in GIVEN_UP:
                 raise known.error or Cancelled("the turn was stopped")
         turn = await self._turn(asked, agent, open_, known)
@@ -187,9 +191,8 @@ class Calls:
     async def _turn(
         self, asked: Asked, agent: Agent, open_: _Open, known: TurnRecord | None
     ) -> Turn:
-        context = self._context
-        if context.pools:
-            context = replace(context, pools=(*context.pools, open_.spent))
+        pools = self._spending.pools(open_.turn_id)
+        context = replace(self._context, pools=pools)
         if known is not None and known.state is TurnState.INTERRUPTED:
             watcher = await self._host.turns.resume(context, agent, open_.turn_id)
             watcher.leave()
@@ -245,12 +248,6 @@ class Calls:
             ending.cancel()
             late.cancel()
 
-    async def _count(self, open_: _Open) -> None:
-        """Count for its pools what a turn took before it was cut off."""
-        before = await self._host.usage.of_turn(open_.agent_id, open_.turn_id)
-        for pool in (*self._context.pools[:1], open_.spent):
-            pool.used += before.cost_micro_usd
-
     async def _taken(
         self, open_: _Open, result: TurnResult | None
     ) -> tuple[int, int, int]:
@@ -264,10 +261,8 @@ class Calls:
                 (total.input_tokens, total.output_tokens),
                 (total.cost_micro_usd),
             )
-        # One that a person has answered went on without the pools of the run.
-        missing = max(cost - open_.spent.used, 0)
-        for pool in self._context.pools[:1]:
-            pool.used += missing
+        # One that had gone on before anybody listened drew from no pool.
+        self._spending.pool.used += max(cost - open_.spent.used, 0)
         return *tokens, max(cost, open_.spent.used)
 
 

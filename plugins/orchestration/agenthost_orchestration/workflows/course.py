@@ -15,11 +15,30 @@ from agenthost import (
     TurnState,
     Waiting,
 )
+from agenthost_values.value_class import value_class
 
 from .calls import Calls, turn_id_of
 from .run_rows import Run, StepRecord
+from .spending import Spending
 from .walk import Asked, Ended, Line, Outcome, StepFailed, walk
 from .watchers import Watchers
+
+
+@value_class
+class Leg:
+    """A run as it is taken up.
+
+    Args:
+        run: As it stood when the job began.
+        known: What came of the calls that were made before.
+        context: Who caused it.
+        spending: What it draws from.
+    """
+
+    run: Run
+    known: Sequence[StepRecord]
+    context: Context
+    spending: Spending
 
 
 class Course:
@@ -30,27 +49,19 @@ class Course:
 
     Args:
         host: The daemon.
-        run: The run as it stood when the job began.
-        known: What came of the calls that were made before.
-        context: Who caused it, and the pool that it draws from.
+        leg: The run, and what is known of it.
         watchers: Told when something has changed.
     """
 
-    def __init__(
-        self,
-        host: Host,
-        run: Run,
-        known: Sequence[StepRecord],
-        context: Context,
-        watchers: Watchers,
-    ) -> None:
+    def __init__(self, host: Host, leg: Leg, watchers: Watchers) -> None:
         self._host = host
-        self._run = run
-        self._known = {each.key: each.outcome for each in known}
+        self._run = leg.run
+        self._known = {each.key: each.outcome for each in leg.known}
         self._watchers = watchers
         self._began = host.clock.monotonic()
-        again = run.started_at is not None
-        self.calls = Calls(host, run, context, again=again, park=self._park)
+        self._spending = leg.spending
+        said = leg.run, leg.context, leg.spending
+        self.calls = Calls(host, *said, park=self._park)
         self.waiting: list[str] = []
         self.asked: dict[str, Asked] = {}
         """The calls under way, by their keys."""
@@ -168,7 +179,7 @@ class Course:
 
         values = {"seconds": self.seconds}
         apart = await self.calls.apart()
-        values["apart_micro_usd"] = self._run.apart_micro_usd + apart
+        values["apart_micro_usd"] = self._spending.apart + apart
         keep = partial(run_tables.change, run=self._run.id, values=values)
         await self._host.store.write(keep)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 
 from agenthost_values.value_class import value_class
@@ -100,7 +99,7 @@ class Origin:
     digest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Workflow:
     """A workflow as it stands.
 

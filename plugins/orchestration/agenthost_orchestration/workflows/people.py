@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from agenthost import AgentHostError, Host, Turn, TurnEnded, TurnState
+
+from .spending import Spending
 
 WAITS = frozenset({TurnState.WAITING.value})
 
@@ -25,12 +28,22 @@ class People:
         self._host = host
         self._go_on = go_on
         self._turns: dict[str, str] = {}
+        self._spending: dict[str, Spending] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._deaf: list[Callable[[], None]] = []
 
-    async def expect(self, run_id: str, turns: Sequence[str]) -> None:
-        """Let the run go on when one of the turns does, or if one has already."""
+    async def expect(
+        self, run_id: str, turns: Sequence[str], spending: Spending
+    ) -> None:
+        """Let the run go on when one of the turns does, or if one has already.
+
+        Args:
+            run_id: The run.
+            turns: The ids of the turns that it waits for.
+            spending: What those draw from when they go on.
+        """
         self._turns |= dict.fromkeys(turns, run_id)
+        self._spending[run_id] = spending
         if not self._deaf:
             self._deaf = [
                 self._host.turns.listen(self._began),
@@ -45,6 +58,7 @@ class People:
         """Wait no longer for what the run waits for."""
         for turn_id in [turn for turn, run in self._turns.items() if run == run_id]:
             del self._turns[turn_id]
+        self._spending.pop(run_id, None)
         if not self._turns:
             for stop in self._deaf:
                 stop()
@@ -59,6 +73,9 @@ class People:
             self.forget(run_id)
 
     def _began(self, turn: Turn) -> None:
+        spending = self._spending.get(self._turns.get(turn.id, ""))
+        if spending is not None:
+            turn.context = replace(turn.context, pools=spending.pools(turn.id))
         self._wake(turn.id)
 
     def _ended(self, event: TurnEnded) -> None:

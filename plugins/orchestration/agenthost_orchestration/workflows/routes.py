@@ -50,7 +50,6 @@ async def list_workflows(call: Call) -> Answer:
 @routes.post(
     "/api/workflows",
     scope="workflows:write",
-    cost=10,
     body=PutWorkflow,
     answer=WorkflowMade,
     status=201,

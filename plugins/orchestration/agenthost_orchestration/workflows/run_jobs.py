@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ from agenthost import (
     JobState,
     Json,
     NotFound,
-    Pool,
     Principal,
     RunningJob,
     Waiting,
@@ -26,11 +24,12 @@ from agenthost import (
 )
 
 from .calls import erase
-from .course import Course
+from .course import Course, Leg
 from .people import People
 from .run_events import WorkflowRunEnded
 from .run_rows import OLD, OPEN, Run, RunState, StepRecord, record_of, run_of
 from .settings import WorkflowsSection
+from .spending import Spending
 from .walk import StepFailed
 from .watchers import Watchers
 
@@ -63,6 +62,7 @@ class RunJobs:
         self._watchers = watchers
         self._people = People(host, self._next_leg)
         self._forget_at = 0.0
+        self._spending: dict[str, Spending] = {}
         self.live: dict[str, Course] = {}
 
     async def start(self) -> None:
@@ -110,6 +110,7 @@ class RunJobs:
     async def cancel(self, run: Run, reason: str) -> None:
         """End what a run does, whose row says by now that it was cancelled."""
         self._people.forget(run.id)
+        self._spending.pop(run.id, None)
         if course := self.live.get(run.id):
             course.cancelled_for = reason
         await self._host.jobs.cancel(await self.submit(run))
@@ -153,11 +154,9 @@ class RunJobs:
 
     async def _conduct(self, job: RunningJob, run: Run) -> None:
         known = await self.records(run.id)
-        context = _context(run)
-        if run.max_cost_micro_usd is not None:
-            used = run.cost_micro_usd + run.apart_micro_usd
-            context = replace(context, pools=(Pool(run.max_cost_micro_usd, used),))
-        course = Course(self._host, run, known, context, self._watchers)
+        spending = self._spending.pop(run.id, None) or Spending.of(run)
+        leg = Leg(run, known, _context(run), spending)
+        course = Course(self._host, leg, self._watchers)
         self.live[run.id] = course
         over = False
         try:
@@ -171,7 +170,16 @@ class RunJobs:
             else:
                 await course.save()
         if course.waiting:
-            await self._people.expect(run.id, course.waiting)
+            await self._expect(run, course.waiting, spending)
+
+    async def _expect(self, run: Run, turns: Sequence[str], spending: Spending) -> None:
+        """Have turns that go on draw from the run's pool, and the run go on then."""
+        self._spending[run.id] = spending
+        for turn_id in set(turns) - spending.calls.keys():
+            record = await self._host.journal.find(turn_id)
+            if record is not None:
+                await spending.count(self._host, record.agent_id, turn_id)
+        await self._people.expect(run.id, turns, spending)
 
     async def _followed(self, job: RunningJob, run: Run, course: Course) -> bool:
         """Follow the run to its end; False where it waits for a person."""
@@ -253,7 +261,7 @@ class RunJobs:
     async def _take_up(self, run: Run) -> None:
         """Go on with a run that the last process left."""
         if run.waiting:
-            await self._people.expect(run.id, run.waiting)
+            await self._expect(run, run.waiting, Spending.of(run))
             return
         job = await self._host.jobs.get(await self.submit(run))
         if job.state is JobState.CANCELLED:

@@ -14,6 +14,7 @@ from agenthost import (
     Conflict,
     EventStream,
     InvalidInput,
+    Pool,
     Reply,
     RouteGroup,
     timestamp,
@@ -39,7 +40,7 @@ from .walk import Asked, record_name
 
 routes = RouteGroup("workflow_runs")
 
-COST = 30
+COST = 100
 KEY_LENGTH = 255
 KEY_HEADER = {"Idempotency-Key": "The same key and body are the same run"}
 LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
@@ -77,12 +78,13 @@ async def start_run(
     orchestration = orchestration_of(call.host)
     workflow = await orchestration.workflows.get(str(workflow_id))
     runs = orchestration.runs
+    most = body.max_cost_micro_usd
     run_id = await runs.start(
         call.context,
         workflow,
         body.input,
         key=_key_of(call),
-        max_cost_micro_usd=body.max_cost_micro_usd,
+        within=None if most is None else Pool(most),
     )
     if not query.wait:
         return _started(await runs.get(run_id))

@@ -57,6 +57,7 @@ class Run:
         created_at: When it was asked for.
         started_at: When it began, None while it has not.
         completed_at: When it ended, None while it has not.
+        asks: What a person may be asked over its limit, as JSON; "" for nothing.
     """
 
     id: str
@@ -83,6 +84,7 @@ class Run:
     created_at: float
     started_at: float | None
     completed_at: float | None
+    asks: str
 
     @property
     def ended(self) -> bool:

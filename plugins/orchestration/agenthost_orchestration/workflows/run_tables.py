@@ -62,6 +62,8 @@ runs = Table(
     Column("created_at", Float, nullable=False),
     Column("started_at", Float),
     Column("completed_at", Float),
+    # What a person may be asked when it has spent all that it may.
+    Column("asks", Text, nullable=False, server_default=""),
     Index("workflow_runs_by_workflow", "workflow_id", "created_at", "id"),
     Index("workflow_runs_by_end", "ended", "completed_at"),
 )

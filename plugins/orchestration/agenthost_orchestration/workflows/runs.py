@@ -18,6 +18,7 @@ from agenthost import (
     Host,
     Interrupted,
     Mismatch,
+    Pool,
     Superseded,
     TooLarge,
     Unavailable,
@@ -28,6 +29,7 @@ from .definition import Workflow
 from .run_events import WorkflowRunStarted
 from .run_jobs import RunJobs
 from .run_rows import Run, RunState, StepRecord, run_of
+from .spending import asked_by_itself, asks_text
 from .watchers import Watchers
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ class Runs:
     async def open(self) -> None:
         """Take up the runs that the last process left."""
         self._host.events.subscribe(self._drain, DaemonStopping)
+        if (signals := self._host.store.signals) is not None:
+            self._watchers.reach(signals)
         await self._jobs.start()
 
     async def close(self) -> None:
@@ -72,7 +76,7 @@ class Runs:
         input: str,  # noqa: A002 - as the field is called
         *,
         key: str | None = None,
-        max_cost_micro_usd: int | None = None,
+        within: Pool | None = None,
     ) -> str:
         """Ask for a run; give its id once it is on disk.
 
@@ -81,7 +85,8 @@ class Runs:
             workflow: What is run, as it stands now.
             input: What it is run with.
             key: Makes the start idempotent: of one workflow it is the same run.
-            max_cost_micro_usd: What the whole tree of its calls may spend; the
+            within: What the whole tree of its calls may spend, and what a person may
+                be asked then, which the run says itself where nobody does. The
                 workflow's own limit holds too.
 
         Raises:
@@ -93,16 +98,20 @@ class Runs:
             raise Unavailable("draining: the daemon is shutting down")
         if len(input) > INPUT_CHARACTERS:
             raise TooLarge(f"input: over the limit of {INPUT_CHARACTERS} characters")
-        limits = (max_cost_micro_usd, workflow.max_cost_micro_usd)
-        asked = [input, max_cost_micro_usd]
+        most = None if within is None else within.limit
+        limits = (most, workflow.max_cost_micro_usd)
+        asked = [input, most]
+        run_id = _id_of(workflow.id, key)
+        limit = min((x for x in limits if x is not None), default=None)
+        asks = within.asks if within is not None else None
+        asks = asks or asked_by_itself(self._host, run_id, workflow.name, limit)
         row = {
             **_new_row(context, workflow),
-            "id": _id_of(workflow.id, key),
+            "id": run_id,
             "input": input,
             "digest": "" if key is None else _digest(asked),
-            "max_cost_micro_usd": min(
-                (x for x in limits if x is not None), default=None
-            ),
+            "max_cost_micro_usd": limit,
+            "asks": asks_text(asks),
             "created_at": self._host.clock.time(),
         }
         try:
@@ -115,10 +124,10 @@ class Runs:
                 ) from None
         # Were the process to die here, its next start would submit the job; who asks
         # again after an error does so as well.
-        run = await self.get(str(row["id"]))
+        run = await self.get(run_id)
         if run.state is RunState.PENDING:
             await self._jobs.submit(run)
-        return str(row["id"])
+        return run_id
 
     async def get(self, run_id: str) -> Run:
         """Read a run.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-PROBE = f"SELECT value FROM store_marks WHERE name = '{CLEAN}'"  # noqa: S608 - constant
+PROBE = f"SELECT value FROM store_marks WHERE name = '{CLEAN}'"  # nosec B608 # noqa: S608 - constant
 
 log = logging.getLogger(__name__)
 

@@ -227,7 +227,7 @@ class Writer:
                 connection.close()
             if bare is not None:
                 bare.close()
-        except Exception:  # noqa: BLE001, S110 - it is being thrown away
+        except Exception:  # nosec B110 # noqa: BLE001, S110 - it is being thrown away
             pass
 
     def _tell(self, function: Callable[..., None], *arguments: Any) -> None:

@@ -204,11 +204,40 @@ class DeletesTwice(KeptAgents):
 
 class WritesNoChange(KeptAgents):
     async def _save(
-        self, context: Context, agent_id: str, changed: Callable[[Agent], Agent]
+        self,
+        context: Context,
+        agent_id: str,
+        changed: Callable[[Agent], Agent],
+        *_: Any,
     ) -> Agent:
         kept = changed(self.get(agent_id))
         self._keep(kept)
         return kept
+
+
+class GivesNoReason(KeptAgents):
+    async def suspend(self, context: Context, agent: Agent, reason: str) -> Agent:
+        return await super().suspend(context, agent, reason[:0])
+
+
+class StaysSuspended(KeptAgents):
+    async def resume(self, context: Context, agent: Agent) -> Agent:
+        return self.get(agent.id)
+
+
+class StaysCrashed(KeptAgents):
+    def crash(self, agent_id: str, reason: str) -> None:
+        pass
+
+
+class KnowsNoParent(KeptAgents):
+    async def spawn(self, context: Context, manifest_toml: str) -> Spawned:
+        return await super().spawn(replace(context, agent=None), manifest_toml)
+
+
+class LeavesTheChildren(KeptAgents):
+    def list(self) -> list[Agent]:
+        return [replace(agent, parent="") for agent in super().list()]
 
 
 class LoadsInAnyOrder(KeptAgents):
@@ -281,6 +310,12 @@ BREACHES: tuple[tuple[type[KeptAgents], Any, tuple[object, ...]], ...] = (
     (ForgetsInMemory, C.test_a_deleted_agent_is_gone_with_all_it_had, ()),
     (DeletesTwice, C.test_a_deleted_agent_is_gone_with_all_it_had, ()),
     (WritesNoChange, C.test_the_next_daemon_finds_the_same, ()),
+    (GivesNoReason, C.test_a_suspended_agent_stands_still_until_it_is_resumed, ()),
+    (StaysSuspended, C.test_a_suspended_agent_stands_still_until_it_is_resumed, ()),
+    (LeavesTurnsRunning, C.test_a_suspended_agent_stands_still_until_it_is_resumed, ()),
+    (StaysCrashed, C.test_a_crashed_agent_is_started_again_by_itself, ()),
+    (KnowsNoParent, C.test_what_an_agent_makes_is_its_child, ()),
+    (LeavesTheChildren, C.test_what_an_agent_makes_is_its_child, ()),
     (LoadsInAnyOrder, C.test_the_next_daemon_finds_the_same, ()),
     (TellsOfNothing, C.test_what_becomes_of_an_agent_is_told_once, ()),
     (RecordsNothing, C.test_what_becomes_of_an_agent_is_recorded_with_it, ()),

@@ -22,6 +22,7 @@ from agenthost import (
     Models,
     ModelsBackend,
     NotFound,
+    Observers,
     Payer,
     ProviderError,
     ProviderFault,
@@ -367,6 +368,12 @@ class QuotesAnybodysSession(RoutedModels):
             return await super().quote(agent, message)
 
 
+class AsksUnbooked(RoutedModels):
+    async def ask(self, *given: Any) -> Stream:
+        async for delta in self.stream(*given):
+            yield delta
+
+
 class TakesEmptyTexts(RoutedModels):
     async def embed(self, texts: Any, *given: Any, **named: Any) -> Embedded:
         return await super().embed([t or "nothing" for t in texts], *given, **named)
@@ -381,6 +388,7 @@ BREACHES: tuple[tuple[type[RoutedModels], Any], ...] = (
     (QuotesWithoutReading, C.test_a_quote_asks_nobody_and_books_nothing),
     (QuotesAsIfAnew, C.test_a_quote_reads_the_session_that_is_named),
     (QuotesAnybodysSession, C.test_a_quote_reads_the_session_that_is_named),
+    (AsksUnbooked, C.test_who_asks_a_model_itself_pays_as_no_agent),
     (TakesEmptyTexts, C.test_vectors_need_room_key_texts_and_model),
     (EndsFirst, C.test_a_call_gives_words_and_then_its_end),
     (AsksByItsOwnName, C.test_a_call_gives_words_and_then_its_end),
@@ -433,8 +441,8 @@ BREACHES: tuple[tuple[type[RoutedModels], Any], ...] = (
 async def test_a_broken_router_is_found(
     broken: type[RoutedModels], test: Any, daemons: Daemons, tmp_path: Path
 ) -> None:
-    def open_broken(host: Host) -> Models:
-        return broken(host, SystemRandom())
+    def open_broken(host: Host, observers: Observers) -> Models:
+        return broken(host, SystemRandom(), observers)
 
     stage = Stage(daemons, ModelsBackend("broken", open_broken), tmp_path / "stage")
     await stage_finds(test, stage)

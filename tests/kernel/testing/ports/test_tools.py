@@ -161,10 +161,26 @@ def _inside(context: Context, host: Host) -> Any:
 
 
 class ShowsErrorsToNoGuard(GuardedToolbox):
-    def _checked(self, context: Context, outcome: Outcome) -> Outcome:
+    def _checked(self, context: Context, call: ToolUse, outcome: Outcome) -> Outcome:
         if outcome.output.is_error:
             return outcome
-        return super()._checked(context, outcome)
+        return super()._checked(context, call, outcome)
+
+
+class GoesOnBehindFailures(GuardedToolbox):
+    async def run(
+        self, context: Context, calls: Sequence[ToolUse], *more: Any
+    ) -> Outcomes:
+        for call in calls:
+            async for outcome in super().run(context, [call], *more):
+                yield outcome
+
+
+class EndsNoTurn(GuardedToolbox):
+    def _failure(
+        self, context: Context, call: ToolUse, error: BaseException
+    ) -> Outcome:
+        return replace(super()._failure(context, call, error), ends=None)
 
 
 class KnowsEverything(GuardedToolbox):
@@ -278,6 +294,12 @@ BREACHES: tuple[tuple[type[GuardedToolbox], Any, tuple[object, ...]], ...] = (
     (KnowsNoFailedRead, C.test_an_effect_whose_end_nobody_saw_is_unknown, ()),
     (LetsErrorsOut, C.test_a_tool_that_fails_ends_its_own_call, ()),
     (TellsAllOfIt, C.test_a_tool_that_fails_ends_its_own_call, ()),
+    (
+        GoesOnBehindFailures,
+        C.test_nothing_is_changed_behind_a_call_that_failed,
+        (),
+    ),
+    (EndsNoTurn, C.test_a_guard_may_end_the_turn, ()),
     (TellsOfNoLabels, C.test_labels_are_carried_on, ()),
     (ForgetsLabelsOfErrors, C.test_labels_are_carried_on, ()),
     (TakesAnyForm, C.test_values_are_held_against_a_schema, ()),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from agenthost import (
     Agent,
+    AgentHostError,
     Conflict,
     Context,
     Engine,
@@ -25,6 +26,7 @@ from agenthost import (
     TurnState,
     Watcher,
     Work,
+    new_id,
 )
 from agenthost.testing import Daemons, TurnsContract
 from agenthost.testing.ports.stage import Stage
@@ -32,6 +34,7 @@ from agenthost.testing.scripted import USAGE
 from agenthost_turns.engine import TurnEngine
 from agenthost_turns.mailbox import Mailboxes
 from agenthost_turns.parts import parts_of
+from agenthost_turns.progress import Progress
 
 from .finding import names_in, names_of
 from .staged import name_of, stage_finds
@@ -53,7 +56,7 @@ class OneQueue(Mailboxes):
 class QueuesNothing(TurnEngine):
     def __init__(self, parts: Any) -> None:
         super().__init__(parts)
-        self._mailboxes = NoQueues()
+        self._mailboxes = NoQueues(parts.host)
 
 
 class OneAtATime(TurnEngine):
@@ -313,13 +316,10 @@ class AsksNothing(TurnEngine):
 
 
 class LeavesAll(TurnOptions):
-    def left_of(self, calls: Any) -> Any:
-        return tuple(calls)
+    """Knows the agent's own tool, which is called as it is, as one of the caller's."""
 
-
-class Keeps(TurnOptions):
-    def key_of(self, turn_id: str, ended: Any = None) -> str:
-        return f"turn:{turn_id}"
+    def beside(self, own: Any) -> Any:
+        return (*own, *(tool for tool in self.tools if tool not in own))
 
 
 class Shadows(TurnOptions):
@@ -339,9 +339,16 @@ class WithOptions(TurnEngine):
 class RunsNoneFirst(WithOptions):
     kind = LeavesAll
 
+    def start(self, context: Context, agent: Agent, message: Any, *more: Any) -> Turn:
+        rights = self._parts.toolbox.rights_of(agent.id, agent.manifest)
+        tools = (*more[0].tools, *rights.tools)
+        return super().start(context, agent, message, replace(more[0], tools=tools))
 
-class KeepsForADay(WithOptions):
-    kind = Keeps
+
+class KeepsForADay(TurnEngine):
+    def start(self, context: Context, agent: Agent, message: Any, *more: Any) -> Turn:
+        options = replace(more[0], turn_id=more[0].turn_id or new_id())
+        return super().start(context, agent, message, options)
 
 
 class TakesAnyName(WithOptions):
@@ -366,6 +373,33 @@ class TakesAnyAnswer(TurnEngine):
         if run is not None:
             run._form = None
         return run
+
+
+class Patient(Progress):
+    def check(self, ends: AgentHostError | None) -> None:
+        pass
+
+
+class GoesRound(TurnEngine):
+    async def _prepare(self, *given: Any) -> Any:
+        run = await super()._prepare(*given)
+        if run is not None:
+            run.progress = Patient()
+        return run
+
+
+class GivesUp(TurnEngine):
+    async def _prepare(self, *given: Any) -> Any:
+        run = await super()._prepare(*given)
+        if run is not None:
+            run.progress.loops = 99
+        return run
+
+
+class AsksNoGuard(TurnEngine):
+    async def _prepare(self, turn: Turn, warm: Any) -> Any:
+        session = await self._parts.sessions.get(turn.agent.session_id)
+        return await super()._prepare(turn, await self._parts.sessions.history(session))
 
 
 C = TurnsContract()
@@ -415,6 +449,9 @@ BREACHES: tuple[tuple[type[TurnEngine], Any], ...] = (
     (HidesTools, C.test_calls_of_the_callers_tools_are_left_to_it),
     (RunsNoneFirst, C.test_calls_of_the_callers_tools_are_left_to_it),
     (AnswersAnything, C.test_a_turn_may_answer_calls_of_its_history),
+    (GoesRound, C.test_a_turn_of_which_guards_say_it_loops_ends),
+    (GivesUp, C.test_a_turn_of_which_guards_say_it_loops_ends),
+    (AsksNoGuard, C.test_guards_are_asked_of_what_was_said_before),
     (EachIsNew, C.test_calls_that_were_left_are_told_again),
     (KeepsForADay, C.test_nothing_is_kept_of_a_turn_without_left_calls),
     (TakesAnyName, C.test_a_tool_of_a_name_that_is_taken_is_refused),

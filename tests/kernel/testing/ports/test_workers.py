@@ -22,6 +22,7 @@ from .finding import finds, names_in, names_of
 FEW: dict[str, Any] = {"most": 3, "patience": 1.0, "seconds": 2.0}
 
 
+@pytest.mark.conformance
 class TestThePlainWorkers(WorkersContract):
     """They keep every promise."""
 
@@ -213,6 +214,7 @@ BREACHES: tuple[tuple[type[PlainWorkers], Any, tuple[object, ...]], ...] = (
 )
 
 
+@pytest.mark.conformance
 @pytest.mark.breaches
 @pytest.mark.parametrize(("broken", "test", "more"), BREACHES)
 async def test_broken_workers_are_found(

@@ -130,7 +130,9 @@ async def test_a_receiver_that_hangs_is_given_up(
         stage = await stage_with(daemons, delivery, config=LOCAL, clock=Hasty())
         done = await stage.done()
     assert done.delivered.startswith("unknown: ")
-    assert len(box.taken) == 4
+    assert "it was tried 4 times" in done.delivered
+    # On a busy machine a try may end before it has arrived.
+    assert 0 < len(box.taken) <= 4
 
 
 @pytest.mark.conformance

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from agenthost import Context, NotFound, Usage
+from agenthost import Context, NotFound, Pool, Usage
 from agenthost.testing import Daemons, ManualClock, Pause
 from agenthost_orchestration.background.errands import (
     Errand,
@@ -19,12 +19,13 @@ from agenthost_orchestration.background.errands import (
 
 from .stage import ME, Stage, stage_of
 
+REFUSE = '[background]\nover_allowance = "refuse"\n'
 CHEAP = Usage(1_000, 1_000)
 """3,000 micro-USD at the scripted model's prices."""
 
 
 async def test_two_at_once_do_not_overspend_one_allowance(daemons: Daemons) -> None:
-    stage = stage_of(await daemons.start())
+    stage = stage_of(await daemons.start(config=REFUSE))
     agent = await stage.daemon.agent("ada", (), "[model]\nmax_tokens = 1000\n")
     allowance = 10_000
     stage.dial.errands["noon"] = Errand(
@@ -47,9 +48,10 @@ async def test_two_at_once_do_not_overspend_one_allowance(daemons: Daemons) -> N
 
 
 @pytest.mark.conformance
+@pytest.mark.setting("background.over_allowance")
 async def test_what_is_spent_is_anew_the_next_day_of_utc(daemons: Daemons) -> None:
     clock = ManualClock()
-    stage = stage_of(await daemons.start(clock=clock))
+    stage = stage_of(await daemons.start(clock=clock, config=REFUSE))
     agent = await stage.daemon.agent("ada", (), "[model]\nmax_tokens = 1000\n")
     stage.dial.errands["noon"] = Errand(ME, agent.id, "one", allowance_micro_usd=3_500)
     stage.daemon.model.says("dear", usage=Usage(1_000, 1_250))
@@ -74,7 +76,7 @@ async def test_an_allowance_of_nothing_allows_nothing(daemons: Daemons) -> None:
 
 @pytest.mark.conformance
 async def test_what_was_spent_before_a_start_counts(daemons: Daemons) -> None:
-    first = stage_of(await daemons.start())
+    first = stage_of(await daemons.start(config=REFUSE))
     agent = await first.daemon.agent("ada", (), "[model]\nmax_tokens = 1000\n")
     errand = Errand(ME, agent.id, "one", allowance_micro_usd=3_500)
     first.dial.errands["noon"] = errand
@@ -151,10 +153,11 @@ class FakeRuns:
         input: str,  # noqa: A002
         *,
         key: str | None = None,
-        max_cost_micro_usd: int | None = None,
+        within: Pool | None = None,
     ) -> str:
         run_id = f"run-{key}"
-        self.started.setdefault(run_id, FakeRun(context, max_cost_micro_usd))
+        limit = None if within is None else within.limit
+        self.started.setdefault(run_id, FakeRun(context, limit))
         return run_id
 
     async def wait(self, run_id: str) -> None:
@@ -186,7 +189,7 @@ def review(**facts: Any) -> Errand:
 @pytest.mark.conformance
 async def test_a_workflow_runs_within_what_is_left(daemons: Daemons) -> None:
     runs = FakeRuns(cost=700)
-    stage = await with_runs(daemons, runs)
+    stage = await with_runs(daemons, runs, config=REFUSE)
     stage.dial.errands["noon"] = review(allowance_micro_usd=1_000, depth=1)
     done = await stage.done()
     assert (done.state, done.text) == (OccasionState.DONE, "reviewed")
@@ -200,7 +203,7 @@ async def test_a_workflow_runs_within_what_is_left(daemons: Daemons) -> None:
 
 async def test_runs_of_one_source_at_once_do_not_overspend(daemons: Daemons) -> None:
     runs = FakeRuns(cost=400, pause=Pause())
-    stage = await with_runs(daemons, runs)
+    stage = await with_runs(daemons, runs, config=REFUSE)
     stage.dial.errands["noon"] = review(allowance_micro_usd=1_000)
     made = [stage.occasion() for _ in range(4)]
     await stage.write(*made)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +18,7 @@ from agenthost_orchestration.background.errands import (
     Occasion,
     OccasionState,
 )
+from agenthost_orchestration.background.rights import creator_of
 
 from .stage import ME, Stage, stage_of
 
@@ -45,6 +48,45 @@ def check_refused(stage: Stage, done: Occasion, words: str) -> None:
     assert done.state is OccasionState.REFUSED, done
     assert words in done.detail
     assert stage.daemon.model.requests == []
+
+
+@pytest.mark.conformance
+async def test_a_key_made_anew_inherits_nothing_by_its_name(daemons: Daemons) -> None:
+    stage = await keyed(daemons)
+    agent = await stage.daemon.agent("ada")
+    host = stage.daemon.daemon
+    first = await key(stage.daemon, "chat")
+    creator = creator_of(host, Principal("named_key", "ci"))
+    assert (creator.name, creator.id) == ("ci", first)
+    errand = replace(for_key(agent.id), creator=creator)
+    stage.dial.errands["noon"] = errand
+    assert (await stage.done()).state is OccasionState.DONE
+    stage.daemon.model.requests.clear()
+    await stage.daemon.http.delete(f"/api/keys/{first}")
+    await key(stage.daemon, "chat")
+    done = await stage.done()
+    check_refused(stage, done, "named_key 'ci' asked for this and may not any more")
+    # Nor does one that is named as the first was known.
+    await stage.daemon.http.post("/api/keys", json={"name": first, "scopes": ["chat"]})
+    stage.dial.pauses.clear()
+    check_refused(stage, await stage.done(), "may not any more")
+
+
+@pytest.mark.conformance
+async def test_a_trigger_is_kept_with_the_id_of_the_key_that_made_it(
+    daemons: Daemons,
+) -> None:
+    stage = await keyed(daemons)
+    agent = await stage.daemon.agent("ada")
+    body = {"name": "ci", "scopes": ["admin"]}
+    made = (await stage.daemon.http.post("/api/keys", json=body)).json()
+    held = {"authorization": f"Bearer {made['key']}"}
+    trigger = {"agent_id": agent.id, "pattern": "all"}
+    http = stage.daemon.http
+    answer = await http.post("/api/triggers", json=trigger, headers=held)
+    assert answer.status_code == 201, answer.text
+    ((row),) = await stage.daemon.daemon.store.read("SELECT creator FROM triggers")
+    assert json.loads(row["creator"]) == ["named_key", "ci", "", made["id"]]
 
 
 async def test_a_revoked_key_ends_what_it_has_stored(daemons: Daemons) -> None:

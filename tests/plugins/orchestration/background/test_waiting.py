@@ -18,6 +18,8 @@ from agenthost_orchestration.background.errands import (
 from ...approvals.stage import TOOLS, Shop, answer, ask, ends, listed
 from .stage import ME, Stage, Sundial, stage_of, wait_until
 
+REFUSE = '[background]\nover_allowance = "refuse"\n'
+
 
 @pytest.fixture
 def shop() -> Shop:
@@ -99,7 +101,7 @@ async def test_it_goes_on_when_it_was_answered_while_nothing_ran(
 
 
 async def test_its_limits_hold_when_it_goes_on(daemons: Daemons, shop: Shop) -> None:
-    stage = stage_of(await daemons.start(plugins=shop.plugins))
+    stage = stage_of(await daemons.start(plugins=shop.plugins, config=REFUSE))
     occasion, approval = await waiting(stage, depth=3)
     purse = stage.background._worker._purses._open  # type: ignore[union-attr]
     (held,) = purse.values()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import Any
 
 import pytest
 from agenthost import (
@@ -118,6 +119,10 @@ async def test_a_start_and_a_stop_of_the_daemon_fire(
 
 
 async def test_only_what_is_waited_for_is_made(stage: Stage) -> None:
+    # The audit trail wants to hear of everything.
+    bus: Any = stage.daemon.daemon.events
+    bus._recorders.clear()
+    bus._wanted.clear()
     events = stage.daemon.daemon.events
 
     def wanted() -> list[bool]:

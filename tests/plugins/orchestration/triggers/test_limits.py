@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from agenthost import Custom
 from agenthost.testing import Daemons
@@ -92,6 +94,10 @@ async def test_ten_triggers_fire_at_an_event(stage: Stage) -> None:
 async def test_a_trigger_is_disabled_in_the_commit_of_its_last_fire(
     stage: Stage,
 ) -> None:
+    # The audit trail wants to hear of everything.
+    bus: Any = stage.daemon.daemon.events
+    bus._recorders.clear()
+    bus._wanted.clear()
     trigger = await stage.trigger(max_fires=2, cooldown_secs=0)
     await stage.cause(stage.custom())
     assert (await stage.shown(trigger))["enabled"]

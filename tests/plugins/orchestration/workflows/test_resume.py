@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from agenthost import OPERATOR, Context, Json, RunningJob, Usage
+from agenthost import OPERATOR, Context, Json, Pool, RunningJob, Usage
 from agenthost.testing.daemons import RunningDaemon, running_daemon
 from agenthost.testing.scripted import Pause
 from agenthost_orchestration.workflows.definition import Workflow
@@ -24,12 +24,13 @@ class Lives:
 
     def __init__(self, home: Path) -> None:
         self._home = home
+        self.config = ""
         self._stack = AsyncExitStack()
 
     async def start(self) -> RunningDaemon:
         """Start the next daemon."""
         running = running_daemon(
-            self._home, config="", environ={}, plugins=(), clock=None
+            self._home, config=self.config, environ={}, plugins=(), clock=None
         )
         self._daemon = await self._stack.enter_async_context(running)
         return self._daemon
@@ -119,12 +120,13 @@ async def test_branches_that_had_ended_are_not_asked_again(lives: Lives) -> None
 
 @pytest.mark.conformance
 async def test_what_was_spent_before_counts_for_the_limit(lives: Lives) -> None:
+    lives.config = '[workflows]\nover_cost = "refuse"\n'
     first = await lives.start()
     await first.agent()
     flow, pause = workflow(step("one"), step("two"), step("three")), Pause()
     first.model.says("one", usage=Usage(0, 450_000))
     first.model.says(pause, "never")
-    run_id = await begin(first, flow, max_cost_micro_usd=1_000_000)
+    run_id = await begin(first, flow, within=Pool(1_000_000))
     await pause.reached.wait()
     await lives.end()
     ready, do = asyncio.Event(), RunJobs._do

@@ -273,10 +273,11 @@ async def test_steps_speak_in_a_session_of_the_run_that_ends_with_it(
 
 
 @pytest.mark.conformance
+@pytest.mark.setting("workflows.over_cost")
 async def test_the_smaller_limit_holds_for_all_that_a_run_spends(
     daemons: Daemons,
 ) -> None:
-    daemon = await daemons.start()
+    daemon = await daemons.start(config='[workflows]\nover_cost = "refuse"\n')
     await daemon.agent("helper")
     await daemon.agent()
     steps = (step("one"), step("two"), step("three"))

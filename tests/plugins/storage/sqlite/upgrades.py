@@ -43,9 +43,15 @@ def described(connection: Connection) -> dict[str, Any]:
             ],
             "primary key": found.get_pk_constraint(table)["constrained_columns"],
             "foreign keys": found.get_foreign_keys(table),
-            "indexes": found.get_indexes(table),
+            "indexes": [_index(each) for each in found.get_indexes(table)],
             "unique": found.get_unique_constraints(table),
         }
         for table in found.get_table_names()
         if table not in ("schema_versions", "store_marks")
     }
+
+
+def _index(told: Any) -> dict[str, Any]:
+    """Write the condition of a partial one as a text: two of them are not equal."""
+    where = str(told.get("dialect_options", {}).get("sqlite_where", ""))
+    return {**told, "dialect_options": where}

@@ -80,7 +80,11 @@ class MemoryAgents:
         rows = self._rows
         sessions = rows.sessions.values()
         rows.erase_sessions([s.id for s in sessions if s.agent_id == agent_id])
-        rows.agents.pop(agent_id, None)
+        gone = rows.agents.pop(agent_id, None)
+        if gone is not None and gone.parent:
+            for number, spent in rows.spent.items():
+                if spent.agent_id == agent_id:
+                    rows.spent[number] = replace(spent, agent_id=gone.parent)
         for at in [each for each in rows.values if each[0] == agent_id]:
             del rows.values[at]
         for at in [each for each in rows.uploads if each[0] == agent_id]:

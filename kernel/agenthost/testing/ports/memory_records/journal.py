@@ -22,6 +22,7 @@ from ....ports.records import (
     Writer,
 )
 from ....turns.events import NOTHING
+from .places import MemoryPlace, left_by, remove
 from .rows import Rows, Seat
 
 GONE = (Superseded, NotFound)
@@ -86,6 +87,18 @@ class MemoryJournal:
             self._end_call(turn_id, outcome)
         self._move(turn_id, call_id, CallState.STARTED)
 
+    def line_up(
+        self, session_id: str, work_id: str, writer: Writer, asked_by: str = ""
+    ) -> MemoryPlace:
+        """Take the last place for a session."""
+        return MemoryPlace(self._rows, session_id, work_id, writer, asked_by)
+
+    async def holder(self, session_id: str) -> tuple[str, str] | None:
+        """Tell who has the first place for a session."""
+        for first in self._rows.places.get(session_id, ()):
+            return first.writer.node, first.work_id
+        return None
+
     async def calls(
         self, turn_id: str
     ) -> Mapping[str, tuple[CallState, Outcome | None]]:
@@ -115,6 +128,7 @@ class MemoryJournal:
 
     def _interrupt(self, writer: Writer) -> int:
         rows = self._rows
+        remove(rows, left_by(rows, writer))
         fleeting = [s.id for s in rows.sessions.values() if s.ephemeral and not s.key]
         rows.erase_sessions(_left_by(writer, fleeting, rows.openers))
         left = _left_by(writer, rows.turns, rows.holders)

@@ -30,6 +30,8 @@ from ....ports.usage import Spent
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from .places import MemoryPlace
+
 T = TypeVar("T")
 TITLE = 80
 
@@ -48,18 +50,22 @@ class Rows:
         self.agents: dict[str, Agent] = {}
         self.sessions: dict[str, Session] = {}
         self.behind_summary: dict[str, frozenset[str]] = {}
+        self.pins: dict[tuple[str, int], None] = {}
+        self.views: dict[str, tuple[tuple[int, Message | None], ...]] = {}
         self.messages: dict[tuple[str, int], Entry] = {}
         self.superseded: dict[tuple[str, int], Entry] = {}
         self.turns: dict[str, TurnRecord] = {}
         self.calls: dict[tuple[str, str], tuple[CallState, Outcome | None]] = {}
         self.spent: dict[int, Spent] = {}
         self.values: dict[tuple[str, str], tuple[str, frozenset[str]]] = {}
+        self.owners: dict[tuple[str, str], str] = {}
         self.persons: dict[str, Person] = {}
         self.links: dict[tuple[str, str], str] = {}
         self.uploads: dict[tuple[str, str], tuple[Upload, bytes]] = {}
         self.epochs: dict[str, int] = {}
         self.holders: dict[str, Writer] = {}
         self.openers: dict[str, Writer] = {}
+        self.places: dict[str, tuple[MemoryPlace, ...]] = {}
 
     def write(self, fn: Callable[..., T], *given: Any) -> asyncio.Future[T]:
         """Call a function here and now; when it raises, nothing was written."""
@@ -151,6 +157,9 @@ class Rows:
         for session_id in ids:
             self.sessions.pop(session_id, None)
             self.behind_summary.pop(session_id, None)
+            self.views.pop(session_id, None)
+            for at in [each for each in self.pins if each[0] == session_id]:
+                del self.pins[at]
             told = self.messages | self.superseded
             here = {e.turn_id for (owner, _), e in told.items() if owner == session_id}
             for table in (self.messages, self.superseded):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 from uuid import uuid4
 
 from agenthost_chat.chat import Message, Role
@@ -86,7 +87,11 @@ class MemorySessions:
         entries = await self.entries(session)
         known = Conversation(session, [each.message for each in entries])
         if session.summary is not None:
-            known = Conversation(session, [session.summary, *known.messages])
+            there = {each.seq for each in entries}
+            whole = await self.pinned(session.id)
+            pinned = (each.message for each in whole if each.seq not in there)
+            said = [session.summary, *pinned, *known.messages]
+            known = Conversation(session, said)
             known.labels = self._labels_behind(session.id)
         known.labels = known.labels.union(*(each.labels for each in entries))
         return known
@@ -174,7 +179,12 @@ class MemorySessions:
         spoken, summary = self._rows.spoken(session.id), session.summary
         if before is None or before >= session.first_seq:
             first = session.first_seq
-            spoken = [each for each in spoken if min(each.seq, each.place) >= first]
+            spoken = [
+                each
+                for each in spoken
+                if min(each.seq, each.place) >= first
+                or (session.id, each.seq) in self._rows.pins
+            ]
         else:
             summary = None
         if before is not None:
@@ -200,6 +210,8 @@ class MemorySessions:
         self._rows.open_session(made)
         for seq, each in enumerate(spoken):
             self._rows.messages[made.id, seq] = self._copy_of(each, seq)
+            if (session.id, each.seq) in self._rows.pins:
+                self._rows.pins[made.id, seq] = None
         if summary is not None:
             self._rows.behind_summary[made.id] = self._labels_behind(session.id)
         return made
@@ -223,12 +235,66 @@ class MemorySessions:
         now = self._rows.sessions.get(session.id)
         if now is None or now.first_seq != session.first_seq:
             raise Conflict("the session was changed while it was summarised")
-        kept = await self.entries(replace(now, first_seq=first_seq))
-        visible = [each for each in kept if each.message.role is not Role.TOOL]
-        self._rows.change_session(
-            session.id,
-            first_seq=first_seq,
-            summary=summary,
-            updated_at=self._clock.time(),
-            message_count=len(visible) + 1,
-        )
+        before = self._rows.views.get(session.id, ())
+        self._rows.views[session.id] = (*before, (now.first_seq, now.summary))
+        at = self._clock.time()
+        self._see(session.id, first_seq=first_seq, summary=summary, updated_at=at)
+
+    async def restore(self, session: Session) -> bool:
+        """Take the latest summary back; tell whether there was one."""
+        now = self._rows.sessions.get(session.id)
+        if now is None or now.first_seq != session.first_seq:
+            raise Conflict("the session was changed meanwhile; try again")
+        views = self._rows.views.get(session.id, ())
+        if not views:
+            return False
+        self._rows.views[session.id] = views[:-1]
+        first, summary = views[-1]
+        undone = now.next_seq
+        self._see(session.id, first_seq=first, summary=summary, undone_at=undone)
+        self.forget(session.id)
+        return True
+
+    async def pinned(self, session_id: str) -> Entries:
+        """Read the messages of a session that no summary leaves out, in order."""
+        spoken, pins = self._rows.spoken(session_id), self._rows.pins
+        return [each for each in spoken if (session_id, each.seq) in pins]
+
+    async def pin(self, session_id: str, seq: int, *, on: bool = True) -> None:
+        """Keep a message whole before summaries, or no longer."""
+        for each in self._with_its_result(session_id, seq):
+            if on:
+                self._rows.pins[session_id, each.seq] = None
+            else:
+                self._rows.pins.pop((session_id, each.seq), None)
+        self._see(session_id)
+        self.forget(session_id)
+
+    def _with_its_result(self, session_id: str, seq: int) -> Entries:
+        found = self._rows.messages.get((session_id, seq))
+        if found is None:
+            raise NotFound("message", str(seq))
+        if found.message.role is not Role.TOOL and not found.message.tool_uses:
+            return [found]
+        spoken = self._rows.spoken(session_id)
+        turn = [each for each in spoken if each.turn_id == found.turn_id]
+        if found.message.role is Role.TOOL:
+            others = [each for each in turn[::-1] if each.seq < seq]
+        else:
+            others = [each for each in turn if each.seq > seq]
+        if not others or found.partial or others[0].partial:
+            raise Conflict("the call has no result yet; pin it when the turn has ended")
+        return [found, others[0]]
+
+    def _see(self, session_id: str, **changes: Any) -> None:
+        self._rows.change_session(session_id, **changes)
+        now = self._rows.session(session_id)
+        shown = [
+            each
+            for each in self._rows.spoken(session_id)
+            if min(each.seq, each.place) >= now.first_seq
+            or (session_id, each.seq) in self._rows.pins
+        ]
+        visible = sum(each.message.role is not Role.TOOL for each in shown)
+        count = visible + (now.summary is not None)
+        self._rows.change_session(session_id, message_count=count)

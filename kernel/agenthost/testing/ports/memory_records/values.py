@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from agenthost_chat.chat import Json
 
@@ -39,6 +40,7 @@ class MemoryValues:
         """Put a value under a key, with the labels of ``by``."""
         _check_key(key)
         row = _written(value), by.labels
+        self._rows.owners[namespace, key] = by.owner
         await self._rows.write(self._put, (namespace, key), row, also)
 
     def _put(
@@ -66,6 +68,21 @@ class MemoryValues:
         """Give every key of a namespace with its value, sorted by key."""
         found = sorted(self._rows.values.items())
         return [(at[1], json.loads(v)) for at, (v, _) in found if at[0] == namespace]
+
+    async def search(self, owner: str, agent_id: str, query: str) -> Sequence[Json]:
+        """Give values that have all these words, the newest first; no messages."""
+        words = query.casefold().split()
+        found: list[Json] = []
+        for (namespace, key), (value, labels) in self._rows.values.items():
+            mine = owner in {"", self._rows.owners[namespace, key]}
+            plain = json.loads(value)
+            said = plain if isinstance(plain, str) else value
+            text = f"{key} {said}".casefold()
+            near = namespace in {agent_id, "shared"} and bool(words)
+            if mine and near and all(word in text for word in words):
+                row = {"kind": "memory", "key": key, "text": value}
+                found.insert(0, {**row, "at": 0.0, "labels": sorted(labels)})
+        return found
 
 
 def _check_key(key: str) -> None:

@@ -39,6 +39,9 @@ ODD = replace(
     pinned_model=("p", "m/é"),
     created_at=ADA.created_at - 5,
     updated_at=ADA.updated_at + 0.25,
+    parent=ADA.id,
+    reason="müde",
+    crashes=(ADA.created_at, ADA.created_at + 0.5),
 )
 
 
@@ -189,6 +192,16 @@ class AgentRowsContract(RecordsFixtures):
         with pytest.raises(NotFound):
             await records.agents.switch_session(fresh, HERE, keep=False)
         assert await is_gone(records, "fresh")
+
+    async def test_what_a_child_has_used_becomes_its_parents(
+        self, records: Records
+    ) -> None:
+        """Once it is deleted: the parent's budget is not given back."""
+        await records.agents.add(ODD)
+        await records.usage.book(replace(SPENT, agent_id=ODD.id))
+        await records.agents.delete(ODD.id)
+        assert (await records.usage.of_agent(ODD.id)).requests == 0
+        assert (await records.usage.of_agent(ADA.id)).requests == 1
 
     async def test_an_agent_goes_with_its_sessions_and_its_memory(
         self, records: Records

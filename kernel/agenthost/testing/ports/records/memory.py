@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 from agenthost_chat.chat import Json
 
-from ....context import OPERATOR, UNTRUSTED, Context
+from ....context import OPERATOR, UNTRUSTED, Context, Principal
 from ....errors import InvalidInput, NotFound, TooLarge, Unavailable
 from ....ports.records import Records
 from ...clock import ManualClock
@@ -160,3 +160,30 @@ class MemoryContract(RecordsFixtures):
         assert (await records.memory.get("one", "k"))[0] in values
         found = dict(await records.memory.items("all"))
         assert [found[str(number)] for number in range(50)] == values
+
+    async def test_a_search_finds_by_all_words_what_its_owner_kept(
+        self, records: Records, opened: OpenRecords
+    ) -> None:
+        """Of one agent, or shared; a query has no syntax, and what is gone is gone."""
+        other = Context(Principal("api_key", "other"))
+        await records.memory.set(BY.labelled(UNTRUSTED), "a", "color", "Deep BLUE")
+        await records.memory.set(BY, "shared", "shared.sea", {"is": "blue%"})
+        await records.memory.set(BY, "b", "elsewhere", "blue")
+        await records.memory.set(other, "a", "eyes", "blue")
+
+        async def found(query: str, owner: str = BY.owner) -> set[str]:
+            rows = await opened().memory.search(owner, "a", query)
+            assert all(row["kind"] == "memory" for row in rows)
+            return {row["key"] for row in rows}
+
+        assert await found("blue") == {"color", "shared.sea"}
+        assert await found("BLUE deep") == {"color"}
+        assert await found("blue%") == {"shared.sea"}
+        assert await found("blue", other.owner) == {"eyes"}
+        assert await found("blue", "") == {"color", "shared.sea", "eyes"}
+        for query in ("", " ", "bl_e", "blue AND deep", 'blue"', "NEAR(blue)"):
+            assert await found(query) == set(), query
+        (row,) = await opened().memory.search(BY.owner, "a", "deep")
+        assert row["labels"] == sorted(UNTRUSTED)
+        await records.memory.delete(BY, "a", "color")
+        assert await found("deep") == set()

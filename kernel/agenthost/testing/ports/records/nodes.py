@@ -6,8 +6,15 @@ import asyncio
 
 import pytest
 
-from ....errors import Superseded
-from ....ports.records import NOBODY, Records, TurnRecord, TurnState, Writer
+from ....errors import Conflict, Superseded
+from ....ports.records import (
+    NOBODY,
+    Records,
+    SessionPlace,
+    TurnRecord,
+    TurnState,
+    Writer,
+)
 from .scenes import (
     ADA,
     DONE,
@@ -49,7 +56,100 @@ async def refuses(records: Records, writer: Writer) -> None:
     assert (await records.usage.of_agent(ADA.id)).requests == 0
 
 
-class ApartNodes(RecordsFixtures):
+async def waits(place: SessionPlace) -> asyncio.Task[None]:
+    """Wait for a place, which is not reached at once."""
+    waiting = asyncio.create_task(place.reached())
+    await asyncio.wait([waiting], timeout=0.05)
+    assert not waiting.done()
+    return waiting
+
+
+class LinedUpNodes(RecordsFixtures):
+    """What all daemons ask of a session is done in one order."""
+
+    async def test_a_session_is_held_in_the_order_in_which_it_was_asked_for(
+        self, records: Records, opened: OpenRecords
+    ) -> None:
+        """Whichever daemon asks."""
+        other = opened()
+        a, b = await records.journal.enter("a"), await other.journal.enter("b")
+        first = records.journal.line_up(HERE, "1", a)
+        await first.reached()
+        second = other.journal.line_up(HERE, "2", b)
+        waiting = await waits(second)
+        third = records.journal.line_up(HERE, "3", a)
+        behind = await waits(third)
+        assert await other.journal.holder(HERE) == ("a", "1")
+        async with asyncio.timeout(self.patience):
+            first.leave()
+            await waiting
+            assert await records.journal.holder(HERE) == ("b", "2")
+            assert not behind.done()
+            second.leave()
+            await behind
+            third.leave()
+
+    async def test_sessions_do_not_wait_for_each_other(self, records: Records) -> None:
+        """Nor is one held that has been let go of."""
+        a = await records.journal.enter("a")
+        held = records.journal.line_up(HERE, "1", a)
+        async with asyncio.timeout(self.patience):
+            await held.reached()
+            await records.journal.line_up("elsewhere", "2", a).reached()
+            held.leave()
+            await records.journal.line_up(HERE, "3", a).reached()
+
+    async def test_who_leaves_the_line_holds_up_nobody(self, records: Records) -> None:
+        """Also before it was reached."""
+        a = await records.journal.enter("a")
+        first, second, third = (
+            records.journal.line_up(HERE, work, a) for work in ("1", "2", "3")
+        )
+        waiting = await waits(third)
+        second.leave()
+        first.leave()
+        async with asyncio.timeout(self.patience):
+            await waiting
+        third.leave()
+
+    async def test_a_start_takes_earlier_ones_of_its_node_out_of_the_line(
+        self, records: Records, opened: OpenRecords
+    ) -> None:
+        """They neither hold a session nor line up for one any more."""
+        first = await records.journal.enter("a")
+        held = records.journal.line_up(HERE, "1", first)
+        await held.reached()
+        waiting = await waits(records.journal.line_up(HERE, "2", first))
+        again = opened()
+        second = await again.journal.enter("a")
+        await again.journal.interrupt(second)
+        async with asyncio.timeout(self.patience):
+            await again.journal.line_up(HERE, "3", second).reached()
+            with pytest.raises(Superseded):
+                await waiting
+            with pytest.raises(Superseded):
+                await records.journal.line_up(HERE, "4", first).reached()
+        assert await again.journal.holder(HERE) == ("a", "3")
+
+    async def test_what_would_wait_for_itself_is_refused(
+        self, records: Records, opened: OpenRecords
+    ) -> None:
+        """One turn asks another, which waits for the first, over two daemons."""
+        other = opened()
+        a, b = await records.journal.enter("a"), await other.journal.enter("b")
+        await records.journal.line_up(HERE, "1", a).reached()
+        await other.journal.line_up("elsewhere", "2", b).reached()
+        waiting = await waits(records.journal.line_up("elsewhere", "3", a, "1"))
+        closes = other.journal.line_up(HERE, "4", b, "2")
+        async with asyncio.timeout(self.patience):
+            with pytest.raises(Conflict):
+                await closes.reached()
+        closes.leave()
+        assert not waiting.done()
+        waiting.cancel()
+
+
+class ApartNodes(LinedUpNodes):
     """A running turn belongs to one daemon."""
 
     async def test_each_start_of_a_node_is_an_epoch_of_its_own(

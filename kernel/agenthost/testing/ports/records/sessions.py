@@ -43,6 +43,7 @@ from .scenes import (
     summarise,
     user,
 )
+from .views import ViewedSessions
 
 NO_KEYS = ("", "k" * 257, "turn:mine")
 EVERY_PART = (
@@ -82,7 +83,7 @@ EVERY_PART = (
 )
 
 
-class SessionsContract(ListedSessions, ForkedSessions):
+class SessionsContract(ListedSessions, ForkedSessions, ViewedSessions):
     """Conversations keep every promise of the port.
 
     Example:

@@ -7,7 +7,7 @@ const pathOf = (id) => `/api/approvals/${encodeURIComponent(id)}`;
 /**
  * Make the controller of questions.
  * @param {{api: object}} parts
- * @returns {object} `questions`, `decide`
+ * @returns {object} `questions`, `decide`, `outcomes`
  */
 export function createApprovals({ api }) {
   /** Read what a turn waits for; the daemon decides who may. */
@@ -23,19 +23,38 @@ export function createApprovals({ api }) {
     return api.post(`${pathOf(id)}/${yes ? "approve" : "deny"}`, { ...said, digest });
   }
 
-  return { questions, decide };
+  /** Say what became of questions that were not answered here, and who answered. */
+  async function outcomes(asked) {
+    const details = await Promise.all(asked.map(({ id }) => api.get(pathOf(id))));
+    return details.map(outcomeOf).filter(Boolean).join(" ");
+  }
+
+  return { questions, decide, outcomes };
 }
 
 /**
  * Read a question.
  * @param {object} detail of `GET /api/approvals/{id}`
- * @returns {object} `{id, digest, text, tool, input, url, deadline, fields}`; a field is
- *   `{name, label, about, kind, options, required, initial, rules}`
+ * @returns {object} `{id, digest, text, tool, input, url, deadline, fields, pattern}`;
+ *   `pattern` has the text of each argument by name, null where a yes holds for its call
+ *   alone; a field is `{name, label, about, kind, options, required, initial, rules}`; of one about money
+ *   `input` is the expense
  */
 export function readQuestion(detail) {
-  const { id, digest, question: text, tool, arguments: input, deadline } = detail;
+  const { id, digest, question: text, expense, deadline } = detail;
+  const [tool, input] = expense ? ["Money", expense] : [detail.tool, detail.arguments];
   const url = detail.url ? addressOf(detail.url) : null;
-  return { id, digest, text, tool, input, url, deadline, fields: fieldsOf(detail) };
+  const pattern = detail.exact_pattern;
+  return { id, digest, text, tool, input, url, deadline, fields: fieldsOf(detail), pattern };
+}
+
+function outcomeOf({ state, question, answered_by: by }) {
+  const words = {
+    approved: `approved by ${by}`,
+    denied: `denied by ${by}`,
+    expired: "answered by nobody in time",
+  };
+  return words[state] && `“${question}” was ${words[state]}.`;
 }
 
 function fieldsOf({ schema, choices }) {

@@ -2,7 +2,7 @@
 
 import { note } from "./conversation.js";
 
-const CHANGES_THE_SESSION = /^\/(new|compact)\b/;
+const CHANGES_THE_SESSION = /^\/(new|compact|undo|pin|unpin)\b/;
 
 /**
  * Take in such a frame.

@@ -166,6 +166,7 @@ BREACHES: tuple[tuple[type[MemoryAgents], Any], ...] = (
     (LeavesSessions, HERE.test_an_agent_goes_with_its_sessions_and_its_memory),
     (LeavesMemory, HERE.test_an_agent_goes_with_its_sessions_and_its_memory),
     (TakesWhatIsShared, HERE.test_an_agent_goes_with_its_sessions_and_its_memory),
+    (TakesTheUsage, HERE.test_what_a_child_has_used_becomes_its_parents),
     (TakesTheUsage, HERE.test_an_agent_goes_with_its_sessions_and_its_memory),
 )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import pytest
 from agenthost import (
@@ -22,6 +23,7 @@ from agenthost import (
 )
 from agenthost.testing import JournalContract
 from agenthost.testing.ports.memory_records.journal import MemoryJournal
+from agenthost.testing.ports.memory_records.places import MemoryPlace
 from agenthost.testing.ports.memory_records.rows import Rows
 from agenthost.testing.ports.records.scenes import DONE
 
@@ -358,6 +360,39 @@ class KeepsNothingBeside(MemoryJournal):
         return super().keep(*(replace(step, also=None) for step in steps))
 
 
+class HoldsNothing(MemoryJournal):
+    def line_up(self, *asked: Any) -> MemoryPlace:
+        return super().line_up(str(uuid4()), *asked[1:])
+
+
+class OneLine(MemoryJournal):
+    def line_up(self, *asked: Any) -> MemoryPlace:
+        return super().line_up("all", *asked[1:])
+
+
+class KeepsWhoLeaves(MemoryJournal):
+    def line_up(self, *asked: Any) -> MemoryPlace:
+        class Stays(MemoryPlace):
+            def leave(self) -> None:
+                if self._line()[:1] == (self,):
+                    super().leave()
+
+        return Stays(self._rows, *asked)
+
+
+class LeavesLines(MemoryJournal):
+    def _interrupt(self, writer: Writer) -> int:
+        lines = dict(self._rows.places)
+        marked = super()._interrupt(writer)
+        self._rows.places.update(lines)
+        return marked
+
+
+class SeesNoRing(MemoryJournal):
+    def line_up(self, *asked: Any) -> MemoryPlace:
+        return super().line_up(*asked[:3])
+
+
 HERE = TestAJournalInMemory()
 HURRIED = TestAJournalInMemory()
 HURRIED.patience = 0.05
@@ -421,6 +456,17 @@ BREACHES: tuple[tuple[type[MemoryJournal | Rows], Any], ...] = (
     (RunsForEver, HERE.test_what_is_late_at_the_end_is_closed_at_the_next_start),
     (InterruptsAll, HERE.test_a_start_marks_what_was_left_running),
     (OneEpoch, HERE.test_each_start_of_a_node_is_an_epoch_of_its_own),
+    (
+        HoldsNothing,
+        HERE.test_a_session_is_held_in_the_order_in_which_it_was_asked_for,
+    ),
+    (OneLine, HURRIED.test_sessions_do_not_wait_for_each_other),
+    (KeepsWhoLeaves, HURRIED.test_who_leaves_the_line_holds_up_nobody),
+    (
+        LeavesLines,
+        HURRIED.test_a_start_takes_earlier_ones_of_its_node_out_of_the_line,
+    ),
+    (SeesNoRing, HURRIED.test_what_would_wait_for_itself_is_refused),
     (MarksWhatOthersRun, HERE.test_a_start_leaves_the_turns_of_other_nodes_alone),
     (EndsWhatOthersOpened, HERE.test_a_start_leaves_the_turns_of_other_nodes_alone),
     (LetsAnybodyGoOn, HERE.test_a_later_start_has_what_an_earlier_one_left),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -215,6 +216,20 @@ class KeepsNothingBeside(MemoryValues):
         await super().set(by, namespace, key, value)
 
 
+class SearchesForAnybody(MemoryValues):
+    async def search(self, owner: str, agent_id: str, query: str) -> Sequence[Json]:
+        del owner
+        return await super().search("", agent_id, query)
+
+
+class SearchesForAnyWord(MemoryValues):
+    async def search(self, owner: str, agent_id: str, query: str) -> Sequence[Json]:
+        found: list[Json] = []
+        for word in query.split():
+            found += await super().search(owner, agent_id, word)
+        return found
+
+
 BREACHES: tuple[tuple[type[MemoryValues], Any], ...] = (
     (KeepsText, HERE.test_a_value_comes_back_as_it_was_given),
     (KeepsTheFirst, HERE.test_a_newer_value_takes_the_place),
@@ -233,6 +248,8 @@ BREACHES: tuple[tuple[type[MemoryValues], Any], ...] = (
     (TakesAnySize, HERE.test_what_is_no_value_is_refused),
     (ForgetsWhatItRefuses, HERE.test_what_is_no_value_is_refused),
     (HandsOutItsOwn, HERE.test_a_value_is_the_callers_own),
+    (SearchesForAnybody, HERE.test_a_search_finds_by_all_words_what_its_owner_kept),
+    (SearchesForAnyWord, HERE.test_a_search_finds_by_all_words_what_its_owner_kept),
     (OverwritesOthers, HERE.test_values_at_once_lose_nothing),
 )
 

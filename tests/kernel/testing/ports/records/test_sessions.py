@@ -33,6 +33,7 @@ from agenthost.testing.ports.memory_records.sessions import Entries, MemorySessi
 
 from ..finding import names_in, names_of
 from .broken import InMemory, finds_broken
+from .broken_views import OF_VIEWS
 
 Sessions = Sequence[Session]
 NOBODY = frozenset[str]()
@@ -606,6 +607,7 @@ BREACHES: tuple[tuple[type[Any], Any], ...] = (
     *OF_WORDS,
     *OF_LISTS,
     *OF_FORKS,
+    *OF_VIEWS,
 )
 
 

@@ -54,20 +54,26 @@ class ReadsOfOthers(MemoryUploads):
 
 class TakesForNobody(MemoryUploads):
     async def add(
-        self, upload: Upload, data: bytes, most: int, most_bytes: int
+        self, file: Upload, data: bytes, room: tuple[int, int], also: Keep | None = None
     ) -> None:
-        self._rows.uploads[upload.agent_id, upload.id] = upload, data
+        self._rows.uploads[file.agent_id, file.id] = file, data
 
 
 class Keeps(MemoryUploads):
-    async def delete(self, agent_id: str, upload_id: str) -> None:
-        await self.get(agent_id, upload_id)
+    async def delete(self, file: Upload, also: Keep | None = None) -> None:
+        await self.get(file.agent_id, file.id)
 
 
 class DeletesAll(MemoryUploads):
-    async def delete(self, agent_id: str, upload_id: str) -> None:
-        await self.get(agent_id, upload_id)
+    async def delete(self, file: Upload, also: Keep | None = None) -> None:
+        await self.get(file.agent_id, file.id)
         self._rows.uploads.clear()
+
+
+class WritesAlone(MemoryUploads):
+    async def delete(self, file: Upload, also: Keep | None = None) -> None:
+        await super().delete(file)
+        self._rows.keep(also)
 
 
 class LeavesFiles(MemoryAgents):
@@ -79,11 +85,11 @@ class LeavesFiles(MemoryAgents):
 
 class LooksTooEarly(MemoryUploads):
     async def add(
-        self, upload: Upload, data: bytes, most: int, most_bytes: int
+        self, file: Upload, data: bytes, room: tuple[int, int], also: Keep | None = None
     ) -> None:
-        left = most - len(await self.list(upload.agent_id))
+        left = room[0] - len(await self.list(file.agent_id))
         await asyncio.sleep(0)
-        await super().add(upload, data, left + 100, most_bytes * 100)
+        await super().add(file, data, (left + 100, room[1] * 100), also)
 
 
 HERE = TestUploadsInMemory()
@@ -96,6 +102,7 @@ BREACHES: tuple[tuple[type[Any], Any], ...] = (
     (TakesForNobody, HERE.test_a_file_that_is_not_there_is_not_found),
     (Keeps, HERE.test_a_deleted_file_is_gone),
     (DeletesAll, HERE.test_a_deleted_file_is_gone),
+    (WritesAlone, HERE.test_what_is_written_beside_a_file_is_of_its_commit),
     (LeavesFiles, HERE.test_files_go_with_their_agent),
     (LooksTooEarly, HERE.test_an_agent_has_room_for_so_much),
 )

@@ -4,6 +4,8 @@ import { valuesOf } from "../approvals.js";
 import { formatTime, fullText } from "../format.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 
+const MOST_ROWS = 6;
+
 /**
  * The open questions of a turn that waits.
  * @param {{turn: string, online: boolean, actions: object}} props
@@ -12,6 +14,10 @@ import { html, useEffect, useRef, useState } from "../html.js";
 export function Questions({ turn, online, actions }) {
   const [asked, setAsked] = useState(null);
   const [problem, setProblem] = useState(null);
+  const seen = useRef(new Map());
+  const mine = useRef(new Set());
+  for (const question of asked ?? []) seen.current.set(question.id, question);
+  useEffect(() => () => tellOfOthers([...seen.current.values()], mine.current, actions), []);
   useEffect(() => {
     let stale = false;
     const show = (found) => {
@@ -40,24 +46,36 @@ export function Questions({ turn, online, actions }) {
     question=${question}
     online=${online}
     actions=${actions}
+    mine=${mine.current}
     onAnswered=${() => answered(question)}
   />`);
 }
 
-function Question({ question, online, actions, onAnswered }) {
+/** Another surface may have been first; whoever looks at the question is told. */
+async function tellOfOthers(asked, mine, actions) {
+  const others = asked.filter(({ id }) => !mine.has(id));
+  const text = await actions.outcomes(others).catch(() => "");
+  if (text) actions.set({ notice: { tone: "told", text } });
+}
+
+function Question({ question, online, actions, mine, onAnswered }) {
   const form = useRef(null);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState(null);
-  const decide = async (yes) => {
+  const [editing, setEditing] = useState(false);
+  const decide = async (yes, remember = "once") => {
     const said = new FormData(form.current);
     setBusy(true);
+    mine.add(question.id);
     setProblem(null);
     try {
       const texts = question.fields.map((_, place) => said.get(`field-${place}`));
-      const values = yes && { values: valuesOf(question.fields, texts) };
+      const values = yes && { values: valuesOf(question.fields, texts), remember };
+      if (remember === "pattern") values.pattern = patternOf(question.pattern, said);
       await actions.decide(question, yes, values || { reason: said.get("reason").trim() });
       onAnswered();
     } catch (error) {
+      mine.delete(question.id);
       setProblem(error.message);
       setBusy(false);
       // Somebody else may have answered, or it has ended.
@@ -82,6 +100,7 @@ function Question({ question, online, actions, onAnswered }) {
       <span>Why not</span>
       <input name="reason" maxlength="1000" autocomplete="off" placeholder="The agent is told, with a no" />
     </label>
+    ${editing && html`<${Pattern} pattern=${question.pattern} />`}
     ${problem && html`<p class="dialog-error" role="alert">${problem}</p>`}
     <div class="question-foot">
       <small>No answer until ${formatTime(question.deadline)} is a no.</small>
@@ -91,14 +110,57 @@ function Question({ question, online, actions, onAnswered }) {
         disabled=${busy || !online}
         onClick=${() => decide(false)}
       >Deny</button>
+      ${question.pattern && html`<${Lasting}
+        editing=${editing}
+        disabled=${busy || !online}
+        onSession=${() => decide(true, "session")}
+        onPattern=${() => (editing ? decide(true, "pattern") : setEditing(true))}
+      />`}
       <button
         type="button"
         class="primary"
         disabled=${busy || !online}
         onClick=${() => form.current.reportValidity() && decide(true)}
-      >Approve</button>
+      >Approve once</button>
     </div>
   </form>`;
+}
+
+/** A yes that holds for more than its call. */
+function Lasting({ editing, disabled, onSession, onPattern }) {
+  return html`<button
+    type="button"
+    class="secondary"
+    disabled=${disabled}
+    onClick=${onSession}
+  >Allow for this session</button>
+  <button
+    type="button"
+    class="secondary"
+    disabled=${disabled}
+    onClick=${onPattern}
+  >${editing ? "Allow this pattern" : "Allow for a pattern…"}</button>`;
+}
+
+function Pattern({ pattern }) {
+  return html`<fieldset class="question-pattern">
+    <legend>Calls that fit are allowed for 30 days; * is anything.</legend>
+    ${Object.entries(pattern).map(([name, text], place) => html`<label key=${name} class="labelled">
+      <span><code>${name}</code></span>
+      <textarea
+        name=${`pattern-${place}`}
+        rows=${Math.min(text.split("\n").length, MOST_ROWS)}
+        spellcheck=${false}
+        defaultValue=${text}
+      ></textarea>
+    </label>`)}
+  </fieldset>`;
+}
+
+function patternOf(pattern, said) {
+  // A form sends line ends as CRLF; the call had what it had.
+  const written = (place) => said.get(`pattern-${place}`).replaceAll("\r\n", "\n");
+  return Object.fromEntries(Object.keys(pattern).map((name, place) => [name, written(place)]));
 }
 
 function Asked({ question }) {

@@ -24,6 +24,8 @@ from agenthost import (
     hookimpl,
 )
 
+from .special_purpose import HELD_BACK_V6, SPECIAL_V4, SPECIAL_V6, UNICAST_V6
+
 Address = IPv4Address | IPv6Address
 
 METADATA = frozenset(
@@ -38,19 +40,8 @@ SHOWN = 253
 LOCAL_NAMES = ("localhost", "ip6-localhost", "ip6-loopback")
 LOCAL_SUFFIXES = (".localhost", ".localdomain", ".local", ".internal")
 NAT64 = IPv6Network("64:ff9b::/96")
-# What the standard library calls global, or not yet private, and is neither.
-NEVER = tuple(
-    ip_network(text)
-    for text in (
-        "100.64.0.0/10",
-        "192.88.99.0/24",
-        "64:ff9b:1::/48",
-        "2001::/23",
-        "3fff::/20",
-        "5f00::/16",
-        "fec0::/10",
-    )
-)
+SPECIAL = tuple(ip_network(text) for text in (*SPECIAL_V4, *SPECIAL_V6, *HELD_BACK_V6))
+UNICAST = IPv6Network(UNICAST_V6)
 
 
 def public_name(case: UrlCase) -> Verdict:
@@ -122,13 +113,12 @@ def _unwrapped(address: Address) -> Iterator[Address]:
 
 
 def _is_public(address: Address) -> bool:
-    if isinstance(address, IPv6Address) and _carries_v4(address):
-        return True
-    if any(address in network for network in NEVER):
-        return False
-    return address.is_global and not (
-        address.is_multicast or address.is_reserved or address.is_unspecified
-    )
+    if isinstance(address, IPv6Address):
+        if _carries_v4(address):
+            return True
+        if address not in UNICAST:
+            return False
+    return not any(address in network for network in SPECIAL)
 
 
 def _carries_v4(address: IPv6Address) -> bool:

@@ -1,0 +1,1 @@
+"""``/v1/messages``: agents as Anthropic's clients speak to models."""

@@ -1,0 +1,118 @@
+"""``POST /v1/messages`` of a model itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+
+from agenthost import (
+    AgentHostError,
+    Answer,
+    Answered,
+    Call,
+    ChatRequest,
+    EventStream,
+    HeldFrames,
+    Payer,
+    ReasoningChunk,
+    Target,
+    TextChunk,
+    TextDelta,
+    Thought,
+)
+
+from ..heard import Heard
+from ..passthrough import payer_of, spoken
+from ..passthrough_chat import Said, begun, result_of
+from .answer import calls_of, ending_of, head_of, tokens_of, words_of
+from .asked import said
+from .asking import (
+    refuse_unserved,
+    settings_of,
+    shows_thoughts,
+    thinking_of,
+    tools_of,
+)
+from .errors import check_version
+from .shapes import MessagesBody
+from .stream import Events, failure
+
+
+async def answered(call: Call, target: Target, body: MessagesBody) -> Answer:
+    """Let a model answer; leaving cancels its call.
+
+    Raises:
+        AgentHostError: It cannot, and why.
+    """
+    check_version(call.headers)
+    refuse_unserved(body)
+    tools, chosen = tools_of(body)
+    asked, context = await said(call, body, {})
+    settings = settings_of(body, chosen)
+    request = ChatRequest(
+        model=target.model.upstream_id,
+        system=asked.instructions,
+        messages=(*asked.history, asked.message),
+        tools=tools,
+        max_tokens=body.max_tokens,
+        temperature=body.temperature,
+        thinking_budget=thinking_of(body),
+        stream=bool(body.stream),
+        **(settings.asked if settings else {}),
+    )
+    thoughts = shows_thoughts(body, usual=False)
+    if body.stream:
+        payer = payer_of(context)
+        heard = Heard(spoken(call.host, target, request, payer))
+        first = await begun(heard)
+        events = Events(payer.turn_id, "/".join(target.names))
+        frames = _frames(call, heard, first, _Writer(events, thoughts=thoughts))
+        return EventStream(HeldFrames(frames, heard.leave))
+    # Nobody has heard anything of an answer that breaks off.
+    payer = payer_of(context, lambda: True)
+    async for each in spoken(call.host, target, request, payer):
+        if isinstance(each, Answered):
+            last = each
+    return _whole(payer, last, thoughts=thoughts)
+
+
+def _whole(payer: Payer, last: Answered, *, thoughts: bool) -> Answer:
+    result, message = result_of(last), last.completion.message
+    words = words_of([message], payer.turn_id, thoughts=thoughts)
+    return {
+        **head_of(payer.turn_id, result.model),
+        "content": [*words, *calls_of(result.calls)],
+        **ending_of(result),
+        "usage": tokens_of(result.usage),
+    }
+
+
+class _Writer:
+    """Writes what a model says as events."""
+
+    def __init__(self, events: Events, *, thoughts: bool) -> None:
+        self.events = events
+        self._thoughts = thoughts
+
+    def written(self, said: Sequence[Said]) -> bytes:
+        """Write what came together."""
+        return b"".join(map(self._one, said))
+
+    def _one(self, said: Said) -> bytes:
+        if isinstance(said, TextChunk):
+            return self.events.one(TextDelta(said.text, 0))
+        if isinstance(said, ReasoningChunk):
+            thought = Thought(said.text)
+            return self.events.one(thought) if self._thoughts else b""
+        return self.events.end(result_of(said)) if isinstance(said, Answered) else b""
+
+
+async def _frames(
+    call: Call, heard: Heard[Said], said: Sequence[Said], writer: _Writer
+) -> AsyncGenerator[bytes, None]:
+    yield writer.events.begin() + writer.written(said)
+    try:
+        while said := await heard.next():
+            if frame := writer.written(said):
+                yield frame
+    except AgentHostError as error:
+        yield failure(call, error)

@@ -1,0 +1,145 @@
+"""``POST /v1/chat/completions`` of a model itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from functools import partial
+from typing import Any
+
+from agenthost import (
+    UNTRUSTED,
+    AgentHostError,
+    Answer,
+    Answered,
+    Call,
+    ChatRequest,
+    Delta,
+    EventStream,
+    HeldFrames,
+    Host,
+    Payer,
+    Target,
+    TextChunk,
+    TextDelta,
+    TurnResult,
+)
+
+from .aside import read_aside
+from .asking import settings_of
+from .heard import Heard
+from .media import fetched
+from .passthrough import payer_of, spoken
+from .reading import Reader
+from .shapes import ChatBody
+from .stream import PATIENCE, Chunks, completion_of, failure
+from .tools import wanted
+
+Said = Delta | Answered
+
+
+async def answered(call: Call, target: Target, body: ChatBody) -> Answer:
+    """Let a model answer; leaving cancels its call."""
+    remote = await fetched(call, body.messages)
+    context = call.context.labelled(*((UNTRUSTED,) if remote else ()))
+    reader = Reader(remote, {})
+    asked = await read_aside(call, partial(reader.read, body.messages))
+    tools, choice = wanted(body)
+    settings = settings_of(body, choice)
+    request = ChatRequest(
+        model=target.model.upstream_id,
+        system=asked.instructions,
+        messages=(*asked.history, asked.message),
+        tools=tools,
+        max_tokens=body.max_completion_tokens or body.max_tokens,
+        temperature=body.temperature,
+        stream=bool(body.stream),
+        cache_key=body.prompt_cache_key or "",
+        **(settings.asked if settings else {}),
+    )
+    if not body.stream:
+        # Nobody has heard anything of an answer that breaks off.
+        payer = payer_of(context, lambda: True)
+        return await _whole(call, target, request, payer)
+    return await _streamed(call, target, request, payer_of(context), body)
+
+
+async def _whole(
+    call: Call, target: Target, request: ChatRequest, payer: Payer
+) -> Answer:
+    async for said in spoken(call.host, target, request, payer):
+        if isinstance(said, Answered):
+            result = result_of(said)
+    return completion_of(_head(call, payer, result.model), result, result.calls)
+
+
+async def _streamed(
+    call: Call, target: Target, request: ChatRequest, payer: Payer, body: ChatBody
+) -> Answer:
+    heard = Heard(spoken(call.host, target, request, payer))
+    first = await begun(heard)
+    told = body.stream_options
+    usage = None if told is None else told.include_usage
+    chunks = Chunks(_head(call, payer, "/".join(target.names)), usage=usage)
+    frames = _frames(call.host, heard, first, chunks)
+    return EventStream(HeldFrames(frames, heard.leave))
+
+
+async def begun(heard: Heard[Said]) -> Sequence[Said]:
+    """Wait for the first words; what fails at once is told by its status.
+
+    Raises:
+        AgentHostError: It failed before its first word.
+    """
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await heard.next()
+    except TimeoutError:
+        return ()
+    except BaseException:
+        # It failed, or the client has left.
+        heard.leave()
+        raise
+
+
+async def _frames(
+    host: Host, heard: Heard[Said], said: Sequence[Said], chunks: Chunks
+) -> AsyncGenerator[bytes, None]:
+    try:
+        while said or (said := await heard.next()):
+            if frame := _written(said, chunks):
+                yield frame
+            said = ()
+    except AgentHostError as error:
+        yield failure(host, error)
+
+
+def _written(said: Sequence[Said], chunks: Chunks) -> bytes:
+    words = "".join([each.text for each in said if isinstance(each, TextChunk)])
+    frame = chunks.one(TextDelta(words, 0)) if words else b""
+    if isinstance(last := said[-1], Answered):
+        frame += chunks.end(result_of(last))
+    return frame
+
+
+def result_of(said: Answered) -> TurnResult:
+    """Give what a model's answer comes to, as the end of a turn would be told."""
+    completion, spent = said.completion, said.spent
+    message = completion.message
+    return TurnResult(
+        message.text,
+        spent.usage,
+        iterations=1,
+        cost_micro_usd=spent.cost_micro_usd,
+        model=f"{spent.provider}/{spent.model}",
+        finish=completion.finish,
+        calls=message.tool_uses,
+    )
+
+
+def _head(call: Call, payer: Payer, model: str) -> dict[str, Any]:
+    return {
+        "id": f"chatcmpl-{payer.turn_id}",
+        "created": int(call.host.clock.time()),
+        "model": model,
+    }

@@ -1,0 +1,1 @@
+"""``/v1/responses``: answers that the daemon keeps, and goes on from."""

@@ -1,0 +1,148 @@
+"""A response as the events of a stream, numbered in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from agenthost import TextDelta, ToolStart, TurnEvent
+
+from .draft import GOES_ON, Draft, Ending, ended, has_form, message, part
+
+Shown = Mapping[str, Any]
+
+
+class Frames:
+    """Writes events, each with the next number."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def begin(self, response: Shown) -> bytes:
+        """Write that a response is there and under way."""
+        return self._of("created", response=response) + self._of(
+            "in_progress", response=response
+        )
+
+    def last(self, response: Shown) -> bytes:
+        """Write how a response has ended, whole."""
+        status = response["status"]
+        return self._of(status if status in GOES_ON else "failed", response=response)
+
+    def item(self, at: int, item: Shown) -> bytes:
+        """Write an item that is there as a whole."""
+        if item["type"] == "function_call":
+            return self._call(at, item)
+        text = item["content"][0]["text"]
+        return self.open(at, item) + self.more(at, item, text) + self.close(at, item)
+
+    def open(self, at: int, item: Shown) -> bytes:
+        """Write that a message begins."""
+        begun = {**item, "status": "in_progress", "content": []}
+        return self._of("output_item.added", output_index=at, item=begun) + self._of(
+            "content_part.added", **_place(at, item), part=part("")
+        )
+
+    def more(self, at: int, item: Shown, text: str) -> bytes:
+        """Write more of a message's words."""
+        where = _place(at, item)
+        return self._of("output_text.delta", **where, delta=text, logprobs=[])
+
+    def close(self, at: int, item: Shown) -> bytes:
+        """Write that a message has ended."""
+        where, said = _place(at, item), item["content"][0]
+        return b"".join(
+            (
+                self._of("output_text.done", **where, text=said["text"], logprobs=[]),
+                self._of("content_part.done", **where, part=said),
+                self._of("output_item.done", output_index=at, item=item),
+            )
+        )
+
+    def _call(self, at: int, item: Shown) -> bytes:
+        begun = {**item, "status": "in_progress", "arguments": ""}
+        where = {"item_id": item["id"], "output_index": at}
+        name, text = item["name"], item["arguments"]
+        kind = "function_call_arguments"
+        return b"".join(
+            (
+                self._of("output_item.added", output_index=at, item=begun),
+                self._of(f"{kind}.delta", **where, delta=text),
+                self._of(f"{kind}.done", **where, name=name, arguments=text),
+                self._of("output_item.done", output_index=at, item=item),
+            )
+        )
+
+    def _of(self, kind: str, **facts: Any) -> bytes:
+        name = f"response.{kind}"
+        event = {"type": name, "sequence_number": self._number, **facts}
+        self._number += 1
+        return f"event: {name}\ndata: {json.dumps(event)}\n\n".encode()
+
+
+def _place(at: int, item: Shown) -> dict[str, Any]:
+    return {"item_id": item["id"], "output_index": at, "content_index": 0}
+
+
+def told_again(response: Shown) -> bytes:
+    """Write a response that has ended as if it came now."""
+    frames = Frames()
+    begun = {**response, "status": "in_progress", "output": [], "usage": None}
+    begun |= {"completed_at": None, "error": None, "incomplete_details": None}
+    told = [frames.begin(begun)]
+    told += [frames.item(at, item) for at, item in enumerate(response["output"])]
+    return b"".join((*told, frames.last(response)))
+
+
+class Following:
+    """Writes a response while its turn goes on.
+
+    Args:
+        draft: The response.
+    """
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._frames = Frames()
+        # What is to have a form comes as a whole, and only the last of it is given.
+        self._held = has_form(draft)
+        self._index = 0
+        self._words: list[str] = []
+
+    def begin(self) -> bytes:
+        """Write that it is there."""
+        return self._frames.begin(self._draft.shown)
+
+    def one(self, event: TurnEvent) -> bytes:
+        """Write what an event of its turn says, but for the last."""
+        if isinstance(event, ToolStart):
+            return self._close("completed")
+        if not isinstance(event, TextDelta) or not event.text or self._held:
+            return b""
+        item = self._item()
+        begun = b"" if self._words else self._frames.open(self._index, item)
+        self._words.append(event.text)
+        return begun + self._frames.more(self._index, item, event.text)
+
+    def end(self, ending: Ending) -> bytes:
+        """Write how it ended, and what of it is not written yet."""
+        frames = []
+        if self._words:
+            same = ending.output[self._index : self._index + 1]
+            frames.append(self._close(same[0]["status"] if same else "completed"))
+        rest = enumerate(ending.output[self._index :], self._index)
+        frames += [self._frames.item(at, item) for at, item in rest]
+        response = ended(self._draft.shown, ending)
+        return b"".join((*frames, self._frames.last(response)))
+
+    def _item(self, text: str = "", status: str = "completed") -> dict[str, Any]:
+        return message(self._draft.hex, self._index, text, status)
+
+    def _close(self, status: str) -> bytes:
+        if not self._words:
+            return b""
+        item = self._item("".join(self._words), status)
+        closed = self._frames.close(self._index, item)
+        self._words, self._index = [], self._index + 1
+        return closed

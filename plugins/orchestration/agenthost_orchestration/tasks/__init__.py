@@ -1,0 +1,1 @@
+"""Tasks that agents leave for each other, and take."""

@@ -1,0 +1,1 @@
+"""Copies of a whole home in one file: written while it runs, read back elsewhere."""

@@ -1,0 +1,1 @@
+"""Anthropic's own clients against ``/v1/messages``."""
