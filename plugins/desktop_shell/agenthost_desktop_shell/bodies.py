@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 from pydantic.config import JsonDict
 
 from .terms import LOCAL, Caller, Mode, ShellCall, Target, host_platform
@@ -59,20 +59,25 @@ class DecideBody(CallBody):
     command: str
 
 
-class ShellBody(CallBody):
+class ShellArguments(_Body):
     """Which program is to run, or which link to open."""
 
-    command: Literal["shell:execute", "shell:spawn", "shell:open"] = "shell:execute"
     name: str | None = None
     sidecar: bool = False
     args: list[str] | str = Field(default_factory=list)
     path: str | None = None
+
+    def call(self, command: str) -> ShellCall:
+        """The call as decisions know it."""
+        return ShellCall(self.name or "", self.args, command, self.sidecar)
+
+
+class ShellBody(CallBody, ShellArguments):
+    """Who runs it, and where."""
+
+    command: Literal["shell:execute", "shell:spawn", "shell:open"] = "shell:execute"
     application: str = ""
     resource: str = ""
-
-    def call(self) -> ShellCall:
-        """The call as decisions know it."""
-        return ShellCall(self.name or "", self.args, self.command, self.sidecar)
 
 
 class ErrorShape(BaseModel, defer_build=True):
@@ -84,12 +89,23 @@ class ErrorShape(BaseModel, defer_build=True):
     message: str
 
 
+class LintShape(ErrorShape):
+    """Something valid that is most likely not meant."""
+
+    rule: str
+    severity: str
+
+
 class ValidateAnswer(BaseModel, defer_build=True):
-    """Whether a document is valid; ``strict_errors`` says what lenient let pass."""
+    """Whether a document is valid; ``strict_errors`` says what lenient let pass.
+
+    ``warnings`` are those of ``agenthost capability check``.
+    """
 
     valid: bool
     errors: list[ErrorShape]
     strict_errors: list[ErrorShape]
+    warnings: list[LintShape]
 
 
 class DecideAnswer(BaseModel, defer_build=True):
@@ -107,3 +123,35 @@ class ShellAnswer(BaseModel, defer_build=True):
     allowed: bool
     reason: str
     argv: list[str] | None
+
+
+class DecisionsQuery(BaseModel, defer_build=True):
+    """Which recorded decisions are listed."""
+
+    since: AwareDatetime | None = None
+    limit: int = Field(1000, ge=1, le=10_000)
+
+
+class DecisionShape(BaseModel, defer_build=True):
+    """A decision of the bridge, and how often it was made."""
+
+    window: str
+    webview: str | None
+    origin: str
+    platform: str
+    command: str
+    program: str
+    allowed: bool
+    permission: str | None
+    capability: str | None
+    count: int
+    first_at: str
+    last_at: str
+    owner: str
+
+
+class DecisionsAnswer(BaseModel, defer_build=True):
+    """What was recorded, the latest first."""
+
+    decisions: list[DecisionShape]
+    total: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from agenthost_toml.problems import dotted
 
@@ -15,10 +16,10 @@ from .validators import compile_validator
 MAX_FINDINGS = 100
 # About one microsecond each: what compiling a document's patterns may cost.
 MAX_PATTERN_COST = 300_000
-_FAILED_PATTERN_COST = 40_000
+_REPEATED_COST = 40_000
 _GLOB_COST = 150
 _URL_COST = 600
-_URL_GROUP_COST = 150_000
+_GROUP_COST = 150_000
 
 
 class TooManyFindings(Exception):
@@ -27,11 +28,18 @@ class TooManyFindings(Exception):
 
 @dataclass(slots=True)
 class Findings:
-    """What is wrong so far: ``errors`` in either mode, ``strict`` in strict only."""
+    """What is wrong so far: ``errors`` in either mode, ``strict`` in strict only.
+
+    ``host`` is the platform whose tables are known, None when they know all;
+    ``platforms`` are those of the capability that is being walked.
+    """
 
     errors: list[Finding] = field(default_factory=list)
     strict: list[Finding] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
     cost: int = 0
+    host: str | None = None
+    platforms: tuple[str, ...] | None = None
 
     def add(self, finding: Finding, *, strict_only: bool = False) -> None:
         """Note a problem.
@@ -77,14 +85,28 @@ class Spot:
 
     def fail(self, message: str, *, strict_only: bool = False) -> None:
         """Note a problem with this value."""
-        finding = Finding(
+        self.findings.add(self._finding(message), strict_only=strict_only)
+
+    def doubt(self, message: str) -> None:
+        """Note an unknown name: no error where only another platform has the table."""
+        found = self.findings
+        known = found.host is None or found.platforms is None
+        if not known and found.host not in (found.platforms or ()):
+            only = ", ".join(found.platforms or ()) or "no platform"
+            note = f"{message} (counts on {only})"
+            if len(found.warnings) < MAX_FINDINGS:
+                found.warnings.append(self._finding(note))
+        else:
+            self.fail(message)
+
+    def _finding(self, message: str) -> Finding:
+        return Finding(
             message,
             capability=str(shorten(self.capability)),
             field=dotted(self.steps),
             value=shorten(self.value),
             path=self.path,
         )
-        self.findings.add(finding, strict_only=strict_only)
 
     def array(self, *, nullable: bool = False) -> Sequence[Json]:
         """The value as an array; anything else is noted, and read as empty."""
@@ -114,23 +136,23 @@ class Spot:
 
     def label(self) -> str | None:
         """The value as a glob of labels."""
-        cost = 1 if is_literal(str(self.value)) else _GLOB_COST
-        return self._pattern(check_glob, lambda _: cost)
+        return self._pattern(_glob_cost, _GLOB_COST)
 
     def url(self) -> str | None:
         """The value as a URL pattern."""
-        return self._pattern(compile_url, _url_cost)
+        return self._pattern(_url_cost, _GROUP_COST if self._has("(") else _URL_COST)
 
     def regex(self, *, raw: bool) -> str | None:
         """The value as a validator."""
-        return self._pattern(
-            lambda text: compile_validator(text, raw=raw),
-            lambda text: compile_validator(text, raw=raw).programsize + 50,
-        )
+        failed = _REPEATED_COST if self._has("{") else _URL_COST
+        return self._pattern(partial(_regex_cost, raw=raw), failed)
 
-    def _pattern(
-        self, compile_text: Callable[[str], object], cost: Callable[[str], int]
-    ) -> str | None:
+    def _has(self, character: str) -> bool:
+        """Whether it is text with what makes a pattern dear that is refused."""
+        return isinstance(self.value, str) and character in self.value
+
+    def _pattern(self, compile_text: Callable[[str], int], failed: int) -> str | None:
+        """Compile the value, whose cost is known then, or ``failed`` at most."""
         text = self.text()
         if text is None:
             return None
@@ -138,23 +160,25 @@ class Spot:
             self.fail("the patterns of this file cost too much to compile; split it")
             raise TooManyFindings
         try:
-            compile_text(text)
-            self.findings.cost += cost(text)
+            self.findings.cost += compile_text(text)
         except ValueError as error:
-            self.findings.cost += _failed_cost(str(error))
+            self.findings.cost += failed
             self.fail(str(error))
             return None
         return text
+
+
+def _glob_cost(glob: str) -> int:
+    check_glob(glob)
+    return 1 if is_literal(glob) else _GLOB_COST
 
 
 def _url_cost(pattern: str) -> int:
     if not compile_url(pattern).hasRegExpGroups:
         return _URL_COST
     # A counted repetition may stand for any size, other groups are as long as written.
-    return _URL_GROUP_COST if "{" in pattern else _URL_COST + 200 * len(pattern)
+    return _GROUP_COST if "{" in pattern else _URL_COST + 200 * len(pattern)
 
 
-def _failed_cost(problem: str) -> int:
-    if "regexp error" in problem:
-        return _URL_GROUP_COST
-    return _FAILED_PATTERN_COST if "too large" in problem else _GLOB_COST
+def _regex_cost(source: str, *, raw: bool) -> int:
+    return compile_validator(source, raw=raw).programsize + 50

@@ -1,26 +1,29 @@
-"""``agenthost capability``: validate, resolve, explain, compare, write the schema."""
+"""``agenthost capability``: check, resolve, write the schema; and the others' group."""
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .diff import compare
-from .findings import CapabilityError, Json
-from .folders import Folders
-from .manifests import read_manifests
-from .policy import Policy, read_report
+from . import options
+from .asking import explain, matrix
+from .findings import CapabilityError, Finding
+from .framework import read_tables
+from .lints import lint
+from .options import FILE, opened, write
+from .outputs import FORMATS, severity
+from .project import Project, find_projects
+from .review import diff
+from .rules import RULES
 from .schema import capability_schema
+from .suggesting import suggest_permissions
 from .tables import Tables
-from .terms import LOCAL, MANIFESTS, PLATFORMS, Caller, Mode, ShellCall, host_platform
-from .validate import Report
+from .terms import Mode
 
-FILE = click.Path(exists=True, path_type=Path)
+GRAVE = ("error", "warning", "note")
 
 
 @click.group()
@@ -28,49 +31,86 @@ def capability() -> None:
     """Desktop capability files: check them, and ask what they allow."""
 
 
-def _mode(command: Callable[..., None]) -> Callable[..., None]:
-    return click.option(
-        "--mode",
-        type=click.Choice([mode.value for mode in Mode]),
-        default=Mode.STRICT.value,
-        help="strict is the JSON Schema, lenient what the reference runtime loads",
-    )(command)
-
-
-def _manifests(command: Callable[..., None]) -> Callable[..., None]:
-    return click.option(
-        "--manifests",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="a folder of further permission tables (*.toml)",
-    )(command)
-
-
-def _platform(command: Callable[..., None]) -> Callable[..., None]:
-    return click.option(
-        "--platform", type=click.Choice(PLATFORMS), default=host_platform
-    )(command)
-
-
-def _json(command: Callable[..., None]) -> Callable[..., None]:
-    return click.option("--json", "as_json", is_flag=True, help="write JSON")(command)
+capability.add_command(explain)
+capability.add_command(matrix)
+capability.add_command(diff)
+capability.add_command(suggest_permissions)
 
 
 @capability.command()
-@click.argument("files", nargs=-1, required=True, type=FILE)
-@_mode
-@_manifests
-@_json
+@click.argument("paths", nargs=-1, type=FILE)
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text")
+@click.option("--ignore", multiple=True, help="a rule, or rule=capability")
+@click.option("--fail-on", type=click.Choice(GRAVE), default="error", show_default=True)
+@options.mode(Mode.LENIENT)
+@options.manifests
+def check(
+    paths: tuple[Path, ...], form: str, ignore: tuple[str, ...], **given: Any
+) -> None:
+    """Check an application: its files, and what they most likely do not mean.
+
+    PATHS are application folders, or repositories that hold some (this folder when left
+    out), capability files, or - for standard input. Ends with 1 when there is something
+    as grave as --fail-on, with 2 when there is nothing to check.
+    """
+    _refuse_unknown(ignore)
+    found: list[Finding] = []
+    for group in _groups(paths or (Path(),)):
+        project = opened(group, given["mode"], given["manifests"])
+        found += judged(project, frozenset(ignore))
+    if found or form != "text":
+        click.echo(FORMATS[form](found))
+    limit = GRAVE.index(given["fail_on"])
+    grave = [f for f in found if GRAVE.index(severity(f)) <= limit]
+    sys.exit(1 if grave else 0)
+
+
+def judged(project: Project, ignore: frozenset[str] = frozenset()) -> list[Finding]:
+    """Everything there is to say of a project, what is invalid first."""
+    report = project.report
+    found = [*report.errors]
+    for rule, findings in (
+        ("strict-only", report.strict_errors),
+        ("other-platform", report.warnings),
+    ):
+        if rule not in ignore:
+            found += [finding.under(rule) for finding in findings]
+    return [*found, *lint(project, ignore)]
+
+
+def _groups(paths: tuple[Path, ...]) -> list[tuple[Path, ...]]:
+    """What is judged together: each application alone, loose files with each other."""
+    folders = [path for path in paths if path.is_dir()]
+    loose = tuple(path for path in paths if not path.is_dir())
+    roots = [root for folder in folders for root in find_projects(folder)]
+    return [*((root,) for root in roots), *((loose,) if loose else ())]
+
+
+def _refuse_unknown(ignore: tuple[str, ...]) -> None:
+    for item in ignore:
+        rule = item.partition("=")[0]
+        if rule not in RULES:
+            known = ", ".join(RULES)
+            raise click.UsageError(f"--ignore: unknown rule {rule!r}; one of {known}")
+
+
+@capability.command()
+@options.files
+@options.mode(Mode.STRICT)
+@options.manifests
+@options.as_json
 def validate(
-    files: tuple[Path, ...], mode: str, manifests: Path | None, *, as_json: bool
+    files: tuple[Path, ...], mode: str, manifests: tuple[Path, ...], *, as_json: bool
 ) -> None:
     """Check files, and folders of files; end with 1 when they are invalid."""
-    report = _report(files, mode, _tables(files, manifests))
+    report = opened(files, mode, manifests).report
     if as_json:
-        _write(
+        write(
             {
                 "valid": report.valid,
                 "errors": [finding.as_json() for finding in report.errors],
                 "strict_errors": [f.as_json() for f in report.strict_errors],
+                "warnings": [f.as_json() for f in report.warnings],
             }
         )
     else:
@@ -78,108 +118,43 @@ def validate(
             click.echo(str(finding))
         for finding in report.strict_errors:
             click.echo(f"{finding} (refused by strict validation only)")
+        for finding in report.warnings:
+            click.echo(f"warning: {finding}")
         count = len(report.capabilities)
         click.echo(f"{count} capabilities are valid" if report.valid else "invalid")
     sys.exit(0 if report.valid else 1)
 
 
 @capability.command()
-@click.argument("files", nargs=-1, required=True, type=FILE)
-@_platform
-@_mode
-@_manifests
+@options.files
+@options.platform
+@options.mode(Mode.STRICT)
+@options.manifests
 def resolve(
-    files: tuple[Path, ...], platform: str, mode: str, manifests: Path | None
+    files: tuple[Path, ...], platform: str, mode: str, manifests: tuple[Path, ...]
 ) -> None:
     """Show what files resolve to on a platform, as JSON."""
-    _write(_policy(files, mode, manifests).on(platform).as_json())
+    project = opened(files, mode, manifests)
+    try:
+        write(project.policy(platform).on(platform).as_json())
+    except CapabilityError as error:
+        raise options.unusable(error) from error
 
 
 @capability.command()
-@click.argument("command")
-@click.argument("files", nargs=-1, required=True, type=FILE)
-@click.option("--window", required=True, help="the window's label")
-@click.option("--webview", help="the webview's label; the window's when left out")
-@click.option("--origin", default=LOCAL, help="local, or the URL of the page")
-@click.option("--name", help="for shell:execute and shell:spawn: the scope's name")
-@click.option("--arg", "args", multiple=True, help="an argument of the program")
-@click.option("--sidecar", is_flag=True, help="the program is called as a sidecar")
-@_platform
-@_mode
-@_manifests
-def explain(**given: Any) -> None:
-    """Say whether COMMAND is allowed by FILES, and why; end with 1 when it is not."""
-    policy = _policy(given["files"], given["mode"], given["manifests"])
-    caller = Caller(given["window"], given["webview"], given["origin"])
-    allowed, reason = _explained(policy, caller, given)
-    click.echo(f"{'allowed' if allowed else 'refused'}: {reason}")
-    sys.exit(0 if allowed else 1)
+@click.argument("paths", nargs=-1, type=FILE)
+@options.manifests
+def schema(paths: tuple[Path, ...], manifests: tuple[Path, ...]) -> None:
+    """Write the JSON Schema (draft-07) of capability files.
 
-
-@capability.command()
-@_manifests
-def schema(manifests: Path | None) -> None:
-    """Write the JSON Schema (draft-07) of capability files."""
-    _write(capability_schema(_tables((), manifests)))
-
-
-@capability.command()
-@click.argument("old", type=FILE)
-@click.argument("new", type=FILE)
-@_mode
-@_manifests
-@_json
-def diff(
-    old: Path, new: Path, mode: str, manifests: Path | None, *, as_json: bool
-) -> None:
-    """Say what NEW allows that OLD did not (+), and no longer allows (-)."""
-    changes = compare(*(_policy((path,), mode, manifests) for path in (old, new)))
-    if as_json:
-        _write([change.as_json() for change in changes])
-        return
-    for change in changes:
-        on_all = len(change.platforms) == len(PLATFORMS)
-        where = "" if on_all else f" on {', '.join(change.platforms)}"
-        click.echo(f"{'+' if change.allowed else '-'} {change.grant}{where}")
-
-
-def _explained(
-    policy: Policy, caller: Caller, given: dict[str, Any]
-) -> tuple[bool, str]:
-    command, platform = given["command"], given["platform"]
+    With an application's folder the schema knows the permissions of its plugins.
+    """
     try:
-        if given["name"] is None:
-            decision = policy.decide(command, *caller, platform)
-            return decision.allowed, decision.reason
-        call = ShellCall(given["name"], given["args"], command, given["sidecar"])
-        run = policy.decide_shell(call, caller, Folders(platform))
-        argv = f"; argv: {json.dumps(run.argv)}" if run.argv else ""
-        return run.allowed, run.reason + argv
+        tables = Tables.builtin(*read_tables(manifests))
     except CapabilityError as error:
-        raise click.ClickException(error.message) from error
-
-
-def _tables(files: tuple[Path, ...], manifests: Path | None) -> Tables:
-    folders = [path / MANIFESTS for path in files if path.is_dir()]
-    folders += [manifests] if manifests else []
-    try:
-        return Tables.builtin(*(m for f in folders for m in read_manifests(f)))
-    except CapabilityError as error:
-        raise click.ClickException(error.message) from error
-
-
-def _report(files: tuple[Path, ...], mode: str, tables: Tables) -> Report:
-    return read_report(files, tables, Mode(mode))
-
-
-def _policy(files: tuple[Path, ...], mode: str, manifests: Path | None) -> Policy:
-    tables = _tables(files, manifests)
-    try:
-        return Policy(_report(files, mode, tables).checked(), tables)
-    except CapabilityError as error:
-        told = "\n".join(str(finding) for finding in error.findings)
-        raise click.ClickException(told) from error
-
-
-def _write(value: Json | dict[str, Any]) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+        raise options.unusable(error) from error
+    write(
+        capability_schema(
+            opened(paths, "lenient", manifests).tables if paths else tables
+        )
+    )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from agenthost import InvalidInput
-
-from .findings import Json
+from .findings import CapabilityError, Finding, Json
 from .resolve import Access, Record, Resolved, Scope
 from .terms import LOCAL, Caller
+
+CHANNEL = "__TAURI_CHANNEL__:fetch"
 
 
 class Decision(NamedTuple):
@@ -32,14 +32,14 @@ def decide(resolved: Resolved, command: str, caller: Caller) -> Decision:
     must allow the command to the caller's origin and to its window or webview.
 
     Raises:
-        InvalidInput: A label or the origin is not Unicode text.
+        CapabilityError: A label or the origin is not Unicode text.
     """
     access = resolved.commands.get(command)
     if access is None:
         command = resolved.tables.command(command)
         access = resolved.commands.get(command)
     if access is None:
-        return _unmentioned(resolved, command)
+        return _unmentioned(resolved, command, caller)
     if access.denied:
         return _decision(
             resolved, access.denied[0], f"{command} is denied", allowed=False
@@ -56,18 +56,19 @@ def matching(resolved: Resolved, caller: Caller) -> tuple[int, int]:
     """The bits of the capabilities that meet the caller's labels, and its origin.
 
     Raises:
-        InvalidInput: A label or the origin is not Unicode text.
+        CapabilityError: A label or the origin is not Unicode text.
     """
     window, webview, origin = caller
     try:
-        labels = resolved.windows.match(window) | resolved.webviews.match(
+        labels = resolved.windows(window) | resolved.webviews(
             window if webview is None else webview
         )
         if origin == LOCAL:
             return labels, resolved.local_bits
-        return labels, resolved.origins.match(origin)
+        return labels, resolved.origins(origin)
     except (UnicodeEncodeError, TypeError) as error:
-        raise InvalidInput("", "labels and origins must be Unicode text") from error
+        problem = "labels and origins must be Unicode text"
+        raise CapabilityError([Finding(problem)]) from error
 
 
 def records_for(resolved: Resolved, command: str, caller: Caller) -> Iterator[Record]:
@@ -101,7 +102,14 @@ def _decision(
     return Decision(allowed, reason, name, record.permission)
 
 
-def _unmentioned(resolved: Resolved, command: str) -> Decision:
+def _unmentioned(resolved: Resolved, command: str, caller: Caller) -> Decision:
+    if command == CHANNEL:
+        return Decision(allowed=True, reason=f"{command} is part of every answer")
+    if ":" not in command and "" not in resolved.tables.modules:
+        reason = f"{command}: the application has no permission table; its local pages"
+        if caller.origin == LOCAL:
+            return Decision(allowed=True, reason=f"{reason} may call all its commands")
+        return _refused(f"{reason} alone may call its commands")
     if command not in resolved.tables.commands:
         return _refused(f"no permission table has the command {command!r}")
     if command in resolved.elsewhere:

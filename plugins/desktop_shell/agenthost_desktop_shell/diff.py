@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from .findings import Json
@@ -13,6 +13,17 @@ from .resolve import Record, Resolved, Scope
 from .shell import Programs
 from .shell_scope import entry_name
 from .terms import EXECUTE, LOCAL, PLATFORMS, SPAWN
+
+RISKY = (
+    "shell:execute",
+    "shell:spawn",
+    "fs:write",
+    "fs:remove",
+    "fs:rename",
+    "process:",
+    "sql:execute",
+    "updater:install",
+)
 
 
 class Grant(NamedTuple):
@@ -56,15 +67,27 @@ class Change(NamedTuple):
         }
 
 
-def compare(old: Policy, new: Policy) -> tuple[Change, ...]:
+def risk(grant: Grant) -> bool:
+    """Whether a grant deserves a second look: programs, remote pages, all windows."""
+    wide = grant.label in {"*", "**"} or grant.origin != LOCAL
+    return wide or grant.command.startswith(RISKY)
+
+
+def compare(
+    old: Callable[[str], Policy], new: Callable[[str], Policy]
+) -> tuple[Change, ...]:
     """List what the new policy allows and the old did not, and the reverse.
+
+    Each is asked for its policy on a platform.
 
     A grant that another one already covers is no change: replacing ``main`` by ``*``
     takes nothing away.
     """
     changes: dict[tuple[bool, Grant], list[str]] = {}
     for platform in PLATFORMS:
-        before, after = (frozenset(_grants(p.on(platform))) for p in (old, new))
+        before, after = (
+            frozenset(_grants(p(platform).on(platform))) for p in (old, new)
+        )
         for allowed, here, there in ((True, after, before), (False, before, after)):
             for grant in _uncovered(here, there):
                 changes.setdefault((allowed, grant), []).append(platform)
@@ -110,7 +133,7 @@ def _scopes(programs: Programs, command: str, record: Record) -> Iterable[str]:
     scope = programs.resolved.scopes.get(record.scope, Scope())
     if command not in {EXECUTE, SPAWN}:
         return [_text(scope.as_json())] if scope.allow or scope.deny else [""]
-    denied = programs.denied(command)
+    denied = programs.denied
     entries = (*scope.allow, *programs.resolved.globals.get("shell", Scope()).allow)
     return [_text(entry) for entry in entries if entry_name(entry) not in denied]
 

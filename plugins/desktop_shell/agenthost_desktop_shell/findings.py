@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-
-from agenthost import InvalidInput
+from dataclasses import dataclass, replace
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 Path = tuple[str | int, ...]
@@ -19,7 +17,8 @@ class Finding:
     """One problem: where it is, what stands there, what is wrong and the remedy.
 
     ``field`` is relative to the capability (``permissions[2].allow[0].cmd``); ``path``
-    leads there from the top of the document; ``line`` is known for files only.
+    leads there from the top of the document; ``line`` is known for files only; ``rule``
+    is the lint that found it, "" for what is invalid.
     """
 
     message: str
@@ -29,12 +28,17 @@ class Finding:
     path: Path = ()
     file: str = ""
     line: int | None = None
+    rule: str = ""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
         owner = f"capability {self.capability!r}" if self.capability else ""
         where = ", ".join(part for part in (owner, self.field) if part)
         return ": ".join(part for part in (place, where, self.message) if part)
+
+    def under(self, rule: str) -> Finding:
+        """The same finding, told as one of a rule."""
+        return replace(self, rule=rule)
 
     def as_json(self) -> dict[str, Json]:
         """The finding as the HTTP interface shows it."""
@@ -50,17 +54,16 @@ class Finding:
         return shown
 
 
-class CapabilityError(InvalidInput):
+class CapabilityError(Exception):
     """A capability file or permission table cannot be used; ``findings`` say why."""
-
-    code = "invalid_capability"
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
         told = "; ".join(str(finding) for finding in self.findings[:TOLD])
         more = len(self.findings) - TOLD
         rest = f"; and {more} more" if more > 0 else ""
-        super().__init__("capabilities", told + rest)
+        self.message = told + rest
+        super().__init__(self.message)
 
 
 def shorten(value: Json) -> Json:
@@ -73,3 +76,12 @@ def shorten(value: Json) -> Json:
     if isinstance(value, Sequence):
         return f"an array of {len(value)} items"
     return value
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text is whole: JSON may hold half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -53,7 +53,8 @@ def _problem(text: str) -> str:
         ),
         (
             not _ALLOWED.match(text),
-            "holds more than ASCII letters, digits, hyphens and colons",
+            "holds more than ASCII letters, digits, hyphens and colons"
+            + (f"; write {text.replace('_', '-')}" if "_" in text else ""),
         ),
         (
             text.count(":") > 1 and not text.startswith(CORE),

@@ -2,90 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
-from .globs import compile_glob, literal_prefix
-from .urls import compile_url, host_of, url_matches
+from .globs import matches
+from .urls import compile_url
 
 REMEMBERED = 1024
-_PATTERN_CHARACTERS = frozenset("*:{}()\\?+")
 REMEMBERED_LENGTH = 2048
 
 
-class LabelIndex:
-    """Globs, each with the bits of the capabilities that hold it.
+def label_index(globs: Iterable[tuple[str, int]]) -> Callable[[str], int]:
+    """Look up the bits of the globs that match a label, compiled when they may.
 
-    Globs are found by the literal text they start with, so that a label meets only
-    those that it may match, however many there are.
+    The answer raises UnicodeEncodeError for a label that is not Unicode text.
     """
+    known = _together(globs)
 
-    def __init__(self, globs: Iterable[tuple[str, int]]) -> None:
-        self._exact: dict[str, int] = {}
-        self._starts: dict[str, int] = {}
-        self._globs: dict[str, dict[str, int]] = {}
-        for glob, bit in globs:
-            prefix = literal_prefix(glob)
-            if prefix == glob:
-                _add(self._exact, glob, bit)
-            elif glob == f"{prefix}*":
-                _add(self._starts, prefix, bit)
-            else:
-                _add(self._globs.setdefault(prefix, {}), glob, bit)
-        self._exact.pop("", None)
-        self._longest = max(map(len, (*self._starts, *self._globs)), default=-1)
-        self.match = remembering(self._match)
-
-    def _match(self, label: str) -> int:
+    def match(label: str) -> int:
         label.encode()
-        bits = self._exact.get(label, 0)
-        for end in range(min(len(label), self._longest) + 1):
-            prefix = label[:end]
-            bits |= self._starts.get(prefix, 0)
-            for glob, of_glob in self._globs.get(prefix, {}).items():
-                if of_glob & ~bits and compile_glob(glob).fullmatch(label):
-                    bits |= of_glob
-        return bits
+        return _union(bits for glob, bits in known.items() if matches(glob, label))
+
+    return remembering(match)
 
 
-def _add(table: dict[str, int], key: str, bit: int) -> None:
-    table[key] = table.get(key, 0) | bit
+def origin_index(patterns: Iterable[tuple[str, int]]) -> Callable[[str], int]:
+    """Look up the bits of the patterns that accept a URL, compiled already."""
+    known = [(compile_url(p).test, bits) for p, bits in _together(patterns).items()]
+    return remembering(lambda url: _union(bits for test, bits in known if test(url)))
 
 
-class OriginIndex:
-    """URL patterns, each with the bits of the capabilities that hold it.
-
-    Patterns are found by the host they name or the domain they end in; the few whose
-    host is a pattern of another kind are all tried.
-    """
-
-    def __init__(self, patterns: Iterable[tuple[str, int]]) -> None:
-        self._hosts: dict[str, dict[str, int]] = {}
-        for pattern, bit in patterns:
-            _add(self._hosts.setdefault(_host_key(pattern), {}), pattern, bit)
-        self.match = remembering(self._match)
-
-    def _match(self, url: str) -> int:
-        bits = 0
-        for key in _host_keys(host_of(url)) if self._hosts else ():
-            for pattern, of_pattern in self._hosts.get(key, {}).items():
-                if of_pattern & ~bits and url_matches(pattern, url):
-                    bits |= of_pattern
-        return bits
+def _together(patterns: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Join the bits of each pattern."""
+    known: dict[str, int] = {}
+    for pattern, bits in patterns:
+        known[pattern] = known.get(pattern, 0) | bits
+    return known
 
 
-def _host_key(pattern: str) -> str:
-    host = compile_url(pattern).hostname
-    domain = host.removeprefix("*")
-    if _PATTERN_CHARACTERS.intersection(domain) or not domain.startswith("."):
-        return "*" if _PATTERN_CHARACTERS.intersection(host) else host
-    return domain
-
-
-def _host_keys(host: str) -> Iterator[str]:
-    yield "*"
-    yield host
-    dots = (at for at, character in enumerate(host) if character == ".")
-    yield from (host[at:] for at in dots if at)
+def _union(found: Iterable[int]) -> int:
+    every = 0
+    for bits in found:
+        every |= bits
+    return every
 
 
 def remembering(find: Callable[[str], int]) -> Callable[[str], int]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.resources import files
-from pathlib import Path
+from typing import Any
 
-from agenthost_toml.parse import TomlSyntax, parse_toml
 from agenthost_toml.problems import problems
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
@@ -33,6 +31,7 @@ class PermissionTable(_Strict):
     """A permission beyond the allow and deny pair that each command has."""
 
     identifier: str
+    description: str = ""
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     platforms: tuple[Target, ...] | None = None
@@ -43,6 +42,7 @@ class SetTable(_Strict):
     """A named set of permissions and sets."""
 
     identifier: str
+    description: str = ""
     permissions: tuple[str, ...]
 
 
@@ -84,6 +84,7 @@ class Module:
     permissions: Mapping[str, Permission]
     sets: Mapping[str, tuple[str, ...]]
     aliases: Mapping[str, str] = field(default_factory=dict)
+    descriptions: Mapping[str, str] = field(default_factory=dict)
 
     def names(self) -> Iterator[str]:
         """Yield every permission, set and ``default`` with its prefix."""
@@ -117,9 +118,6 @@ def prepare(manifest: Manifest) -> Module:
     sets = {table.identifier: table.permissions for table in manifest.set}
     if len(sets) < len(manifest.set) or sets.keys() & {DEFAULT, *permissions}:
         raise ValueError("a set has the name of another set or permission")
-    unknown = set(manifest.aliases.values()) - set(manifest.commands)
-    if unknown:
-        raise ValueError(f"aliases lead to unknown commands: {sorted(unknown)}")
     if manifest.default:
         sets[DEFAULT] = manifest.default
     commands = frozenset(
@@ -127,7 +125,16 @@ def prepare(manifest: Manifest) -> Module:
         for permission in permissions.values()
         for command in (*permission.allow, *permission.deny)
     )
-    module = Module(manifest.module, commands, permissions, sets, manifest.aliases)
+    targets = {qualify(manifest.module, name) for name in manifest.aliases.values()}
+    if targets - commands:
+        unknown = sorted(targets - commands)
+        raise ValueError(f"aliases lead to unknown commands: {unknown}")
+    described = {t.identifier: t.description for t in manifest.set if t.description}
+    named = (t for t in manifest.permission if t.description)
+    described |= {t.identifier: t.description for t in named}
+    module = Module(
+        manifest.module, commands, permissions, sets, manifest.aliases, described
+    )
     for name in module.names():
         parse_identifier(name)
     return module
@@ -156,16 +163,12 @@ def hyphens(command: str) -> str:
     return command.replace("_", "-")
 
 
-def read_manifest(text: str, name: str) -> Module:
-    """Read one permission table.
+def made(table: Mapping[str, Any], name: str) -> Module:
+    """Make the module that a table describes.
 
     Raises:
-        CapabilityError: The file is no valid manifest.
+        CapabilityError: It describes none.
     """
-    try:
-        table = parse_toml(text)
-    except TomlSyntax as error:
-        raise CapabilityError([Finding(str(error), file=name)]) from error
     try:
         return prepare(Manifest.model_validate(table))
     except ValidationError as error:
@@ -176,31 +179,3 @@ def read_manifest(text: str, name: str) -> Module:
         raise CapabilityError(findings) from error
     except ValueError as error:
         raise CapabilityError([Finding(str(error), file=name)]) from error
-
-
-def read_manifests(folder: Path) -> tuple[Module, ...]:
-    """Read every ``*.toml`` of a folder, in the order of their names.
-
-    Raises:
-        CapabilityError: A file cannot be read or is no valid manifest.
-    """
-    return tuple(
-        read_manifest(_text(path), path.name) for path in sorted(folder.glob("*.toml"))
-    )
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        finding = Finding("cannot be read as UTF-8 text", file=path.name)
-        raise CapabilityError([finding]) from error
-
-
-def builtin_manifests() -> tuple[Module, ...]:
-    """Read the tables that come with agenthost."""
-    folder = files(__package__) / "data" / "permissions"
-    names = sorted(entry.name for entry in folder.iterdir())
-    return tuple(
-        read_manifest((folder / name).read_text("utf-8"), name) for name in names
-    )

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from .decide import Decision, decide
-from .findings import CapabilityError, Finding
+from .findings import CapabilityError
 from .folders import Folders
-from .manifests import read_manifests
+from .framework import SCHEMAS, read_tables
 from .model import Capability
-from .reading import read_file
+from .reading import Document, read_file
 from .resolve import Resolved
 from .shell import Programs, ShellDecision, decide_open, decide_shell
 from .tables import Tables
 from .terms import LOCAL, MANIFESTS, Caller, Mode, ShellCall, host_platform
-from .validate import Report, duplicates, validate
+from .validation import Report, duplicates, validate
 
-EXTENSIONS = frozenset({".json", ".toml"})
+EXTENSIONS = frozenset({".json", ".json5", ".toml"})
 
 
 class Policy:
@@ -62,7 +62,7 @@ class Policy:
             platform: The target; this machine's when left out.
 
         Raises:
-            InvalidInput: The platform is unknown, or a label is not Unicode text.
+            CapabilityError: The platform is unknown, or a label is not Unicode text.
         """
         resolved = self.on(platform or host_platform())
         return decide(resolved, command, Caller(window, webview, origin))
@@ -73,17 +73,23 @@ class Policy:
         """Decide whether a webview may run a program, on the folders' platform.
 
         Raises:
-            InvalidInput: The platform is unknown, or a label is not Unicode text.
+            CapabilityError: The platform is unknown, or a label is not Unicode text.
         """
         return decide_shell(self._resolved(folders.platform)[1], call, caller, folders)
 
-    def decide_open(self, path: str, caller: Caller, platform: str) -> ShellDecision:
-        """Decide whether a webview may open a link.
+    def decide_open(
+        self,
+        path: str,
+        caller: Caller,
+        platform: str,
+        opens: bool | str = True,  # noqa: FBT001, FBT002 - the application's setting
+    ) -> ShellDecision:
+        """Decide whether a webview may open a link; ``opens`` is the app's setting.
 
         Raises:
-            InvalidInput: The platform is unknown, or a label is not Unicode text.
+            CapabilityError: The platform is unknown, or a label is not Unicode text.
         """
-        return decide_open(self.on(platform), path, caller)
+        return decide_open(self.on(platform), path, caller, opens)
 
     def _resolved(self, platform: str) -> tuple[Resolved, Programs]:
         known = self._on.get(platform)
@@ -102,44 +108,58 @@ def platform_of(triple: str) -> str:
     return "linux"
 
 
-def capability_files(paths: Iterable[Path]) -> list[Path]:
-    """List the capability files among files and folders, folders in sorted order.
+def capability_files(folder: Path, skip: Collection[str] = (SCHEMAS,)) -> list[Path]:
+    """List the capability files in a folder and below, in sorted order.
 
-    A folder that cannot be listed is itself in the list, so that reading it fails.
+    Folders named ``schemas`` hold what the framework's build writes, none of them; a
+    folder that cannot be listed is itself in the list, so that reading it fails.
     """
     found: list[Path] = []
-    for path in paths:
-        try:
-            inside = sorted(path.iterdir())
-        except OSError:
+    try:
+        inside = sorted(folder.iterdir())
+    except OSError:
+        return [folder]
+    for path in inside:
+        if path.is_dir() and path.name not in skip and not path.is_symlink():
+            found.extend(capability_files(path))
+        elif path.suffix in EXTENSIONS and path.is_file():
             found.append(path)
-            continue
-        found.extend(p for p in inside if p.suffix in EXTENSIONS and p.is_file())
     return found
 
 
-def read_report(
-    paths: Sequence[Path], tables: Tables, mode: Mode = Mode.STRICT
+def read_reports(
+    documents: Iterable[Document | CapabilityError],
+    tables: Tables,
+    mode: Mode = Mode.STRICT,
+    host: str | None = None,
 ) -> Report:
-    """Read and validate files and folders together."""
-    capabilities: list[Capability] = []
-    errors: list[Finding] = []
-    strict: list[Finding] = []
-    for path in capability_files(paths):
-        report = _read(path, tables, mode)
-        capabilities.extend(report.capabilities)
-        errors.extend(report.errors)
-        strict.extend(report.strict_errors)
-    if not errors:
-        errors.extend(duplicates(capabilities))
-    return Report(tuple(capabilities), tuple(errors), tuple(strict))
+    """Validate documents together; one that could not be read counts as an error."""
+    reports = [
+        Report(errors=document.findings)
+        if isinstance(document, CapabilityError)
+        else validate(document, tables, mode, host)
+        for document in documents
+    ]
+    capabilities = tuple(c for report in reports for c in report.capabilities)
+    errors = tuple(f for report in reports for f in report.errors)
+    return Report(
+        capabilities,
+        errors or tuple(duplicates(capabilities)),
+        tuple(f for report in reports for f in report.strict_errors),
+        tuple(f for report in reports for f in report.warnings),
+    )
 
 
-def _read(path: Path, tables: Tables, mode: Mode) -> Report:
-    try:
-        return validate(read_file(path), tables, mode)
-    except CapabilityError as error:
-        return Report(errors=error.findings)
+def read_documents(
+    paths: Iterable[Path], below: Path | None = None
+) -> Iterator[Document | CapabilityError]:
+    """Read files; findings name them as given, or as they are called below a folder."""
+    for path in paths:
+        try:
+            name = str(path.relative_to(below)) if below else str(path)
+            yield read_file(path, name=name)
+        except CapabilityError as error:
+            yield error
 
 
 def load_tables(folder: Path) -> Tables:
@@ -148,7 +168,8 @@ def load_tables(folder: Path) -> Tables:
     Raises:
         CapabilityError: A manifest cannot be used.
     """
-    return Tables.builtin(*read_manifests(folder / MANIFESTS))
+    own = folder / MANIFESTS
+    return Tables.builtin(*(read_tables([own]) if own.is_dir() else ()))
 
 
 def load_policy(folder: Path, tables: Tables, mode: Mode = Mode.STRICT) -> Policy:
@@ -157,5 +178,6 @@ def load_policy(folder: Path, tables: Tables, mode: Mode = Mode.STRICT) -> Polic
     Raises:
         CapabilityError: A file cannot be used.
     """
-    paths = [folder] if folder.is_dir() else []
-    return Policy(read_report(paths, tables, mode).checked(), tables)
+    paths = capability_files(folder, (SCHEMAS, MANIFESTS)) if folder.is_dir() else []
+    report = read_reports(read_documents(paths, folder), tables, mode)
+    return Policy(report.checked(), tables)

@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator
 
 from .findings import Path
 
-_TOKEN = re.compile(r'[\[\]{}:,]|"(?:[^"\\]|\\.)*+"|[^\s\[\]{}:,"]++', re.DOTALL)
+# JSON, JSON5, and the arrays and inline tables of TOML.
+_TOKEN = re.compile(
+    r"""[\[\]{}:,=]|"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'"""
+    r"""|//[^\n]*+|\#[^\n]*+|/\*.*?\*/|[^\s\[\]{}:,="'/\#]++""",
+    re.DOTALL,
+)
+_COMMENTS = ("//", "/*", "#")
 MAX_DEPTH = 64
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\]\n]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"""\s*("[^"\n]*"|'[^'\n]*'|[\w.-]+)\s*=""")
@@ -24,19 +30,23 @@ class _Level:
         self.key: str | int | None = 0 if array else None
 
 
-def json_positions(text: str) -> Iterator[tuple[Path, int]]:
-    """Yield the path and offset of every value of a valid JSON text, in its order."""
+def json_positions(text: str, start: int = 0) -> Iterator[tuple[Path, int]]:
+    """Yield the path and offset of every value of a valid text, in its order."""
     levels: list[_Level] = []
-    for token in _TOKEN.finditer(text):
+    for token in _TOKEN.finditer(text, start):
         mark = token.group()
         level = levels[-1] if levels else None
+        if mark.startswith(_COMMENTS):
+            continue
         if mark in "]}":
             levels.pop()
+            if not levels:
+                return
         elif mark == ",":
             _next_member(levels[-1])
         elif level is not None and level.key is None:
-            level.key = json.loads(mark)
-        elif mark != ":":
+            level.key = _key(mark)
+        elif mark not in ":=":
             yield (
                 tuple(open_.key for open_ in levels if open_.key is not None),
                 (token.start()),
@@ -47,18 +57,24 @@ def json_positions(text: str) -> Iterator[tuple[Path, int]]:
                 levels.append(_Level(array=mark == "["))
 
 
+def _key(mark: str) -> str:
+    if mark.startswith('"'):
+        return str(json.loads(mark, strict=False))
+    return mark[1:-1] if mark.startswith("'") else mark
+
+
 def _next_member(level: _Level) -> None:
     level.key = level.key + 1 if isinstance(level.key, int) else None
 
 
 def duplicate_key(text: str) -> tuple[str, int]:
-    """Find the first key that its object already holds, and its line."""
+    """Find the first key that its object already holds, and its line; 0 for none."""
     seen: set[Path] = set()
     for path, offset in json_positions(text):
         if path in seen:
             return str(path[-1]), line_of(text, offset)
         seen.add(path)
-    return "", 1
+    return "", 0
 
 
 def line_of(text: str, offset: int) -> int:
@@ -78,13 +94,16 @@ def json_lines(text: str, paths: Iterable[Path]) -> dict[Path, int]:
     return found
 
 
-def toml_lines(text: str) -> dict[Path, int]:
-    """Find the lines of the tables and keys that start a line of a TOML text."""
+def toml_lines(text: str, paths: Iterable[Path]) -> dict[Path, int]:
+    """Find the lines of tables and keys of a TOML text, and of what paths lead to."""
     found: dict[Path, int] = {}
+    starts: dict[Path, int] = {}
     table: Path = ()
     counts: dict[Path, int] = {}
     quoted = False
+    offset = after = 0
     for number, line in enumerate(text.split("\n"), 1):
+        offset, after = after, after + len(line) + 1
         inside = quoted
         quoted ^= (line.count('"""') + line.count("'''")) % 2 == 1
         if inside:
@@ -93,9 +112,18 @@ def toml_lines(text: str) -> dict[Path, int]:
         key = _KEY.match(line)
         if key:
             found.setdefault((*table, *_keys(key.group(1))), number)
+            starts.setdefault((*table, *_keys(key.group(1))), offset + key.end())
         elif header:
             table = _table(header, counts)
             found.setdefault(table, number)
+    bases = {
+        next((path[:n] for n in range(len(path), 0, -1) if path[:n] in starts), ())
+        for path in paths
+        if path not in found
+    }
+    for base in bases - {()}:
+        for inner, place in json_positions(text, starts[base]):
+            found.setdefault((*base, *inner), line_of(text, place))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
@@ -12,21 +13,30 @@ from typing import Any
 from agenthost_toml.parse import TomlSyntax, parse_toml
 from agenthost_toml.problems import dotted
 
-from .findings import CapabilityError, Finding, Json, Path, shorten
-from .positions import MAX_DEPTH, duplicate_key
+from .findings import CapabilityError, Finding, Json, Path, is_unicode, shorten
+from .positions import MAX_DEPTH, duplicate_key, line_of
 
 MAX_BYTES = 1024 * 1024
 # tomllib is the slower reader by far.
 MAX_TOML_BYTES = 256 * 1024
+# The tables of a whole application, which its build writes.
+MAX_TABLE_BYTES = 8 * 1024 * 1024
+
+
+_OFFSET = re.compile(r" near (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file's value, and its text for the lines of errors ("" without a file)."""
+    """A file's value, and its text for the lines of errors ("" without a file).
+
+    ``at`` leads to the value where it is only a part of the text.
+    """
 
     value: Json
     name: str = ""
     text: str = ""
+    at: Path = ()
 
     @property
     def toml(self) -> bool:
@@ -34,28 +44,32 @@ class Document:
         return self.name.endswith(".toml")
 
 
-def read_file(path: FilePath) -> Document:
-    """Read a capability file; its extension says whether it is TOML or JSON.
+def read_file(path: FilePath, limit: int = MAX_BYTES, name: str = "") -> Document:
+    """Read a file; its extension says whether it is TOML, JSON5 or JSON.
+
+    ``name`` is what findings call it; the path as it is given when left out.
 
     Raises:
         CapabilityError: The file cannot be read or parsed.
     """
+    name = name or str(path)
     try:
         with path.open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
+            content = stream.read(limit + 1)
     except OSError as error:
-        raise _refuse(path.name, f"cannot be read: {error.strerror}") from error
-    return read_bytes(content, path.name)
+        raise _refuse(name, f"cannot be read: {error.strerror}") from error
+    return read_bytes(content, name, limit)
 
 
-def read_bytes(content: bytes, name: str) -> Document:
+def read_bytes(content: bytes, name: str, limit: int = MAX_BYTES) -> Document:
     """Parse a file's content.
 
     Raises:
         CapabilityError: It is too large, not UTF-8, malformed, nested too deeply, or
             holds a key twice or a value that JSON has not.
     """
-    limit = MAX_TOML_BYTES if name.endswith(".toml") else MAX_BYTES
+    if name.endswith(".toml"):
+        limit = MAX_TOML_BYTES
     if len(content) > limit:
         raise _refuse(name, f"is over {limit} bytes; split the file")
     try:
@@ -65,8 +79,8 @@ def read_bytes(content: bytes, name: str) -> Document:
         raise _refuse(name, "is not UTF-8 text", line) from error
     if text.startswith("\ufeff"):
         raise _refuse(name, "starts with a byte order mark; save it without one", 1)
-    parse = _parse_toml if name.endswith(".toml") else _parse_json
-    value = parse(text, name)
+    parse = {".toml": _parse_toml, ".json5": _parse_json5}
+    value = parse.get(FilePath(name).suffix, _parse_json)(text, name)
     check_value(value, name)
     return Document(value, name, text)
 
@@ -100,7 +114,7 @@ def _sound(value: Json) -> bool:
         texts = [item for item in layer if type(item) is str]
         if not _JSON_TYPES.issuperset(map(type, layer)) or {*map(type, keys)} - {str}:
             return False
-        if not _unicode("".join(keys)) or not _unicode("".join(texts)):
+        if not is_unicode("".join(keys)) or not is_unicode("".join(texts)):
             return False
         if not all(_finite(item) for item in layer if type(item) in {int, float}):
             return False
@@ -129,9 +143,11 @@ def _first_problem(value: Json) -> tuple[Path, Json, str]:
 
 def _problem(item: object) -> str:
     if isinstance(item, Mapping):
-        return "" if all(map(_unicode, item)) else "has a key that is not Unicode text"
+        return (
+            "" if all(map(is_unicode, item)) else "has a key that is not Unicode text"
+        )
     if isinstance(item, str):
-        return "" if _unicode(item) else "is not Unicode text: it holds half a pair"
+        return "" if is_unicode(item) else "is not Unicode text: it holds half a pair"
     if item is None or isinstance(item, bool | list):
         return ""
     if isinstance(item, int | float):
@@ -144,14 +160,6 @@ def _finite(number: float) -> bool:
         return math.isfinite(float(number))
     except OverflowError:
         return False
-
-
-def _unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 class _Duplicate(ValueError):
@@ -177,7 +185,8 @@ def _parse_json(text: str, name: str) -> Json:
     except RecursionError as error:
         raise _refuse(name, f"is nested deeper than {MAX_DEPTH} levels") from error
     except json.JSONDecodeError as error:
-        raise _refuse(name, f"is not JSON: {error.msg}", error.lineno) from error
+        problem = f"is not JSON: {error.msg}{_json5_hint(text)}"
+        raise _refuse(name, problem, error.lineno) from error
     except _Duplicate as error:
         key, line = duplicate_key(text)
         problem = f"the key {shorten(key)!r} stands twice in one object"
@@ -185,6 +194,34 @@ def _parse_json(text: str, name: str) -> Json:
     except ValueError as error:
         raise _refuse(name, f"cannot be parsed: {shorten(str(error))}") from error
     return value
+
+
+def _parse_json5(text: str, name: str) -> Json:
+    import pyjson5
+
+    try:
+        value: Json = pyjson5.decode(text, maxdepth=MAX_DEPTH)
+    except pyjson5.Json5NestingTooDeep as error:
+        raise _refuse(name, f"is nested deeper than {MAX_DEPTH} levels") from error
+    except (pyjson5.Json5DecoderException, ValueError) as error:
+        told = str(error.args[0]) if error.args else "cannot be parsed"
+        near = _OFFSET.search(told)
+        line = line_of(text, int(near.group(1))) if near else None
+        raise _refuse(name, f"is not JSON5: {shorten(told)}", line) from error
+    key, line = duplicate_key(text)
+    if line:
+        problem = f"the key {shorten(key)!r} stands twice in one object"
+        raise _refuse(name, problem, line)
+    return value
+
+
+def _json5_hint(text: str) -> str:
+    """What to do about comments, trailing commas and the like in a JSON file."""
+    try:
+        _parse_json5(text, "")
+    except CapabilityError:
+        return ""
+    return "; it is JSON5: name it .json5, or take comments and trailing commas out"
 
 
 def _parse_toml(text: str, name: str) -> Json:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from .findings import CapabilityError, Finding, Json
-from .labels import LabelIndex, OriginIndex
+from .labels import label_index, origin_index
 from .manifests import Permission
 from .model import Capability, Entry
 from .tables import Tables
@@ -106,9 +106,9 @@ class Resolved:
     def _index(self) -> None:
         numbered = tuple((1 << i, c) for i, c in enumerate(self.capabilities))
         self.local_bits = sum(bit for bit, c in numbered if c.local)
-        self.windows = LabelIndex((g, bit) for bit, c in numbered for g in c.windows)
-        self.webviews = LabelIndex((g, bit) for bit, c in numbered for g in c.webviews)
-        self.origins = OriginIndex((u, bit) for bit, c in numbered for u in c.remote)
+        self.windows = label_index((g, bit) for bit, c in numbered for g in c.windows)
+        self.webviews = label_index((g, bit) for bit, c in numbered for g in c.webviews)
+        self.origins = origin_index((u, bit) for bit, c in numbered for u in c.remote)
 
     def _refuse_excess(self) -> None:
         size = sum(

@@ -17,11 +17,13 @@ from .bodies import (
     ValidateAnswer,
     ValidateBody,
 )
+from .refusals import refusing
 from .served import ServedFolders
 from .terms import LOCAL, OPEN, Caller
 
 if TYPE_CHECKING:
     from .policy import Policy
+    from .tables import Tables
 
 PREFIX = "/api/desktop/capabilities"
 READ = "desktop:read"
@@ -36,28 +38,23 @@ class CapabilityRoutes:
 
     async def validate(self, call: Call, body: ValidateBody) -> Answer:
         """Validate capabilities in any of the three forms."""
-        from .validate import validate
-
         tables = await self._folders.of(call.host).tables()
-        report = await asyncio.to_thread(validate, body.capabilities, tables, body.mode)
-        return {
-            "valid": report.valid,
-            "errors": [finding.as_json() for finding in report.errors],
-            "strict_errors": [finding.as_json() for finding in report.strict_errors],
-        }
+        return await asyncio.to_thread(_validated, body, tables)
 
     async def resolve(self, call: Call, body: ResolveBody) -> Answer:
         """Show what capabilities resolve to on a platform."""
         policy = await self._policy(call, body)
-        resolved = await asyncio.to_thread(policy.on, body.platform)
-        return await asyncio.to_thread(resolved.as_json)
+        with refusing():
+            resolved = await asyncio.to_thread(policy.on, body.platform)
+            return await asyncio.to_thread(resolved.as_json)
 
     async def decide(self, call: Call, body: DecideBody) -> Answer:
         """Decide whether a webview may invoke a command."""
         caller = _checked(body.caller())
         policy = await self._policy(call, body)
-        await asyncio.to_thread(policy.on, body.platform)
-        return policy.decide(body.command, *caller, body.platform).as_json()
+        with refusing():
+            await asyncio.to_thread(policy.on, body.platform)
+            return policy.decide(body.command, *caller, body.platform).as_json()
 
     async def decide_shell(self, call: Call, body: ShellBody) -> Answer:
         """Decide whether a webview may run a program, or open a link."""
@@ -65,15 +62,18 @@ class CapabilityRoutes:
 
         caller = _checked(body.caller())
         policy = await self._policy(call, body)
-        await asyncio.to_thread(policy.on, body.platform)
-        if body.command == OPEN:
-            if body.path is None:
-                raise InvalidInput("path", f"{OPEN} needs the link to open")
-            return policy.decide_open(body.path, caller, body.platform).as_json()
-        if body.name is None:
+        if body.command == OPEN and body.path is None:
+            raise InvalidInput("path", f"{OPEN} needs the link to open")
+        if body.command != OPEN and body.name is None:
             raise InvalidInput("name", f"{body.command} needs a name of its scope")
-        folders = Folders(body.platform, body.application, body.resource)
-        return policy.decide_shell(body.call(), caller, folders).as_json()
+        with refusing():
+            await asyncio.to_thread(policy.on, body.platform)
+            if body.path is not None and body.command == OPEN:
+                return policy.decide_open(body.path, caller, body.platform).as_json()
+            folders = Folders(body.platform, body.application, body.resource)
+            return policy.decide_shell(
+                body.call(body.command), caller, folders
+            ).as_json()
 
     async def schema(self, call: Call) -> Answer:
         """The JSON Schema of capability files, served permission tables included."""
@@ -83,14 +83,36 @@ class CapabilityRoutes:
 
     async def _policy(self, call: Call, body: Capabilities) -> Policy:
         from .policy import Policy
-        from .validate import validate
+        from .validation import validate
 
         folder = self._folders.of(call.host)
         if not body.given("capabilities"):
             return await folder.policy()
         tables = await folder.tables()
         report = await asyncio.to_thread(validate, body.capabilities, tables, body.mode)
-        return Policy(report.checked(), tables)
+        with refusing():
+            return Policy(report.checked(), tables)
+
+
+def _validated(body: ValidateBody, tables: Tables) -> Answer:
+    from .app_config import AppConfig
+    from .lints import lint
+    from .outputs import shown
+    from .project import Project
+    from .reading import Document
+    from .validation import validate
+
+    document = Document(body.capabilities)
+    report = validate(document, tables, body.mode)
+    # Of what is no capability file at all there is nothing more to say.
+    documents = (document,) if report.capabilities else ()
+    project = Project(None, documents, AppConfig(), tables, report)
+    return {
+        "valid": report.valid,
+        "errors": [finding.as_json() for finding in report.errors],
+        "strict_errors": [finding.as_json() for finding in report.strict_errors],
+        "warnings": [shown(finding) for finding in lint(project)],
+    }
 
 
 def _checked(caller: Caller) -> Caller:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from .identifiers import qualify
 from .shell_scope import SHELL
 from .tables import Tables
 from .terms import PLATFORMS
 
 Schema = dict[str, Any]
+SHOWN = 12
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
@@ -38,7 +40,7 @@ def capability_schema(tables: Tables) -> Schema:
         "definitions": {
             "Capability": _capability(),
             "CapabilityRemote": _remote(),
-            "Identifier": {"type": "string", "enum": sorted(tables.identifiers)},
+            "Identifier": _identifier(tables),
             "PermissionEntry": _entry(tables),
             "Target": {"type": "string", "enum": list(PLATFORMS)},
             "Value": _value(),
@@ -48,6 +50,34 @@ def capability_schema(tables: Tables) -> Schema:
         },
         **_forms(),
     }
+
+
+def _identifier(tables: Tables) -> Schema:
+    """The known names, and what an editor shows of each."""
+    described = {
+        qualify(module.name, name): text
+        for module in tables.modules.values()
+        for name, text in module.descriptions.items()
+    }
+    shown = [
+        {"const": name, "description": described.get(name) or _meaning(tables, name)}
+        for name in sorted(tables.identifiers)
+    ]
+    return {"type": "string", "anyOf": shown}
+
+
+def _meaning(tables: Tables, name: str) -> str:
+    """What a permission or set amounts to, in the words of its commands."""
+    leaves = tables.expand(name)
+    parts = []
+    for verb, commands in (
+        ("Allows", [command for leaf in leaves for command in leaf.allow]),
+        ("Denies", [command for leaf in leaves for command in leaf.deny]),
+    ):
+        more = f" and {len(commands) - SHOWN} more" if len(commands) > SHOWN else ""
+        if commands:
+            parts.append(f"{verb} {', '.join(commands[:SHOWN])}{more}.")
+    return " ".join(parts) or "Allows no command by itself."
 
 
 def _forms() -> Schema:
@@ -74,13 +104,38 @@ def _capability() -> Schema:
         "required": ["identifier", "permissions"],
         "properties": {
             "identifier": {"type": "string", "description": "Its unique name."},
-            "description": {"type": "string", "default": ""},
-            "remote": {"anyOf": [_ref("CapabilityRemote"), {"type": "null"}]},
-            "local": {"type": "boolean", "default": True},
-            "windows": _array({"type": "string"}),
-            "webviews": _array({"type": "string"}),
-            "permissions": _array(_ref("PermissionEntry"), uniqueItems=True),
-            "platforms": {"type": ["array", "null"], "items": _ref("Target")},
+            "description": {
+                "type": "string",
+                "default": "",
+                "description": "What the permissions are for.",
+            },
+            "remote": {
+                "anyOf": [_ref("CapabilityRemote"), {"type": "null"}],
+                "description": "Pages from elsewhere that may use the permissions.",
+            },
+            "local": {
+                "type": "boolean",
+                "default": True,
+                "description": "Whether the application's own pages may use them.",
+            },
+            "windows": _array(
+                {"type": "string"},
+                description="Labels or globs; a match counts for all its webviews.",
+            ),
+            "webviews": _array(
+                {"type": "string"},
+                description="Labels or globs; a match counts in whichever window.",
+            ),
+            "permissions": _array(
+                _ref("PermissionEntry"),
+                uniqueItems=True,
+                description="Permissions and sets, with or without a scope.",
+            ),
+            "platforms": {
+                "type": ["array", "null"],
+                "items": _ref("Target"),
+                "description": "Where the capability counts; everywhere if left out.",
+            },
         },
     }
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from agenthost import Clock, Conflict, Host
 
-from .terms import MANIFESTS
+from .config import DesktopSection
+from .terms import Mode
 
 if TYPE_CHECKING:
     from .policy import Policy
@@ -27,9 +28,10 @@ class ServedFolder:
     A folder that cannot be used decides nothing: whoever asks is told what to mend.
     """
 
-    def __init__(self, folder: Path, clock: Clock) -> None:
+    def __init__(self, folder: Path, clock: Clock, mode: Mode) -> None:
         self._folder = folder
         self._clock = clock
+        self._mode = mode
         # Of several that ask at once one reads the folder; the others get what it
         # found.
         self._lock = asyncio.Lock()
@@ -78,7 +80,7 @@ class ServedFolder:
         self._tables = self._policy = None
         try:
             self._tables = load_tables(self._folder)
-            self._policy = load_policy(self._folder, self._tables)
+            self._policy = load_policy(self._folder, self._tables, self._mode)
         except CapabilityError as error:
             self._problem = error.message
         self._signature = signature
@@ -90,18 +92,15 @@ class ServedFolder:
 def signature_of(folder: Path) -> Signature:
     """What tells whether a folder's files have changed."""
     found = []
-    for place in (folder, folder / MANIFESTS):
-        try:
-            entries = sorted(os.scandir(place), key=lambda entry: entry.name)
-        except OSError:
-            continue
-        for entry in entries:
+    for place, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            path = os.path.join(place, name)
             try:
-                facts = entry.stat()
+                facts = os.stat(path)
             except OSError:
                 continue
-            found.append((entry.path, facts.st_ino, facts.st_mtime_ns, facts.st_size))
-    return tuple(found)
+            found.append((path, facts.st_ino, facts.st_mtime_ns, facts.st_size))
+    return tuple(sorted(found))
 
 
 class ServedFolders:
@@ -114,5 +113,6 @@ class ServedFolders:
         """The folder of a daemon."""
         folder = host.home / FOLDER
         if folder not in self._of:
-            self._of[folder] = ServedFolder(folder, host.clock)
+            mode = Mode(host.settings(DesktopSection).mode)
+            self._of[folder] = ServedFolder(folder, host.clock, mode)
         return self._of[folder]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from .decide import Decision, decide, matching
-from .findings import Json
+from .findings import Json, is_unicode
 from .folders import Folders
 from .resolve import Resolved, Scope
 from .shell_scope import (
@@ -21,6 +22,7 @@ from .shell_scope import (
 from .terms import EXECUTE, OPEN, SPAWN, Caller, ShellCall
 
 REMEMBERED = 256
+OTHERS = ("shell:kill", "shell:stdin-write")
 
 
 class ShellDecision(NamedTuple):
@@ -44,15 +46,20 @@ class Programs:
     def __init__(self, resolved: Resolved) -> None:
         self.resolved = resolved
         self._allowed: dict[tuple[str, int], dict[str, ShellEntry | str]] = {}
-        self._denied: dict[str, frozenset[str]] = {}
 
-    def denied(self, command: str) -> frozenset[str]:
-        """The names that any active capability denies to the command, anywhere."""
-        names = self._denied.get(command)
-        if names is None:
-            names = frozenset(self._denied_names(command))
-            self._denied[command] = names
-        return names
+    @cached_property
+    def denied(self) -> frozenset[str]:
+        """The names that any scope of the shell denies, to every command, anywhere."""
+        numbers = {
+            record.scope
+            for command in (EXECUTE, SPAWN, OPEN, *OTHERS)
+            if (access := self.resolved.commands.get(command))
+            for record in (*access.records(), *access.denied)
+        }
+        scopes = [self.resolved.scopes.get(number, Scope()) for number in numbers]
+        scopes.append(self.resolved.globals.get(SHELL, Scope()))
+        names = (entry_name(value) for scope in scopes for value in scope.deny)
+        return frozenset(filter(None, names))
 
     def allowed(self, command: str, bits: int) -> dict[str, ShellEntry | str]:
         """The first scope entry of each name these capabilities bring along.
@@ -76,11 +83,7 @@ class Programs:
                     found[name] = _entry(value)
         return found
 
-    def _denied_names(self, command: str) -> Iterator[str]:
-        for scope in self._scopes(command, None):
-            yield from filter(None, map(entry_name, scope.deny))
-
-    def _scopes(self, command: str, bits: int | None) -> Iterator[Scope]:
+    def _scopes(self, command: str, bits: int) -> Iterator[Scope]:
         access = self.resolved.commands.get(command)
         for record in access.records(bits) if access else ():
             yield self.resolved.scopes.get(record.scope, Scope())
@@ -93,7 +96,7 @@ def decide_shell(
     """Decide whether the caller may run a program of its scope with these arguments.
 
     Raises:
-        InvalidInput: A label or the origin is not Unicode text.
+        CapabilityError: A label or the origin is not Unicode text.
     """
     command = programs.resolved.tables.command(call.command)
     if command not in {EXECUTE, SPAWN}:
@@ -101,8 +104,8 @@ def decide_shell(
     decision = decide(programs.resolved, command, caller)
     if not decision.allowed:
         return _no(decision.reason, decision)
-    if call.name in programs.denied(command):
-        return _no(f"a scope of {command} denies {call.name!r}", decision)
+    if call.name in programs.denied:
+        return _no(f"a scope of the shell denies {call.name!r}", decision)
     labels, origins = matching(programs.resolved, caller)
     bits = programs.resolved.commands[command].bits & labels & origins
     entry = programs.allowed(command, bits).get(call.name)
@@ -119,17 +122,26 @@ def decide_shell(
     )
 
 
-def decide_open(resolved: Resolved, path: str, caller: Caller) -> ShellDecision:
+def decide_open(
+    resolved: Resolved,
+    path: str,
+    caller: Caller,
+    opens: bool | str = True,  # noqa: FBT001, FBT002 - the application's setting
+) -> ShellDecision:
     """Decide whether the caller may open a link with the user's own program.
 
+    ``opens`` is what the application's configuration says of links.
+
     Raises:
-        InvalidInput: A label or the origin is not Unicode text.
+        CapabilityError: A label or the origin is not Unicode text.
     """
     decision = decide(resolved, OPEN, caller)
     if not decision.allowed:
         return _no(decision.reason, decision)
-    if not _text(path) or not openable(path):
-        problem = f"{OPEN} opens http, https, tel and mailto links only"
+    if not is_unicode(path) or not openable(path, opens):
+        kinds = "http, https, tel and mailto links only"
+        what = kinds if opens is True else "what the application's configuration says"
+        problem = f"{OPEN} opens {what}"
         return _no(problem, decision)
     return ShellDecision(
         allowed=True,
@@ -177,7 +189,7 @@ def _argv(entry: ShellEntry, call: ShellCall, folders: Folders) -> tuple[str, ..
 def _arguments(entry: ShellEntry, call: ShellCall) -> tuple[str, ...]:
     given = (call.args,) if isinstance(call.args, str) else tuple(call.args)
     for position, argument in enumerate(given, 1):
-        if not _text(argument) or "\0" in argument:
+        if not is_unicode(argument) or "\0" in argument:
             raise ValueError(f"argument {position} is not text that a program can take")
     if entry.args is True:
         return given
@@ -212,11 +224,3 @@ def _positional(
             )
         else:
             yield argument
-
-
-def _text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -81,9 +81,14 @@ def entry_name(value: Json) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def openable(path: str) -> bool:
-    """Tell whether ``shell:default`` opens it: http, https, tel and mailto links."""
-    return compile_validator(OPENABLE).search(path) is not None
+def openable(path: str, opens: bool | str) -> bool:  # noqa: FBT001 - the app's setting
+    """Tell whether ``shell:open`` takes a link.
+
+    ``opens`` True is http, https, tel and mailto links, a text what it matches whole.
+    """
+    if isinstance(opens, bool):
+        return opens and compile_validator(OPENABLE).search(path) is not None
+    return compile_validator(opens).search(path) is not None
 
 
 def check_entry(entry: Spot) -> None:

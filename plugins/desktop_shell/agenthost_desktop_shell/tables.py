@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from functools import cached_property
 
-from agenthost import did_you_mean
+from agenthost_toml.suggest import did_you_mean
 
 from .findings import CapabilityError, Finding
+from .framework import builtin_tables
 from .identifiers import CORE, parse_identifier, qualify
 from .manifests import (
     DEFAULT,
     Module,
     Permission,
-    builtin_manifests,
     hyphens,
 )
 
 MAX_EXPANSION = 10_000
+# Modules have short names: "store" is no slip for "core", nor "log" for "dialog".
+CLOSE = 0.79
+WAY_OUT = (
+    "build the application once, so that gen/schemas/acl-manifests.json has the "
+    "table, or name a file that has it with --manifests"
+)
+
+
+class UnknownIdentifier(ValueError):
+    """No table has the module, or the module's has no such permission."""
 
 
 class Tables:
@@ -41,8 +52,9 @@ class Tables:
 
     @classmethod
     def builtin(cls, *more: Module) -> Tables:
-        """The tables that come with agenthost, and these."""
-        return cls((*builtin_manifests(), *more))
+        """The tables that come with agenthost, and these instead of their namesakes."""
+        named = {module.name for module in more}
+        return cls((*(m for m in builtin_tables() if m.name not in named), *more))
 
     @cached_property
     def identifiers(self) -> frozenset[str]:
@@ -107,7 +119,7 @@ class Tables:
         elif name in module.sets:
             yield from self._members(module, name, (*above, identifier))
         elif name != DEFAULT:
-            raise ValueError(self._unknown(identifier, parsed.module, name))
+            raise UnknownIdentifier(self._unknown(identifier, parsed.module, name))
 
     def _members(
         self, module: Module, name: str, above: tuple[str, ...]
@@ -129,22 +141,18 @@ class Tables:
         if module is not None:
             return module
         if not name:
-            raise ValueError(
-                f"unknown permission {identifier!r}: the application has no manifest; "
-                "register one, or write module:permission"
+            raise UnknownIdentifier(
+                f"unknown permission {identifier!r}: the application has no permission "
+                "table; write one in permissions/*.toml, or write module:permission"
             )
-        hint = (
-            did_you_mean(name, self.modules) or f"; known: {', '.join(self._names())}"
-        )
-        raise ValueError(f"unknown module {name!r}{hint}")
+        near = get_close_matches(name, self.modules, n=1, cutoff=CLOSE)
+        hint = f"did you mean {near[0]!r}? Else " if near else ""
+        raise UnknownIdentifier(f"unknown module {name!r}; {hint}{WAY_OUT}")
 
     def _unknown(self, identifier: str, module: str, name: str) -> str:
         owner = repr(module) if module else "the application"
         hint = did_you_mean(identifier, self.modules[module].names())
         return f"unknown permission {name!r} of {owner}{hint or '; see its table'}"
-
-    def _names(self) -> list[str]:
-        return sorted(name for name in self.modules if name)
 
 
 def _refuse(module: Module, problem: str) -> CapabilityError:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
 from typing import TYPE_CHECKING
 
-from agenthost import Conflict, NotFound
+from agenthost import Clock, Conflict, NotFound
 from agenthost_values.value_class import value_class
 
 from .terms import LOCAL, Caller
@@ -20,11 +21,18 @@ LIMIT = 1024
 
 @value_class
 class Binding:
-    """What a token stands for; a shell issues one for each webview it opens."""
+    """What a token stands for; a shell issues one for each webview it opens.
+
+    ``owner`` is who asked for it. It ends at ``expires_at`` of the daemon's clock, with
+    its socket, or with neither.
+    """
 
     id: str
     caller: Caller
     folders: Folders
+    owner: str = ""
+    expires_at: float = math.inf
+    until_closed: bool = False
 
     def as_json(self) -> dict[str, Json]:
         """The binding without its token."""
@@ -37,36 +45,60 @@ class Binding:
             "platform": self.folders.platform,
             "application": self.folders.application,
             "resource": self.folders.resource,
+            "until_closed": self.until_closed,
         }
 
 
 class Tokens:
     """The tokens of one daemon; they end with it, and none is kept in the clear."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._bindings: dict[bytes, Binding] = {}
 
-    def issue(self, caller: Caller, folders: Folders) -> tuple[str, Binding]:
+    def issue(
+        self,
+        caller: Caller,
+        folders: Folders,
+        expires_in: float | None = None,
+        *,
+        owner: str = "",
+        until_closed: bool = False,
+    ) -> tuple[str, Binding]:
         """Make a token for a webview.
 
         Raises:
             Conflict: There are too many; revoke those of closed webviews.
         """
+        self._forget_expired()
         if len(self._bindings) >= LIMIT:
             raise Conflict(
                 f"{LIMIT} tokens are in use; revoke those of closed webviews"
             )
         token = secrets.token_urlsafe(32)
-        binding = Binding(secrets.token_hex(8), caller, folders)
+        lasting = math.inf if expires_in is None else expires_in
+        ends = self._clock.monotonic() + lasting
+        id_ = secrets.token_hex(8)
+        binding = Binding(id_, caller, folders, owner, ends, until_closed)
         self._bindings[_digest(token)] = binding
         return token, binding
 
     def find(self, token: str) -> Binding | None:
-        """The binding of a token, None when it is unknown or revoked."""
-        return self._bindings.get(_digest(token))
+        """The binding of a token, None when it is unknown, revoked or has ended."""
+        binding = self._bindings.get(_digest(token))
+        if binding is None or binding.expires_at <= self._clock.monotonic():
+            return None
+        return binding
+
+    def closed(self, token: str) -> None:
+        """Forget a token that ends with its socket, which has closed."""
+        binding = self._bindings.get(_digest(token))
+        if binding is not None and binding.until_closed:
+            del self._bindings[_digest(token)]
 
     def listed(self) -> list[Binding]:
         """All bindings, oldest first."""
+        self._forget_expired()
         return list(self._bindings.values())
 
     def revoke(self, id_: str) -> None:
@@ -80,6 +112,12 @@ class Tokens:
                 del self._bindings[digest]
                 return
         raise NotFound("token", id_)
+
+    def _forget_expired(self) -> None:
+        now = self._clock.monotonic()
+        ended = [d for d, b in self._bindings.items() if b.expires_at <= now]
+        for digest in ended:
+            del self._bindings[digest]
 
 
 def _digest(token: str) -> bytes:

@@ -24,7 +24,13 @@ def compile_url(pattern: str) -> URLPattern:
         raise ValueError(f"the URL pattern is over {MAX_LENGTH} characters")
     # The binding answers text that is not Unicode with TypeError.
     pattern.encode()
-    parsed = URLPattern(pattern)
+    try:
+        parsed = URLPattern(pattern)
+    except ValueError as error:
+        if "://" in pattern:
+            raise
+        problem = f"is no URL pattern: {error}; write https://{pattern}"
+        raise ValueError(problem) from error
     return URLPattern(
         {
             "protocol": parsed.protocol,

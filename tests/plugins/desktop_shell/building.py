@@ -12,7 +12,7 @@ from agenthost_desktop_shell.policy import Policy
 from agenthost_desktop_shell.shell import ShellDecision
 from agenthost_desktop_shell.tables import Tables
 from agenthost_desktop_shell.terms import Caller, Mode, ShellCall
-from agenthost_desktop_shell.validate import Report, validate
+from agenthost_desktop_shell.validation import Report, validate
 
 LINUX = Folders("linux", environment={"HOME": "/home/me"})
 TITLE = "core:window:title"

@@ -11,13 +11,17 @@ from typing import Any
 
 import pytest
 from agenthost import OPERATOR, Call, Conflict, NotFound, Reply
-from agenthost.testing import Daemons, ManualClock, RunningDaemon
-from agenthost_desktop_shell.bridge import Bridge, IssueBody
+from agenthost.testing import Daemons, ManualClock, MemoryStore, RunningDaemon
+from agenthost_desktop_shell.bridge import WEBVIEWS, Bridge
+from agenthost_desktop_shell.config import DesktopSection
+from agenthost_desktop_shell.frames import IssueBody
+from agenthost_desktop_shell.plugin import register_schema
 from agenthost_desktop_shell.served import ServedFolders
 from agenthost_desktop_shell.terms import Caller
 from agenthost_desktop_shell.tokens import LIMIT, Tokens, seen_origin
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.typing import Origin
 
 from .building import LINUX, capability
 
@@ -79,7 +83,13 @@ class Talk:
     """A bridge over a folder, spoken to by one webview after another."""
 
     def __init__(self, home: Path) -> None:
-        self._daemon: Any = SimpleNamespace(home=serving(home), clock=ManualClock())
+        self.sections = {DesktopSection: DesktopSection()}
+        self._daemon: Any = SimpleNamespace(
+            home=serving(home),
+            clock=ManualClock(),
+            settings=self.sections.__getitem__,
+            store=MemoryStore([register_schema()]),
+        )
         self.bridge = Bridge(ServedFolders())
 
     def call(self, **headers: str) -> Call:
@@ -197,6 +207,21 @@ async def test_a_broken_folder_allows_nothing(talk: Talk) -> None:
     assert "broken.json:1" in wire.said[1]["error"]
 
 
+@pytest.mark.setting("desktop_shell.mode")
+@pytest.mark.parametrize(("mode", "allowed"), [("strict", None), ("lenient", True)])
+async def test_the_served_folder_is_read_as_the_configuration_says(
+    talk: Talk, mode: Any, allowed: bool | None
+) -> None:
+    talk.sections[DesktopSection] = DesktopSection(mode=mode)
+    twice = capability(identifier="twice", permissions=["core:default"] * 2)
+    folder = talk.call().host.home / "capabilities"
+    (folder / "twice.json").write_text(json.dumps(twice))
+    token = (await talk.issue(webview="view"))["token"]
+    wire = await talk.say({"token": token}, invocation(TITLE))
+    assert wire.said[1].get("allowed") is allowed
+    assert ("twice.json" in wire.said[1].get("error", "")) is (mode == "strict")
+
+
 async def test_tokens_are_listed_without_themselves(talk: Talk) -> None:
     issued = await talk.issue(webview="view")
     listed = await talk.bridge.listed(talk.call())
@@ -206,11 +231,35 @@ async def test_tokens_are_listed_without_themselves(talk: Talk) -> None:
 
 
 def test_tokens_are_bounded() -> None:
-    tokens = Tokens()
+    tokens = Tokens(ManualClock())
     for _ in range(LIMIT):
         tokens.issue(Caller("main"), LINUX)
     with pytest.raises(Conflict, match="revoke those of closed webviews"):
         tokens.issue(Caller("main"), LINUX)
+
+
+async def test_a_token_ends_at_its_time_and_makes_room() -> None:
+    clock = ManualClock()
+    tokens = Tokens(clock)
+    token, _ = tokens.issue(Caller("main"), LINUX, 60.0)
+    for _ in range(LIMIT - 1):
+        tokens.issue(Caller("main"), LINUX)
+    await clock.advance(59)
+    assert tokens.find(token)
+    await clock.advance(1)
+    assert tokens.find(token) is None
+    tokens.issue(Caller("main"), LINUX)
+    assert len(tokens.listed()) == LIMIT
+
+
+@pytest.mark.parametrize(("until_closed", "code"), [(True, 1008), (False, 0)])
+async def test_a_token_ends_with_its_socket_when_it_shall(
+    talk: Talk, until_closed: bool, code: int
+) -> None:
+    token = (await talk.issue(webview="view", until_closed=until_closed))["token"]
+    first = await talk.say({"token": token}, invocation(TITLE))
+    assert first.said[1]["allowed"]
+    assert (await talk.say({"token": token})).closed_with == code
 
 
 async def test_a_running_daemon_serves_the_bridge(
@@ -265,3 +314,43 @@ def test_the_browsers_origin_counts_for_local_tokens(
     bound: str, header: str | None, seen: str
 ) -> None:
     assert seen_origin(bound, header) == seen
+
+
+async def test_webviews_may_open_the_bridge_and_no_other_socket_of_theirs(
+    daemons: Daemons, tmp_path: Path
+) -> None:
+    daemon = await daemons.start(home=serving(tmp_path / "home"))
+    issued = await _issue(daemon, webview="view")
+    url = daemon.url.replace("http", "ws") + "/api/desktop/ipc"
+    for page in WEBVIEWS:
+        async with connect(url, proxy=None, origin=Origin(page)) as socket:
+            assert (await _say(socket, {"token": issued["token"]}))["status"] == "bound"
+            assert (await _say(socket, invocation(TITLE)))["allowed"]
+    elsewhere = daemon.url.replace("http", "ws") + "/api/agents/x/ws"
+    for address, page in (
+        (url, "https://evil.dev"),
+        (url, "https://tauri.localhost.evil.dev"),
+        (url, "null"),
+        (elsewhere, WEBVIEWS[0]),
+    ):
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(address, proxy=None, origin=Origin(page))
+        assert refused.value.response.status_code == 403
+    posted = await daemon.http.post(
+        "/api/desktop/tokens", json={"window": "main"}, headers={"origin": WEBVIEWS[0]}
+    )
+    assert posted.status_code == 403
+
+
+async def test_the_bridge_takes_the_wire_s_own_arguments(talk: Talk) -> None:
+    token = (await talk.issue(webview="view", resource="/r"))["token"]
+    wire = await talk.say(
+        {"token": token},
+        invocation("plugin:shell|execute", program="git", options={"cwd": "/x"}),
+        invocation("plugin:shell|execute", program="git", options={"sidecar": True}),
+        invocation("plugin:shell|execute", program="git", argz=["x"]),
+    )
+    runs, no_sidecar, wrong = wire.said[1:]
+    assert runs["argv"] == ["/r/git"]
+    assert "is no sidecar" in no_sidecar["reason"]
+    assert (wrong["code"], "argz" in wrong["error"]) == ("invalid_input", True)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import agenthost_desktop_shell
+import agenthost_desktop_shell.plugin
 import pytest
 from agenthost_desktop_shell.commands import capability as group
 from click.testing import CliRunner, Result
@@ -31,7 +31,7 @@ def write(path: Path, **fields: Any) -> Path:
 
 
 def test_register_command_offers_the_group() -> None:
-    (spec,) = agenthost_desktop_shell.register_command()
+    (spec,) = agenthost_desktop_shell.plugin.register_command()
     assert spec.command is group
 
 
@@ -44,7 +44,9 @@ def test_validate_says_what_is_wrong_where(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", permissions=["shell:alow-open"])
     result = call("validate", path)
     assert result.exit_code == 1
-    assert result.output.startswith("a.json:7: capability 'a', permissions[0]: unknown")
+    assert result.output.startswith(
+        f"{path}:7: capability 'a', permissions[0]: unknown"
+    )
     shown = json.loads(call("validate", path, "--json").output)
     assert shown["valid"] is False
     assert shown["errors"][0]["line"] == 7
@@ -55,7 +57,7 @@ def test_validate_takes_folders_and_finds_names_taken_twice(tmp_path: Path) -> N
     (tmp_path / "b.toml").write_text('identifier = "a"\npermissions = []\n')
     result = call("validate", tmp_path)
     assert result.exit_code == 1
-    assert "already exists in a.json" in result.output
+    assert f"already exists in {tmp_path}/a.json" in result.output
 
 
 def test_lenient_says_what_strict_refuses(tmp_path: Path) -> None:
@@ -91,7 +93,7 @@ def test_explain_shows_the_argv(tmp_path: Path) -> None:
 def test_explain_of_an_invalid_file_shows_its_findings(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", permissions=["nope:x"])
     result = call("explain", "core:window:title", path, "--window", "main")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "unknown module 'nope'" in result.output
 
 
@@ -100,16 +102,18 @@ def test_schema_writes_the_schema_with_further_manifests(tmp_path: Path) -> None
     plain = json.loads(call("schema").output)
     more = json.loads(call("schema", "--manifests", tmp_path).output)
     assert plain["title"] == "CapabilityFile"
-    added = {*more["definitions"]["Identifier"]["enum"]} - {
-        *plain["definitions"]["Identifier"]["enum"]
-    }
+    before, after = (
+        {each["const"] for each in written["definitions"]["Identifier"]["anyOf"]}
+        for written in (plain, more)
+    )
+    added = after - before
     assert added == {"allow-greet", "deny-greet", "default"}
 
 
 def test_a_broken_manifest_is_told(tmp_path: Path) -> None:
     (tmp_path / "app.toml").write_text("commands = 5\n")
     result = call("schema", "--manifests", tmp_path)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "app.toml" in result.output
 
 
@@ -118,7 +122,9 @@ def test_diff_says_what_comes_and_goes(file: Path, tmp_path: Path) -> None:
     new = write(tmp_path / "new.json", permissions=[close], platforms=["linux"])
     result = call("diff", file, new)
     assert result.output.splitlines() == [
+        "widened:",
         "+ core:window:close to window 'main' from local on linux",
+        "narrowed:",
         "- core:window:title to window 'main' from local",
     ]
     same = write(tmp_path / "same.json", permissions=[title])

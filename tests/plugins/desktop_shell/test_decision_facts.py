@@ -11,7 +11,7 @@ from agenthost_desktop_shell.policy import Policy
 from agenthost_desktop_shell.resolve import Scope
 from agenthost_desktop_shell.tables import Tables
 from agenthost_desktop_shell.terms import Caller
-from agenthost_desktop_shell.validate import validate
+from agenthost_desktop_shell.validation import validate
 
 from .building import (
     MAIN,
@@ -111,7 +111,7 @@ MISSES: list[tuple[dict[str, Any], Caller, str, str]] = [
     ({"platforms": ["iOS"]}, MAIN, TITLE, "but not on linux"),
     ({}, MAIN, "core:window:close", "no capability grants core:window:close"),
     ({}, MAIN, "core:window:nope", "no permission table has the command"),
-    ({}, MAIN, "greet", "no permission table has the command 'greet'"),
+    ({}, Caller("main", None, "https://a.dev"), "greet", "its local pages alone"),
 ]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from pkgutil import iter_modules
 
-import agenthost_desktop_shell
+import agenthost_desktop_shell.plugin
+import pytest
 from agenthost_desktop_shell.folders import variables
-from agenthost_desktop_shell.manifests import read_manifest
+from agenthost_desktop_shell.framework import read_tables
 from agenthost_desktop_shell.policy import Policy
 from agenthost_desktop_shell.tables import Tables
 from agenthost_desktop_shell.terms import Caller, ShellCall
@@ -36,10 +38,28 @@ def test_the_example_file_is_valid_and_runs_what_the_guide_says() -> None:
     )
 
 
-def test_the_example_manifest_is_valid() -> None:
-    known = Tables.builtin(read_manifest(example("toml"), "notes.toml"))
+def test_the_example_manifest_is_valid(tmp_path: Path) -> None:
+    (tmp_path / "notes.toml").write_text(example("toml"))
+    known = Tables.builtin(*read_tables([tmp_path]))
     names = [p.identifier for p in known.expand("notes:all")]
     assert names[:2] == ["notes:allow-read", "notes:allow-write"]
+
+
+def test_the_guide_s_program_runs_and_its_names_are_the_package_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src-tauri" / "capabilities").mkdir(parents=True)
+    (tmp_path / "src-tauri" / "capabilities" / "a.json").write_text(example("json"))
+    exec(compile(example("python"), "guide", "exec"), {})
+    shown = capsys.readouterr().out
+    assert shown.startswith("True core:window:set-title is allowed by ")
+    assert "core:window:allow-set-title" in shown.splitlines()[-1]
+    modules = {m.name for m in iter_modules(agenthost_desktop_shell.__path__)}
+    assert not modules & {*agenthost_desktop_shell.__all__}
+    for name in agenthost_desktop_shell.__all__:
+        assert getattr(agenthost_desktop_shell, name)
+        assert f"`{name}`" in GUIDE, name
 
 
 def test_the_guide_names_every_variable_and_module() -> None:
@@ -48,7 +68,7 @@ def test_the_guide_names_every_variable_and_module() -> None:
 
 
 def test_register_routes_offers_the_routes_of_the_guide() -> None:
-    groups = list(agenthost_desktop_shell.register_routes())
+    groups = [late.load() for late in agenthost_desktop_shell.plugin.register_routes()]
     paths = {route.path for group in groups for route in group.routes}
     sockets = {route.path for group in groups for route in group.sockets}
     assert sockets == {"/api/desktop/ipc"}

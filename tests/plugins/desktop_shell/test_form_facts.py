@@ -94,7 +94,7 @@ INVALID: list[tuple[Any, str]] = [
     ({**ONE, "platforms": "linux"}, "platforms: must be an array or null"),
     ([ONE, ONE], "a capability 'a' already exists; rename one of them"),
     ({**ONE, "permissions": ["fs:default"]}, "unknown module 'fs'"),
-    ({**ONE, "permissions": ["allow-foo"]}, "the application has no manifest"),
+    ({**ONE, "permissions": ["allow-foo"]}, "the application has no permission table"),
     (
         {**ONE, "permissions": ["core:window:alow-title"]},
         "did you mean 'core:window:allow-title'?",

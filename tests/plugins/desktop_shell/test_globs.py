@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agenthost_desktop_shell.globs import check_glob, matches
-from agenthost_desktop_shell.labels import LabelIndex
+from agenthost_desktop_shell.labels import label_index
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -127,6 +127,6 @@ GLOBS = sorted({glob for glob, _, _ in FACTS})
 
 @pytest.mark.parametrize("label", sorted({label for _, label, _ in FACTS}))
 def test_the_index_of_labels_finds_what_each_glob_matches(label: str) -> None:
-    index = LabelIndex((glob, 1 << n) for n, glob in enumerate(GLOBS))
+    index = label_index((glob, 1 << n) for n, glob in enumerate(GLOBS))
     expected = sum(1 << n for n, glob in enumerate(GLOBS) if matches(glob, label))
-    assert index.match(label) == expected
+    assert index(label) == expected

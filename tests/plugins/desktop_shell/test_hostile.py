@@ -8,9 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from agenthost_desktop_shell.app_config import AppConfig
 from agenthost_desktop_shell.findings import CapabilityError
+from agenthost_desktop_shell.lints import lint
 from agenthost_desktop_shell.policy import Policy
-from agenthost_desktop_shell.reading import read_bytes
+from agenthost_desktop_shell.project import Project
+from agenthost_desktop_shell.reading import Document, read_bytes
 from agenthost_desktop_shell.terms import Mode
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -250,6 +253,17 @@ ODD_TEXT = st.text(alphabet=st.characters(), max_size=12) | st.text(
 @given(st.dictionaries(FIELDS | st.just("capabilities"), JSON) | JSON)
 def test_any_value_is_answered_and_never_a_crash(value: Any) -> None:
     report(value)
+
+
+@pytest.mark.conformance
+@settings(max_examples=1000, deadline=None)
+@given(
+    st.dictionaries(FIELDS, JSON).map(lambda value: {**capability(), **value})
+    | st.dictionaries(FIELDS | st.just("capabilities"), JSON)
+)
+def test_any_value_is_linted_and_never_a_crash(value: Any) -> None:
+    documents = (Document(value),)
+    lint(Project(None, documents, AppConfig(), tables(), report(value)))
 
 
 @settings(max_examples=300, deadline=None)

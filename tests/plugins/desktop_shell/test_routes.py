@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from agenthost.testing import Daemons, ManualClock, RunningDaemon
+from agenthost_desktop_shell.bodies import ValidateBody
+from agenthost_desktop_shell.routes import CapabilityRoutes
+from agenthost_desktop_shell.rules import RULES
+from agenthost_desktop_shell.served import ServedFolders
 
 from .building import capability
+from .test_bridge import Talk
+from .test_check import call as command
+from .test_lints import CASES
+from .test_project import write
 
 PREFIX = "/api/desktop/capabilities"
 TITLE = "core:window:set-title"
@@ -29,9 +38,16 @@ async def refused(daemon: RunningDaemon, what: str, **body: Any) -> str:
     return str(answer.json()["error"])
 
 
+@pytest.fixture
+def talk(tmp_path: Path) -> Talk:
+    return Talk(tmp_path / "home")
+
+
 async def test_validate_answers_in_the_agreed_shape(daemon: RunningDaemon) -> None:
     good = await ask(daemon, "validate", capabilities=[ALLOW], mode="strict")
-    assert good == {"valid": True, "errors": [], "strict_errors": []}
+    nothing: list[Any] = []
+    lists = {"errors": nothing, "strict_errors": nothing, "warnings": nothing}
+    assert good == {"valid": True, **lists}
     bad = capability(permissions=["shell:alow-open"])
     answer = await ask(daemon, "validate", capabilities=bad)
     assert answer["valid"] is False
@@ -48,6 +64,22 @@ async def test_lenient_lists_what_strict_would_refuse(daemon: RunningDaemon) -> 
     lenient = await ask(daemon, "validate", capabilities=twice, mode="lenient")
     assert (strict["valid"], lenient["valid"]) == (False, True)
     assert lenient["strict_errors"] == strict["errors"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "written"), [c[:2] for c in CASES if isinstance(c[1], dict)]
+)
+async def test_lints_are_those_of_the_command_line(
+    talk: Talk, tmp_path: Path, rule: str, written: Any
+) -> None:
+    routes = CapabilityRoutes(ServedFolders())
+    body = ValidateBody(capabilities=written)
+    answer: Any = await routes.validate(talk.call(), body)
+    (lint,) = answer["warnings"]
+    assert (lint["rule"], lint["severity"]) == (rule, RULES[rule].severity)
+    file = write(tmp_path / "a.json", written)
+    (told,) = json.loads(command("check", file, "--format", "json").output)
+    assert {**told, "file": "", "line": 0} == {**lint, "file": "", "line": 0}
 
 
 @pytest.mark.parametrize("value", [5, None, "x", {"capabilities": 5}, [[]]])

@@ -25,6 +25,16 @@ def test_the_schema_is_draft_07_and_has_its_title() -> None:
     assert SCHEMA["title"] == "CapabilityFile"
 
 
+def test_every_permission_says_what_it_means() -> None:
+    shown = SCHEMA["definitions"]["Identifier"]["anyOf"]
+    texts = {each["const"]: each["description"] for each in shown}
+    assert texts.keys() == tables().identifiers
+    assert all(texts.values())
+    assert texts["shell:default"] == "Allows shell:open."
+    assert texts["core:window:deny-close"] == "Denies core:window:close."
+    assert texts["core:default"].endswith(" and 76 more.")
+
+
 @pytest.mark.parametrize("value", [value for _, value in VALID])
 def test_the_schema_accepts_what_is_valid(value: Any) -> None:
     assert JUDGE.is_valid(value)

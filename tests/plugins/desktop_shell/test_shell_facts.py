@@ -234,3 +234,15 @@ def test_expressions_mean_what_rust_means(
     source: str, text: str, expected: bool
 ) -> None:
     assert bool(compile_validator(source).search(text)) is expected
+
+
+@pytest.mark.parametrize("of", ["spawn", "open", "kill", "stdin-write"])
+def test_a_deny_of_one_shell_permission_refuses_the_name_to_all(of: str) -> None:
+    entry = {"name": "git", "cmd": "git", "args": True}
+    grants = granting(
+        {"identifier": "shell:allow-execute", "allow": [entry]},
+        {"identifier": f"shell:allow-{of}", "deny": [entry]},
+    )
+    decision = run(grants, "git")
+    assert not decision.allowed
+    assert "a scope of the shell denies 'git'" in decision.reason

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from agenthost_desktop_shell.findings import CapabilityError
-from agenthost_desktop_shell.manifests import Manifest, prepare, read_manifests
+from agenthost_desktop_shell.framework import read_tables
+from agenthost_desktop_shell.manifests import Manifest, prepare
 from agenthost_desktop_shell.tables import Tables
 from hypothesis import given
 from hypothesis import strategies as st
@@ -127,7 +128,7 @@ def test_a_set_that_names_nothing_is_refused() -> None:
 
 def test_a_module_registered_twice_is_refused() -> None:
     with pytest.raises(CapabilityError, match="shell: is registered twice"):
-        Tables.builtin(module(module="shell"))
+        Tables((module(module="shell"), module(module="shell")))
 
 
 def test_sets_that_double_for_ever_are_refused() -> None:
@@ -140,10 +141,16 @@ def test_sets_that_double_for_ever_are_refused() -> None:
         Tables((module(module="m", commands=("a",), set=(*sets, last)),))
 
 
+def test_a_table_of_ones_own_replaces_the_built_in_one() -> None:
+    known = Tables.builtin(module(module="dialog", commands=("ask-all",)))
+    assert "dialog:allow-ask-all" in known.identifiers
+    assert "dialog:allow-ask" not in known.identifiers
+
+
 def test_a_folder_of_manifests_is_read_in_order(tmp_path: Path) -> None:
     (tmp_path / "b.toml").write_text('commands = ["greet"]\n')
     (tmp_path / "a.toml").write_text('module = "notes"\ncommands = ["read"]\n')
-    notes, application = read_manifests(tmp_path)
+    notes, application = read_tables([tmp_path])
     assert (notes.name, application.name) == ("notes", "")
     known = Tables.builtin(notes, application)
     assert {"allow-greet", "notes:deny-read", "default"} <= known.identifiers
@@ -154,8 +161,8 @@ def test_a_folder_of_manifests_is_read_in_order(tmp_path: Path) -> None:
     [
         ("comands = []", "x.toml: comands: unknown key"),
         ("commands = [1]", "x.toml: commands.0"),
-        ("= 1", "x.toml: "),
-        ("a = " + "[" * 2000, "x.toml: "),
+        ("= 1", "x.toml:1: "),
+        ("a = " + "[" * 2000, "x.toml:1: "),
         ('commands = ["-a"]', "x.toml: "),
     ],
 )
@@ -164,10 +171,10 @@ def test_an_unreadable_manifest_is_named(
 ) -> None:
     (tmp_path / "x.toml").write_text(text)
     with pytest.raises(CapabilityError, match=problem):
-        read_manifests(tmp_path)
+        read_tables([tmp_path])
 
 
 def test_a_manifest_that_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_bytes(b"\xff")
-    with pytest.raises(CapabilityError, match=r"x\.toml: cannot be read as UTF-8"):
-        read_manifests(tmp_path)
+    with pytest.raises(CapabilityError, match=r"x\.toml:1: is not UTF-8 text"):
+        read_tables([tmp_path])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from .checks import Findings, Spot, TooManyFindings
@@ -13,7 +13,7 @@ from .model import Capability, Entry
 from .positions import json_lines, nearest_line, toml_lines
 from .reading import Document, check_value
 from .shell_scope import SHELL, check_entry
-from .tables import Tables
+from .tables import Tables, UnknownIdentifier
 from .terms import PLATFORMS, Mode
 
 
@@ -22,12 +22,14 @@ class Report:
     """What validation found.
 
     ``errors`` make the document invalid in the mode asked for; ``strict_errors`` are
-    what only strict validation refuses (in strict mode they are among ``errors``).
+    what only strict validation refuses (in strict mode they are among ``errors``);
+    ``warnings`` are unknown identifiers of capabilities for other platforms.
     """
 
     capabilities: tuple[Capability, ...] = ()
     errors: tuple[Finding, ...] = ()
     strict_errors: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -46,12 +48,19 @@ class Report:
 
 
 def validate(
-    document: Document | Json, tables: Tables, mode: Mode = Mode.STRICT
+    document: Document | Json,
+    tables: Tables,
+    mode: Mode = Mode.STRICT,
+    host: str | None = None,
 ) -> Report:
-    """Check a document in any of the three forms."""
+    """Check a document in any of the three forms.
+
+    ``host`` is the platform that the tables were made on: they need not have what a
+    capability names for other platforms only. None takes them for complete.
+    """
     if not isinstance(document, Document):
         document = Document(document)
-    findings = Findings()
+    findings = Findings(host=host)
     capabilities: list[Capability] = []
     try:
         check_value(document.value, document.name)
@@ -61,10 +70,16 @@ def validate(
         pass
     except CapabilityError as error:
         findings.errors.extend(error.findings)
-    errors, strict = _placed(document, findings)
+    place = _placing(document, findings)
+    errors, strict = (
+        tuple(map(place, findings.errors)),
+        tuple(map(place, findings.strict)),
+    )
     if mode is Mode.STRICT:
         errors, strict = (*errors, *strict), ()
-    return Report(tuple(capabilities), errors, strict)
+    return Report(
+        tuple(capabilities), errors, strict, tuple(map(place, findings.warnings))
+    )
 
 
 def duplicates(capabilities: Iterable[Capability]) -> Iterator[Finding]:
@@ -120,6 +135,7 @@ def _capability(spot: Spot, tables: Tables) -> Capability | None:
         spot.at("identifier").text()
     platforms = tuple(_platforms(spot))
     restricted = spot.at("platforms").value is not None
+    spot.findings.platforms = platforms if restricted else None
     return Capability(
         identifier=owner,
         description=_description(spot),
@@ -227,28 +243,37 @@ def _known(spot: Spot, tables: Tables) -> bool:
     if name in tables.identifiers:
         return True
     try:
+        parse_identifier(name)
         tables.expand(name)
+    except UnknownIdentifier as error:
+        spot.doubt(str(error))
+        return False
     except ValueError as error:
         spot.fail(str(error))
         return False
     return True
 
 
-def _placed(
-    document: Document, findings: Findings
-) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    lines = _lines(document, [f.path for f in (*findings.errors, *findings.strict)])
+def _placing(document: Document, findings: Findings) -> Callable[[Finding], Finding]:
+    found = (*findings.errors, *findings.strict, *findings.warnings)
+    lines = lines_of(document, [finding.path for finding in found])
 
     def place(finding: Finding) -> Finding:
         line = finding.line or nearest_line(lines, finding.path)
         return replace(finding, file=document.name, line=line)
 
-    return tuple(map(place, findings.errors)), tuple(map(place, findings.strict))
+    return place
 
 
-def _lines(document: Document, paths: list[Path]) -> dict[Path, int]:
+def lines_of(document: Document, paths: list[Path]) -> dict[Path, int]:
+    """Find on which lines of a document's text these paths of its value lead to."""
     if not document.text or not paths:
         return {}
-    if document.toml:
-        return toml_lines(document.text)
-    return json_lines(document.text, paths)
+    skipped = len(document.at)
+    whole = [(*document.at, *path) for path in paths]
+    find = toml_lines if document.toml else json_lines
+    return {
+        path[skipped:]: line
+        for path, line in find(document.text, whole).items()
+        if path[:skipped] == document.at
+    }

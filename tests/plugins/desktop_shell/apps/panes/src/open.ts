@@ -1,0 +1,1 @@
+new WebviewWindow(`editor-${id}`, {url: 'edit.html'});
