@@ -1,0 +1,87 @@
+"""The Model Context Protocol: this daemon as a server, and servers as tool sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from agenthost import (
+    CommandSpec,
+    ConfigSection,
+    LateRoutes,
+    ManifestTable,
+    RouteGroup,
+    SchemaSpec,
+    ToolSource,
+    hookimpl,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy import MetaData
+
+
+@hookimpl
+def register_config() -> Iterable[ConfigSection]:
+    """Read what clients of ``/mcp`` may do, and the servers of the tools of agents."""
+    from .client.settings import McpServers
+    from .server.settings import McpSection
+
+    yield ConfigSection("mcp", McpSection)
+    yield ConfigSection("mcp_servers", McpServers)
+
+
+@hookimpl
+def register_manifest() -> Iterable[ManifestTable[Any]]:
+    """Read which servers an agent may use."""
+    from .client.manifest import SERVERS
+
+    yield SERVERS
+
+
+@hookimpl
+def register_schema() -> SchemaSpec:
+    """Offer the table of what was agreed to of servers."""
+    return SchemaSpec("mcp", _pins)
+
+
+@hookimpl
+def register_tool_source() -> Iterable[ToolSource]:
+    """Offer the tools of the servers."""
+    from .client.source import McpServers
+
+    yield McpServers()
+
+
+@hookimpl
+def register_routes() -> Iterable[LateRoutes]:
+    """Offer ``/mcp``, and what people see of servers, and approve."""
+    yield LateRoutes("mcp.server", ("/mcp",), _server_routes)
+    yield LateRoutes("mcp_servers", ("/api/mcp/servers",), _client_routes)
+
+
+@hookimpl
+def register_command() -> Iterable[CommandSpec]:
+    """Offer ``agenthost mcp`` and ``agenthost mcp-server``."""
+    from .client.commands import mcp_server
+    from .server.stdio import mcp
+
+    yield CommandSpec(mcp)
+    yield CommandSpec(mcp_server)
+
+
+def _server_routes() -> RouteGroup:
+    from .server.routes import group
+
+    return group()
+
+
+def _pins() -> MetaData:
+    from .client.tables import metadata
+
+    return metadata
+
+
+def _client_routes() -> RouteGroup:
+    from .client.routes import routes
+
+    return routes

@@ -1,0 +1,1 @@
+"""MCP servers as sources of tools: their connections, their pins, who may see them."""

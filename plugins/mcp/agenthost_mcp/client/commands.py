@@ -1,0 +1,89 @@
+"""``agenthost mcp-server``: the MCP servers, and what waits for approval."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import click
+
+
+class Api(Protocol):
+    """What the command line hands to commands: it asks the running daemon."""
+
+    def get(self, path: str) -> Any:
+        """Ask for JSON."""
+
+    def post(self, path: str, body: object) -> Any:
+        """Send JSON and read the answer's."""
+
+
+class Here(Protocol):
+    """What the command line gives to commands."""
+
+    def connect(self) -> Api:
+        """Find the running daemon."""
+
+
+@click.group("mcp-server")
+def mcp_server() -> None:
+    """See the MCP servers whose tools agents get, and approve changes of them."""
+
+
+@mcp_server.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print what the API answers.")
+@click.pass_obj
+def list_servers(here: Here, *, as_json: bool) -> None:
+    """List the servers, their state and their tools."""
+    answer = here.connect().get("/api/mcp/servers")
+    if as_json:
+        click.echo(json.dumps(answer, indent=2))
+        return
+    for server in answer["servers"]:
+        click.echo("\n".join(_lines(server)))
+
+
+@mcp_server.command()
+@click.argument("name")
+@click.pass_obj
+def reconnect(here: Here, name: str) -> None:
+    """Connect to the server NAME anew."""
+    here.connect().post(f"{_path(name)}/reconnect", {})
+    click.echo(f"connecting to {name}")
+
+
+@mcp_server.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def approve(here: Here, name: str, *, yes: bool) -> None:
+    """Show what is pending of the server NAME, and agree to it."""
+    api = here.connect()
+    server = api.get(_path(name))
+    if not server["pending"]:
+        click.echo(f"nothing of {name} is pending")
+        return
+    # Escaped, lest what a stranger wrote steers the terminal or hides letters.
+    click.echo(json.dumps(server["pending"], indent=2, ensure_ascii=True))
+    if not yes:
+        click.confirm("Agree to this?", abort=True)
+    api.post(f"{_path(name)}/approve", {"digest": server["digest"]})
+    click.echo(f"approved: {len(server['pending'])} of {name}")
+
+
+def _path(name: str) -> str:
+    return f"/api/mcp/servers/{quote(name, safe='')}"
+
+
+def _lines(server: dict[str, Any]) -> list[str]:
+    reason = f": {server['reason']}" if server["reason"] else ""
+    lines = [f"{server['name']}  {server['transport']}  {server['state']}{reason}"]
+    lines += [f"  {tool['name']}" for tool in server["tools"]]
+    for each in server["pending"]:
+        flags = f" ({', '.join(each['flags'])})" if each["flags"] else ""
+        what = ascii(each["tool"]) if each["tool"] else "how it is reached"
+        lines.append(f"  pending: {what} is {each['change']}{flags}")
+    if server["pending"]:
+        lines.append(f"  see: agenthost mcp-server approve {server['name']}")
+    return lines

@@ -1,0 +1,153 @@
+"""What comes from a server: answers, progress, news, and questions of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from itertools import count
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self
+
+from .wire import NO_METHOD, Lost
+
+FLOOD = 1_000
+"""Messages within a second that nobody asked for: more, and the connection ends."""
+Report = Callable[[float, float | None, str], object]
+
+
+class Pulse:
+    """The time that a request has: each sign of life begins it anew, up to an end.
+
+    Args:
+        seconds: So long it may be silent.
+        most: So long it may take in all.
+        report: Told of its progress.
+    """
+
+    def __init__(
+        self, seconds: float, most: float | None = None, report: Report | None = None
+    ) -> None:
+        self._seconds = seconds
+        self._end = asyncio.get_running_loop().time() + (most or seconds)
+        self._report = report
+        self._timeout = asyncio.timeout(None)
+
+    async def __aenter__(self) -> Self:
+        await self._timeout.__aenter__()
+        self._begin()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._timeout.__aexit__(kind, error, trace)
+
+    def beat(self, said: Mapping[str, Any]) -> None:
+        """Take a notification of progress."""
+        if self._timeout.expired():
+            return
+        self._begin()
+        done, total, text = (said.get(k) for k in ("progress", "total", "message"))
+        if self._report is not None and isinstance(done, int | float):
+            known = float(total) if isinstance(total, int | float) else None
+            words = text[:500] if isinstance(text, str) else ""
+            self._report(float(done), known, words)
+
+    def _begin(self) -> None:
+        now = asyncio.get_running_loop().time()
+        self._timeout.reschedule(min(now + self._seconds, self._end))
+
+
+class Inbox:
+    """Sorts the messages of one connection.
+
+    Args:
+        changed: Called when the server says, or may have said, that it has other tools.
+    """
+
+    def __init__(self, changed: Callable[[], object]) -> None:
+        self.changed = changed
+        self._ids = count(1)
+        self._open: dict[int, tuple[asyncio.Future[dict[str, Any]], Pulse]] = {}
+        self._lost: str = ""
+        self._window, self._unasked = 0.0, 0
+
+    def open(self, pulse: Pulse) -> tuple[int, asyncio.Future[dict[str, Any]]]:
+        """Await an answer; its id is the token of its progress too.
+
+        Raises:
+            Lost: None will come any more.
+        """
+        if self._lost:
+            raise Lost(self._lost)
+        ident = next(self._ids)
+        answer: asyncio.Future[dict[str, Any]] = (
+            asyncio.get_running_loop().create_future()
+        )
+        self._open[ident] = answer, pulse
+        return ident, answer
+
+    def close(self, ident: int) -> None:
+        """Await it no more."""
+        self._open.pop(ident, None)
+
+    def lose(self, reason: str) -> None:
+        """Let every request fail that waits, and those to come."""
+        self._lost = self._lost or reason
+        for answer, _ in self._open.values():
+            if not answer.done():
+                answer.set_exception(Lost(self._lost))
+                # Who asked may have left, and then nobody would read it.
+                answer.exception()
+
+    def take(self, message: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Take a message in; a question of the server's has a reply.
+
+        Raises:
+            Lost: It sends more than anybody could want.
+        """
+        if "method" not in message:
+            if not self._answered(message):
+                self._count()
+            return None
+        self._count()
+        method, params = message["method"], message.get("params")
+        if "id" in message:
+            return _reply(message["id"], method)
+        if method == "notifications/tools/list_changed":
+            self.changed()
+        elif method == "notifications/progress" and isinstance(params, dict):
+            token = params.get("progressToken")
+            # True is no 1, whatever Python says.
+            if type(token) is int and token in self._open:
+                self._open[token][1].beat(params)
+        return None
+
+    def _answered(self, message: Mapping[str, Any]) -> bool:
+        ident = message.get("id")
+        if type(ident) is not int or ident not in self._open:
+            return False
+        answer = self._open[ident][0]
+        if not answer.done():
+            answer.set_result(dict(message))
+        return True
+
+    def _count(self) -> None:
+        now = monotonic()
+        if now - self._window >= 1:
+            self._window, self._unasked = now, 0
+        self._unasked += 1
+        if self._unasked > FLOOD:
+            raise Lost(f"it sends over {FLOOD} messages a second that nobody asked for")
+
+
+def _reply(ident: object, method: object) -> dict[str, Any]:
+    answer: dict[str, Any] = {"jsonrpc": "2.0", "id": ident}
+    if method == "ping":
+        return {**answer, "result": {}}
+    # Nothing else was offered to it: no roots, no sampling.
+    return {**answer, "error": {"code": NO_METHOD, "message": "not offered"}}

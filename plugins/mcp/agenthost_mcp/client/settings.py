@@ -1,0 +1,108 @@
+"""``[[mcp_servers]]``: the servers whose tools agents may get."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Annotated, Literal, Self
+
+from agenthost import Secret
+from agenthost_toml.types import Names, Table
+from pydantic import AfterValidator, ConfigDict, Field, RootModel, model_validator
+
+# Not compiled here: a start without servers needs none of them.
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}"
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]{0,127}"
+_HEADER = r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}: [ -~]+"
+_URL = r"https?://[!-~]+"
+MOST_SERVERS = 100
+
+
+def _name(value: str) -> str:
+    if not re.fullmatch(_NAME, value):
+        raise ValueError("must be 1 to 48 of A-Z, a-z, 0-9, dot, dash and underscore")
+    return value
+
+
+def _variable(value: str) -> str:
+    if not re.fullmatch(_VARIABLE, value):
+        raise ValueError('must name a variable of the environment, such as "GH_TOKEN"')
+    return value
+
+
+def _url(value: str) -> str:
+    if not re.fullmatch(_URL, value):
+        raise ValueError('must be an address, such as "https://mcp.example.com/mcp"')
+    return value
+
+
+def _header(value: Secret) -> Secret:
+    if not re.fullmatch(_HEADER, value.reveal()):
+        raise ValueError('must be "Name: value"')
+    return value
+
+
+class Transport(Table):
+    """How a server is reached."""
+
+    type: Literal["stdio", "http", "sse"] = Field(
+        description="A program here, streamable HTTP, or the older HTTP with SSE."
+    )
+    command: str = Field("", description="The program, for stdio.")
+    args: Names = Field((), description="Its arguments.")
+    url: Annotated[str, AfterValidator(_url)] | None = Field(
+        None, description="The address, for http and sse; it may be a local one."
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.type == "stdio" and (not self.command or self.url):
+            raise ValueError("stdio takes a command, and no url")
+        if self.type != "stdio" and (not self.url or self.command or self.args):
+            raise ValueError(f"{self.type} takes a url, and no command")
+        return self
+
+
+class McpServer(Table):
+    """One of ``[[mcp_servers]]``."""
+
+    name: Annotated[str, AfterValidator(_name)] = Field(
+        description="Its tools are called `mcp_<name>_<tool>`."
+    )
+    transport: Transport = Field(description="How it is reached.")
+    timeout_secs: float = Field(
+        30.0,
+        gt=0,
+        le=3600,
+        description="A call that gives no sign of life for so long has failed.",
+    )
+    max_call_secs: float = Field(
+        600.0, gt=0, le=86_400, description="A call ends then, whatever it reports."
+    )
+    env: tuple[Annotated[str, AfterValidator(_variable)], ...] = Field(
+        (),
+        strict=False,
+        description="Variables of the daemon's environment that a program gets "
+        "beside PATH, HOME, LANG, LC_ALL, TZ and TMPDIR.",
+    )
+    headers: tuple[Annotated[Secret, AfterValidator(_header)], ...] = Field(
+        (), strict=False, description='Headers of each request, each "Name: value".'
+    )
+
+
+# With a parameter, pydantic would build a schema at each start: that takes 2 ms.
+class McpServers(RootModel):  # type: ignore[type-arg]
+    """``[[mcp_servers]]``; each name once."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    root: Annotated[tuple[McpServer, ...], Field(strict=False)] = ()
+
+    @model_validator(mode="after")
+    def _different(self) -> Self:
+        counted = Counter(server.name for server in self.root)
+        if twice := sorted(name for name, count in counted.items() if count > 1):
+            raise ValueError(f"two servers are called {twice[0]!r}")
+        if len(self.root) > MOST_SERVERS:
+            raise ValueError(f"there are more than {MOST_SERVERS} servers")
+        return self

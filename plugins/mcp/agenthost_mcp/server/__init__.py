@@ -1,0 +1,1 @@
+"""This daemon as an MCP server: ``/mcp``."""

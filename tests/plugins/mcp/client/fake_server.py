@@ -1,0 +1,161 @@
+"""An MCP server over standard input and output: run as a script, on its own.
+
+Its argument is a JSON file, read anew for each list: ``tools``, and what else a test
+wants of it. Tools do what their names say; each message it gets is a line of
+``<file>.log``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
+    "AABJRU5ErkJggg=="
+)
+
+
+def say(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": words}]}
+
+
+def everything() -> dict[str, Any]:
+    resource = {"uri": "file:///a.txt", "mimeType": "text/plain", "text": "inside"}
+    blob = {"uri": "file:///b.bin", "mimeType": "application/x-b", "blob": "AAEC"}
+    return {
+        "content": [
+            {"type": "text", "text": "words"},
+            {"type": "image", "data": PIXEL, "mimeType": "image/png"},
+            {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"},
+            {"type": "resource", "resource": resource},
+            {"type": "resource", "resource": blob},
+            {"type": "resource_link", "uri": "file:///c", "name": "c"},
+            {"type": "hologram"},
+        ],
+        "structuredContent": {"n": 1},
+    }
+
+
+def end(*_: Any) -> None:
+    sys.stderr.write("a last word\n")
+    sys.stderr.flush()
+    os._exit(3)
+
+
+def flood(*_: Any) -> None:
+    while True:
+        say({"method": "notifications/message", "params": {"data": "x" * 1000}})
+
+
+def grow(*_: Any) -> None:
+    while True:
+        sys.stdout.write("x" * 100_000)
+
+
+def slow(ident: Any, params: dict[str, Any]) -> None:
+    token = params["_meta"]["progressToken"]
+    for step in range(4):
+        time.sleep(0.3)
+        progress = {"progressToken": token, "progress": step, "total": 4}
+        say({"method": "notifications/progress", "params": progress})
+    say({"id": ident, "result": text("done")})
+
+
+def refuse(ident: Any, _: dict[str, Any]) -> None:
+    say({"id": ident, "error": {"code": -32000, "message": "not today"}})
+
+
+def ask_back(ident: Any, _: dict[str, Any]) -> None:
+    say({"id": "q", "method": "sampling/createMessage", "params": {}})
+    say({"id": ident, "result": text("asked")})
+
+
+def renew(ident: Any, _: dict[str, Any]) -> None:
+    say({"method": "notifications/tools/list_changed"})
+    say({"id": ident, "result": text("renewed")})
+
+
+def hang(*_: Any) -> None:
+    """Say nothing."""
+
+
+ODD: dict[str, Callable[[Any, dict[str, Any]], None]] = {
+    "hang": hang,
+    "crash": end,
+    "flood": flood,
+    "huge": grow,
+    "slow": slow,
+    "refuse": refuse,
+    "ask_back": ask_back,
+    "renew": renew,
+}
+
+
+def call(ident: Any, params: dict[str, Any]) -> None:
+    name, arguments = params["name"], params.get("arguments", {})
+    if name in ODD:
+        ODD[name](ident, params)
+        return
+    results: dict[str, Callable[[], dict[str, Any]]] = {
+        "everything": everything,
+        "environment": lambda: text(json.dumps(dict(os.environ))),
+        "fail": lambda: {**text("went wrong"), "isError": True},
+    }
+    result = results.get(name, lambda: text(json.dumps(arguments)))()
+    say({"id": ident, "result": result})
+
+
+def main() -> None:
+    told = Path(sys.argv[1])
+    heard = told.with_suffix(".log")
+    said = json.loads(told.read_text())
+    if said.get("child"):
+        subprocess.Popen(["sleep", said["child"]])
+    for line in sys.stdin:
+        with heard.open("a") as log:
+            log.write(line)
+        message = json.loads(line)
+        ident, params = message.get("id"), message.get("params", {})
+        match message.get("method"):
+            case "initialize":
+                sys.stdout.write("Welcome to a program that greets.\n")
+                version = params["protocolVersion"]
+                info = {"name": "fake", "version": "1"}
+                capabilities = {"tools": {"listChanged": True}}
+                result = {"protocolVersion": version, "serverInfo": info}
+                say({"id": ident, "result": {**result, "capabilities": capabilities}})
+            case "tools/list":
+                said = json.loads(told.read_text())
+                tools = [
+                    {"inputSchema": {"type": "object"}, **t} for t in said["tools"]
+                ]
+                at, size = int(params.get("cursor", 0)), said.get("page", 1000)
+                more = at + size < len(tools)
+                page: dict[str, Any] = {"tools": tools[at : at + size]}
+                if more:
+                    page["nextCursor"] = str(at + size)
+                say({"id": ident, "result": page})
+            case "tools/call":
+                call(ident, params)
+            case str() if ident is not None:
+                error = {"code": -32601, "message": "no such method"}
+                say({"id": ident, "error": error})
+    while said.get("child"):
+        # One that does not end with its input, as some do.
+        time.sleep(1)
+
+
+if __name__ == "__main__":
+    main()
