@@ -1,0 +1,52 @@
+"""Chat channels: what connects them to agents, and those that come with agenthost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from agenthost import ConfigSection, LateRoutes, SchemaSpec, ServiceSpec, hookimpl
+
+if TYPE_CHECKING:
+    from agenthost import RouteGroup
+    from sqlalchemy import MetaData
+
+
+@hookimpl
+def register_config() -> Iterable[ConfigSection]:
+    """Read which channels there are, who may speak there, and who answers."""
+    from .bridge.settings import Channels
+
+    yield ConfigSection("channels", Channels)
+
+
+@hookimpl
+def register_schema() -> tuple[SchemaSpec, ...]:
+    """Offer the tables of what came in and what goes out."""
+    return (SchemaSpec("channels", _tables),)
+
+
+@hookimpl
+def register_service() -> Iterable[ServiceSpec]:
+    """Offer what stands between channels and agents."""
+    from .bridge.bridge import served
+
+    yield served()
+
+
+@hookimpl
+def register_routes() -> Iterable[LateRoutes]:
+    """Offer ``/api/channels``."""
+    yield LateRoutes("channels", ("/api/channels",), _routes)
+
+
+def _routes() -> RouteGroup:
+    from .bridge.routes import routes
+
+    return routes
+
+
+def _tables() -> MetaData:
+    from .bridge.tables import metadata
+
+    return metadata

@@ -1,0 +1,1 @@
+"""What stands between channels and agents, once for all channels."""

@@ -1,0 +1,107 @@
+"""One account of a channel: its adapter kept running, its inbox and its outbox."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from agenthost import AgentHostError, Host, InvalidInput, Unauthenticated
+from pydantic import ValidationError
+
+from ..contract import Adapter, Facts
+from . import tables
+from .hearing import Hearing
+from .line import AccountLine
+from .saying import Saying
+from .settings import ChannelSection
+
+log = logging.getLogger(__name__)
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 300.0
+NOT_CALLED = "webhooks are not served yet; have it connect to its service instead"
+
+
+def opened(
+    host: Host, kind: type[Adapter], section: ChannelSection, facts: Facts
+) -> AccountLine:
+    """Make the line of a channel as it is configured.
+
+    Raises:
+        InvalidInput: A key of the channel's own is wrong, or a secret is missing.
+    """
+    said = section.model_extra or {}
+    try:
+        settings = kind.settings.model_validate(said)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        key = ".".join(str(each) for each in first["loc"])
+        field = f"channels.{facts.id}.{key}".rstrip(".")
+        raise InvalidInput(field, first["msg"]) from None
+    allowed = frozenset(section.allowed_hosts)
+    line = AccountLine(host, facts.id, settings, kind.secrets, allowed)
+    for name in sorted(kind.needed):
+        if line.secret(name) is None:
+            problem = f"is not set; set the variable {kind.secrets[name]}"
+            raise InvalidInput(f"channels.{facts.id}.{name}", problem)
+    return line
+
+
+class Account:
+    """An account that is connected, from :meth:`run` on.
+
+    Args:
+        host: The daemon.
+        kind: The class of its adapter.
+        line: What the adapter is given.
+        section: Who may speak, and who answers.
+        facts: What is known of the vendor.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        kind: type[Adapter],
+        line: AccountLine,
+        section: ChannelSection,
+        facts: Facts,
+    ) -> None:
+        self.line = line
+        self._host = host
+        self._facts = facts
+        self.adapter = kind(line)
+        self._saying = Saying(host, self.adapter, line, facts)
+        self._hearing = Hearing(host, facts.id, section, facts, self._saying.more)
+        line.keep = self._hearing.keep
+
+    async def run(self) -> None:
+        """Stay connected, answer and send until cancelled."""
+        where = {"channel": self._facts.id, "account": self.line.account}
+        row = await self._host.store.first(tables.CURSOR, where)
+        self.line.cursor = "" if row is None else row["cursor"]
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._hearing.run())
+            group.create_task(self._saying.run())
+            group.create_task(self._connect())
+
+    async def _connect(self) -> None:
+        if self.adapter.called:
+            self.line.troubled(NOT_CALLED)
+            log.warning("channel %s: %s", self._facts.id, NOT_CALLED)
+            return
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                await self.adapter.run()
+                reason = "the connection has ended"
+            except Unauthenticated as error:
+                self.line.troubled(str(error))
+                return
+            except AgentHostError as error:
+                reason = str(error)
+            except Exception:
+                log.exception("channel %s: its adapter broke", self._facts.id)
+                reason = "the adapter broke; see the log"
+            pause = FIRST_PAUSE if self.line.up.is_set() else pause
+            self.line.troubled(reason)
+            await self._host.clock.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)

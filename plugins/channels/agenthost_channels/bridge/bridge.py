@@ -1,0 +1,130 @@
+"""The channels that are configured, while the daemon runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from agenthost import AgentHostError, ChannelSpec, Host, ServiceSpec, Unavailable
+
+if TYPE_CHECKING:
+    from .account import Account
+    from .settings import ChannelSection
+
+log = logging.getLogger(__name__)
+RETRY_SECONDS = 5.0
+
+
+class Bridge:
+    """Runs one task for each channel that is configured; without one, nothing."""
+
+    def __init__(self) -> None:
+        self.accounts: dict[str, Account] = {}
+        self.troubles: dict[str, str] = {}
+        self.configured = 0
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self, host: Host) -> None:
+        """Begin to connect; nobody waits for it."""
+        from .settings import Channels
+
+        wanted = host.settings(Channels).root
+        on = {name: each for name, each in wanted.items() if each.enabled}
+        self.configured = len(on)
+        if on:
+            self._tasks.append(asyncio.create_task(self._begin(host, on)))
+
+    async def stop(self, host: Host) -> None:  # noqa: ARG002
+        """End all of them; what they have not done is on disk."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+
+    async def _begin(self, host: Host, on: Mapping[str, ChannelSection]) -> None:
+        # SQLAlchemy, adapters and what they import: off the loop, after the start.
+        await asyncio.to_thread(_prepare)
+        from .writes import forget
+
+        try:
+            await host.store.write(partial(forget, now=host.clock.time()))
+        except Unavailable as error:
+            log.warning("channels: nothing was forgotten: %s", error)
+        offered = {spec.name: spec for _, spec in host.registry.offered(ChannelSpec)}
+        async with asyncio.TaskGroup() as group:
+            for name, section in on.items():
+                if name in offered:
+                    group.create_task(self._serve(host, offered[name], section))
+                else:
+                    self.troubles[name] = "no plugin offers this channel"
+
+    async def _serve(
+        self, host: Host, spec: ChannelSpec, section: ChannelSection
+    ) -> None:
+        from ..facts import known
+        from .account import Account, opened
+
+        try:
+            kind = await asyncio.to_thread(spec.load)
+            facts = known(spec.name)
+            line = opened(host, kind, section, facts)
+        except AgentHostError as error:
+            self._trouble(spec.name, str(error))
+            return
+        except Exception:
+            log.exception("channel %s cannot be loaded", spec.name)
+            self.troubles[spec.name] = "it cannot be loaded; see the log"
+            return
+        self.accounts[spec.name] = Account(host, kind, line, section, facts)
+        await self._keep_up(host, spec.name)
+
+    async def _keep_up(self, host: Host, name: str) -> None:
+        """Begin again when the store refuses: what is on disk is not lost."""
+        while True:
+            try:
+                await self.accounts[name].run()
+            except* AgentHostError as errors:
+                self._trouble(name, str(errors.exceptions[0]))
+            except* Exception:
+                log.exception("channel %s broke", name)
+                self.troubles[name] = "it broke; see the log"
+            await host.clock.sleep(RETRY_SECONDS)
+
+    def standing(self, name: str) -> tuple[bool, str]:
+        """Tell whether a channel is connected, and what is wrong with it."""
+        account = self.accounts.get(name)
+        if account is None:
+            return False, self.troubles.get(name, "")
+        return account.line.up.is_set(), account.line.trouble
+
+    def _trouble(self, name: str, reason: str) -> None:
+        log.warning("channel %s: %s", name, reason)
+        self.troubles[name] = reason
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelService(ServiceSpec):
+    """The service that connects channels, by which its routes find the bridge."""
+
+    bridge: Bridge = field(kw_only=True)
+
+    @property
+    def channels_configured(self) -> int:
+        """How many are switched on: ``/api/config`` tells it."""
+        return self.bridge.configured
+
+
+def served() -> ServiceSpec:
+    """Give the service that connects what is configured."""
+    made = Bridge()
+    return ChannelService("channels", made.start, made.stop, bridge=made)
+
+
+def _prepare() -> None:
+    from . import account
+
+    del account

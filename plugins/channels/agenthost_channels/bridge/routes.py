@@ -1,0 +1,101 @@
+"""``/api/channels``: which channels there are, and which are switched on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+
+from agenthost import Answer, Call, ChannelSpec, Host, RouteGroup, ServiceSpec
+from typing_extensions import TypedDict
+
+from ..contract import Adapter, Facts
+from ..facts import known, names
+from .bridge import ChannelService
+from .line import AccountLine
+from .settings import Channels
+
+routes = RouteGroup("channels")
+
+
+class ChannelRow(TypedDict):
+    """A channel; ``available`` tells whether a plugin offers it.
+
+    ``trouble`` says why it is not connected, "" where nothing is wrong.
+    """
+
+    name: str
+    enabled: bool
+    has_token: bool
+    display_name: str
+    category: str
+    status: str
+    available: bool
+    connected: bool
+    trouble: str
+
+
+class ChannelList(TypedDict):
+    """``GET /api/channels``."""
+
+    channels: list[ChannelRow]
+    total: int
+
+
+@routes.get("/api/channels", scope="system:read", cost=5, answer=ChannelList)
+async def list_channels(call: Call) -> Answer:
+    """List every channel by name, those included that no plugin offers yet."""
+    host = call.host
+    offered = {spec.name: spec for _, spec in host.registry.offered(ChannelSpec)}
+    sections = host.settings(Channels).root
+    # Adapters with what they import, and files: off the loop.
+    facts = await asyncio.to_thread(_facts, offered, sections)
+    wanted = [spec for name, spec in offered.items() if name in sections]
+    kinds = await asyncio.to_thread(_kinds, wanted)
+    standing = {name: _standing(host, name) for name in facts}
+    rows: list[ChannelRow] = [
+        {
+            "name": name,
+            "enabled": name in sections and sections[name].enabled,
+            "has_token": name in kinds and _has_token(host, name, kinds[name]),
+            "display_name": about.display_name,
+            "category": about.category,
+            "status": about.status,
+            "available": name in offered,
+            "connected": standing[name][0],
+            "trouble": standing[name][1],
+        }
+        for name, about in sorted(facts.items())
+    ]
+    return {"channels": rows, "total": len(rows)}
+
+
+def _standing(host: Host, name: str) -> tuple[bool, str]:
+    for _, service in host.registry.offered(ServiceSpec):
+        if isinstance(service, ChannelService):
+            return service.bridge.standing(name)
+    return False, ""
+
+
+def _facts(offered: Iterable[str], sections: Iterable[str]) -> dict[str, Facts]:
+    found = {name: Facts(name, name, "other", "") for name in sections}
+    found |= {
+        name: Facts(name, said["display_name"], said["category"], "", said["status"])
+        for name, said in names().items()
+    }
+    return found | {name: known(name) for name in offered}
+
+
+def _kinds(specs: list[ChannelSpec]) -> dict[str, type[Adapter]]:
+    kinds: dict[str, type[Adapter]] = {}
+    for spec in specs:
+        # The bridge logs why one cannot be loaded; the others are listed all the same.
+        with suppress(Exception):
+            kinds[spec.name] = spec.load()
+    return kinds
+
+
+def _has_token(host: Host, name: str, kind: type[Adapter]) -> bool:
+    """Tell whether no secret is missing that the channel cannot work without."""
+    line = AccountLine(host, name, None, kind.secrets, frozenset())
+    return all(line.secret(each) is not None for each in kind.needed)

@@ -1,0 +1,94 @@
+"""The tables of what came in and what goes out, and what is read of them."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    REAL,
+    Column,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    or_,
+    select,
+)
+
+metadata = MetaData()
+
+
+def _place() -> list[Column[str]]:
+    names = ("channel", "account", "peer", "thread", "room")
+    return [Column(name, Text, nullable=False) for name in names]
+
+
+inbox = Table(
+    "channel_inbox",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("seq", Integer, nullable=False),
+    *_place(),
+    Column("message_id", Text, nullable=False),
+    Column("sender", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("received_at", REAL, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("labels", Text, nullable=False),
+)
+"""``state`` is ``new`` until what it is answered with is in the outbox: ``done``."""
+Index("channel_inbox_open", inbox.c.channel, inbox.c.state, inbox.c.seq)
+Index("channel_inbox_seq", inbox.c.seq)
+
+outbox = Table(
+    "channel_outbox",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("seq", Integer, nullable=False),
+    *_place(),
+    Column("text", Text, nullable=False),
+    Column("plain", Text, nullable=False),
+    Column("reply_to", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due", REAL, nullable=False),
+    Column("message_id", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("created_at", REAL, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("labels", Text, nullable=False),
+)
+"""``state``: waiting, sending, delivered, failed or unknown."""
+Index("channel_outbox_open", outbox.c.channel, outbox.c.state, outbox.c.seq)
+Index("channel_outbox_seq", outbox.c.seq)
+
+cursors = Table(
+    "channel_cursors",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("account", Text, primary_key=True),
+    Column("cursor", Text, nullable=False),
+)
+
+_MOST = 1_000
+
+OPEN_IN = (
+    select(inbox)
+    .where(inbox.c.channel == bindparam("channel"), inbox.c.state == "new")
+    .order_by(inbox.c.seq)
+    .limit(_MOST)
+)
+OPEN_OUT = (
+    select(outbox)
+    .where(
+        outbox.c.channel == bindparam("channel"),
+        or_(outbox.c.state == "waiting", outbox.c.state == "sending"),
+    )
+    .order_by(outbox.c.seq)
+    .limit(_MOST)
+)
+CURSOR = select(cursors.c.cursor).where(
+    cursors.c.channel == bindparam("channel"),
+    cursors.c.account == bindparam("account"),
+)

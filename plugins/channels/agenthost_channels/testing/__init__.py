@@ -1,0 +1,10 @@
+"""What tests an adapter: a line that records, a stage to play on, and the contract.
+
+Third parties' adapters are tested with it as those of agenthost are.
+"""
+
+from .contract import ChannelContract
+from .line import FakeLine
+from .stage import Stage, played
+
+__all__ = ["ChannelContract", "FakeLine", "Stage", "played"]

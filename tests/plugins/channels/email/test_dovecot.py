@@ -1,0 +1,278 @@
+"""The adapter keeps the contract with a real mailbox and a real mail server."""
+
+import asyncio
+import imaplib
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from email import policy
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.utils import make_msgid
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from agenthost_channels.contract import Place, Room
+from agenthost_channels.email.adapter import Email, Settings
+from agenthost_channels.facts import facts
+from agenthost_channels.testing import ChannelContract, Stage
+
+from ..servers import Cable, closing, found, free_port, serving
+
+pytestmark = [
+    pytest.mark.conformance,
+    # What aiosmtpd says of a login without TLS, which is right and meant here.
+    pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS"),
+]
+
+PASSWORD = "canary-of-dovecot"
+CONFIGURATION = """\
+base_dir={folder}/run
+state_dir={folder}/run
+log_path={folder}/log
+protocols=imap
+listen=127.0.0.1
+ssl=no
+first_valid_uid=0
+disable_plaintext_auth=no
+auth_failure_delay=0
+mail_location=maildir:{folder}/mail/%u
+default_login_user=nobody
+default_internal_user=daemon
+default_internal_group=daemon
+passdb {{
+  driver = static
+  args = password={password}
+}}
+userdb {{
+  driver = static
+  args = uid=8 gid=8 home={folder}/mail/%u
+}}
+service imap-login {{
+  chroot =
+  inet_listener imap {{
+    port={port}
+  }}
+  inet_listener imaps {{
+    port=0
+  }}
+}}
+service anvil {{
+  chroot =
+}}
+"""
+
+
+class Postman:
+    """Takes mails for people, as aiosmtpd hands them on."""
+
+    def __init__(self) -> None:
+        self.mails: list[EmailMessage] = []
+        self.taken = asyncio.Event()
+        self.losing = False
+
+    async def handle_RCPT(  # noqa: N802
+        self, _server: Any, _session: Any, envelope: Any, address: str, *_: Any
+    ) -> str:
+        if address.startswith("nobody@"):
+            return "550 no such person"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802
+        parser = BytesParser(EmailMessage, policy=policy.default)
+        self.mails.append(parser.parsebytes(envelope.content))
+        self.taken.set()
+        if self.losing:
+            server.transport.abort()
+        return "250 taken"
+
+
+class MailStage(Stage):
+    """dovecot and aiosmtpd, with Ada who writes."""
+
+    channel = Email
+    facts = facts("email")
+    keeps = True
+    groups = False
+    person = "ada@people.example"
+
+    def __init__(self, cable: Cable, smtp_port: int, postman: Postman) -> None:
+        self._cable = cable
+        self._smtp_port = smtp_port
+        self._postman = postman
+        self._box: imaplib.IMAP4
+        self._last = b""
+
+    def open_box(self, port: int) -> None:
+        self._box = imaplib.IMAP4("127.0.0.1", port)
+        self._box.login("us", PASSWORD)
+        self._box.select()
+
+    def close_box(self) -> None:
+        self._box.logout()
+
+    def settings(self) -> Settings:
+        return Settings(
+            address="us@agents.example",
+            user="us",
+            imap_host="127.0.0.1",
+            imap_port=self._cable.port,
+            imap_security="none",
+            smtp_host="127.0.0.1",
+            smtp_port=self._smtp_port,
+            smtp_security="none",
+        )
+
+    def secrets(self) -> Mapping[str, str]:
+        return {"password": PASSWORD}
+
+    def wrong_secrets(self) -> Mapping[str, str]:
+        return {"password": "canary-that-is-wrong"}
+
+    def place(self, room: Room) -> Place:
+        assert room is Room.DIRECT
+        return Place("default", self.person)
+
+    def nowhere(self) -> Place:
+        return Place("default", "nobody@people.example")
+
+    async def cut(self) -> None:
+        self._cable.pull()
+
+    def lose_answer(self) -> None:
+        self._postman.losing = True
+
+    def _mail(self, text: str, **headers: str) -> EmailMessage:
+        mail = EmailMessage(policy=policy.SMTP)
+        mail["From"] = f"Ada <{self.person}>"
+        mail["To"] = "us@agents.example"
+        mail["Message-ID"] = make_msgid(domain="people.example")
+        for name, value in headers.items():
+            mail[name.replace("_", "-")] = value
+        mail.set_content(text)
+        return mail
+
+    async def _put(self, raw: bytes) -> None:
+        self._last = raw
+        await asyncio.to_thread(self._box.append, "INBOX", "", "", raw)
+
+    async def say(self, text: str, room: Room = Room.DIRECT) -> None:
+        await self._put(self._mail(text).as_bytes())
+
+    async def say_again(self) -> None:
+        await self._put(self._last)
+
+    async def say_in_thread(self, text: str) -> None:
+        await self._put(self._mail(text, References="<root@x.example>").as_bytes())
+
+    async def answer(self, text: str) -> None:
+        ours = str(self._postman.mails[-1]["Message-ID"])
+        headers = {"In_Reply_To": ours, "References": ours}
+        await self._put(self._mail(text, **headers).as_bytes())
+
+    async def attach(self, name: str, media_type: str, data: bytes) -> None:
+        mail = self._mail("see there")
+        main, _, sub = media_type.partition("/")
+        mail.add_attachment(data, maintype=main, subtype=sub, filename=name)
+        await self._put(mail.as_bytes())
+
+    async def hostile(self) -> None:
+        for raw in (
+            b"\xff\xfe\x00nothing",
+            b"From: =?x?q?=ff?= <@>\r\nMessage-ID: <\r\n <>\r\n\r\nx",
+            b"From: a@b.example\r\nContent-Type: multipart/mixed\r\n\r\n--x",
+            b"From: a@b.example\r\nContent-Type: text/plain; charset=none\r\n\r\n\xff",
+        ):
+            await self._put(raw.replace(b"\0", b""))
+
+    async def _mails(self, count: int) -> list[EmailMessage]:
+        async with asyncio.timeout(20):
+            while len(self._postman.mails) < count:
+                self._postman.taken.clear()
+                await self._postman.taken.wait()
+        return self._postman.mails
+
+    async def seen(self, count: int, room: Room = Room.DIRECT) -> list[str]:
+        return [_text(mail) for mail in await self._mails(count)]
+
+    async def threads_seen(self) -> str:
+        return str((await self._mails(1))[-1]["References"]).split()[0]
+
+    async def files_seen(self, count: int) -> list[tuple[str, bytes]]:
+        mails = await self._mails(1)
+        found = [each for mail in mails for each in mail.iter_attachments()]
+        return [(str(each.get_filename()), each.get_content()) for each in found]
+
+
+def _text(mail: EmailMessage) -> str:
+    body = mail.get_body(("plain",))
+    assert body is not None
+    return str(body.get_content()).replace("\r\n", "\n").rstrip("\n")
+
+
+@asynccontextmanager
+async def taking_mail(postman: Postman) -> AsyncIterator[int]:
+    smtp = pytest.importorskip("aiosmtpd.smtp", reason="aiosmtpd: make judges")
+
+    def login(_server: Any, _session: Any, _env: Any, _how: str, data: Any) -> Any:
+        return smtp.AuthResult(success=data.password == PASSWORD.encode())
+
+    served: list[Any] = []
+
+    def serve() -> Any:
+        one = smtp.SMTP(
+            postman,
+            authenticator=login,
+            auth_required=True,
+            auth_require_tls=False,
+            enable_SMTPUTF8=True,
+            data_size_limit=30_000_000,
+        )
+        served.append(one)
+        return one
+
+    server = await asyncio.get_running_loop().create_server(serve, "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+    for each in served:
+        if each.transport is not None:
+            each.transport.close()
+    await closing()
+
+
+def configured(folder: Path, port: int) -> Path:
+    mail = folder / "mail"
+    mail.mkdir()
+    os.chown(mail, 8, 8)
+    folder.chmod(0o755)
+    path = folder / "dovecot.conf"
+    path.write_text(CONFIGURATION.format(folder=folder, port=port, password=PASSWORD))
+    return path
+
+
+class TestEmailWithDovecotAndAiosmtpd(ChannelContract):
+    """All of it."""
+
+    @pytest.fixture
+    async def stage(self) -> AsyncIterator[Stage]:
+        if os.geteuid() != 0:
+            pytest.skip("dovecot needs root to change its users")
+        port, postman = free_port(), Postman()
+        program = found("dovecot")
+        # Its processes are other users, who may not look into a test's own folder.
+        folder = TemporaryDirectory(ignore_cleanup_errors=True)
+        configuration = configured(Path(folder.name), port)
+        argv = (*program, "-F", "-c", str(configuration))
+        async with (
+            serving(*argv, port=port),
+            Cable(port) as cable,
+            taking_mail(postman) as smtp_port,
+        ):
+            stage = MailStage(cable, smtp_port, postman)
+            await asyncio.to_thread(stage.open_box, port)
+            yield stage
+            await asyncio.to_thread(stage.close_box)
+        folder.cleanup()
