@@ -110,7 +110,7 @@ async def test_a_service_is_warmed_up_once_the_daemon_serves(
         ServiceSpec("warm", nothing, nothing, warm_up),
     ]
     running = await daemons.start(plugins=[module(register_service=lambda: services)])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while running.daemon.plugins.healthy(KEY):
             await running.http.get("/api/health")
     assert warmed

@@ -30,7 +30,7 @@ from agenthost.testing.daemons import RunningAgent, RunningDaemon
 from pydantic import BaseModel
 
 TOOLS = ("pay", "ship", "look", "agent_call")
-PATIENCE = 15.0
+PATIENCE = 30.0
 
 
 class Sum(BaseModel, extra="forbid"):

@@ -96,7 +96,7 @@ async def test_a_writer_that_stands_still_is_ended_and_the_others_go_on(
     with psycopg.connect(server.url(name_of(database))) as still:
         still.execute("SET idle_in_transaction_session_timeout = 3000")
         still.execute(f"SELECT pg_advisory_xact_lock({WRITE_LOCK})".encode())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await add(store, name="goes on")
         with pytest.raises(psycopg.Error):
             still.execute("SELECT 1")

@@ -83,7 +83,7 @@ DEAF = """
 [plugins]
 disable = ["plugin:orchestration", "security:merkle_audit_trail"]
 """
-PATIENCE = 20.0
+PATIENCE = 30.0
 
 
 class Ear:

@@ -38,7 +38,7 @@ async def say(front: Running, *pieces: bytes) -> bytes:
     for piece in pieces:
         writer.write(piece)
         await writer.drain()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         said = await reader.read()
     writer.close()
     return said

@@ -203,7 +203,7 @@ async def test_a_reader_that_never_comes_does_not_keep_the_daemon(
     lines.start()
     heard.on.clear()
     lines.add(access_log.Entry(0.0, "", "GET", "/"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await lines.stop()
     assert not heard.lines
     heard.on.set()

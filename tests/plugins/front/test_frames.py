@@ -51,7 +51,7 @@ class Peer:
 
     async def frame(self) -> tuple[int, bytes]:
         """The next frame of the server that is no ping."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             first = PING
             while first == PING:
                 first, size = await self.reader.readexactly(2)
@@ -66,7 +66,7 @@ class Peer:
         """The code of the close frame, and nothing behind it."""
         first, payload = await self.frame()
         assert first == CLOSE
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             assert await self.reader.read() == b""
         return int(struct.unpack("!H", payload[:2])[0])
 

@@ -112,7 +112,7 @@ async def test_an_answer_that_ends_its_connection_is_whole(
         "localhost", port_of(daemon), ssl=trusting(files[0])
     )
     writer.write(sent)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 %d" % status)
     assert json.loads(body)
@@ -145,7 +145,7 @@ async def test_what_is_no_handshake_leaves_nothing_behind(
         assert answer.status_code == 200
     for _, writer in silent:
         writer.close()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while len(os.listdir("/proc/self/fd")) > before + 2:  # noqa: ASYNC110 - files have no event
             await asyncio.sleep(0.01)
     await daemons.close()

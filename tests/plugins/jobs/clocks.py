@@ -38,5 +38,5 @@ class StillClock:
 
     async def sleeper(self, seconds: float) -> None:
         """Wait until somebody has begun to sleep for so long."""
-        async with asyncio.timeout(10), self._fell_asleep:
+        async with asyncio.timeout(30), self._fell_asleep:
             await self._fell_asleep.wait_for(lambda: seconds in self.slept)

@@ -49,7 +49,7 @@ async def boot(store: SqliteStore, clock: StillClock) -> AsyncIterator[Boot]:
 
 
 async def until(jobs: EmbeddedJobs, job: str, holds: Callable[[Job], bool]) -> Job:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             found = await jobs.get(job)
             if holds(found):
@@ -253,7 +253,7 @@ async def test_ended_jobs_are_kept_for_30_days(
     clock.advance(2 * 86_400)
     await again.stop()
     last = await boot()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while len(await last.list()) > 1:
             pass
     assert (await last.get(waits)).state is JobState.PENDING

@@ -36,5 +36,5 @@ async def test_a_job_outlives_the_daemon_that_took_it(
     second = await daemons.start(home=home)
     assert (await second.daemon.jobs.get(job)).state is JobState.PENDING
     second.daemon.jobs.register("greet", greet)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await done.wait()

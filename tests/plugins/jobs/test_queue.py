@@ -47,7 +47,7 @@ async def jobs(store: SqliteStore, clock: StillClock) -> AsyncIterator[EmbeddedJ
 
 
 async def ended(jobs: EmbeddedJobs, job: str) -> Job:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             found = await jobs.get(job)
             if found.state not in (JobState.PENDING, JobState.RUNNING):

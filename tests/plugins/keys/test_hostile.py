@@ -53,7 +53,7 @@ async def raw(daemon: RunningDaemon, value: bytes) -> int:
         b"authorization: Bearer " + value + b"\r\n\r\n"
     )
     try:
-        answer = await asyncio.wait_for(reader.read(), 10)
+        answer = await asyncio.wait_for(reader.read(), 30)
     except ConnectionError:
         return 0
     finally:

@@ -81,7 +81,7 @@ async def test_every_limit_refuses_and_says_what_helps(
     payer = bench.payer(f"[resources]\n{manifest}\n")
     await bench.ask("a", payer, max_tokens=100)
     with pytest.raises(QuotaExceeded, match=rf"{name}.*used.*wait, or raise it"):
-        await asyncio.wait_for(_until_refused(bench, payer), 5)
+        await asyncio.wait_for(_until_refused(bench, payer), 30)
 
 
 async def _until_refused(bench: Bench, payer: Any) -> None:

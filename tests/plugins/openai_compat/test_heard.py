@@ -69,5 +69,5 @@ async def test_who_leaves_has_the_source_closed() -> None:
     heard = Heard(said())
     await heard.next()
     heard.leave()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await closed.wait()

@@ -60,7 +60,7 @@ async def usage_rows(daemon: RunningDaemon) -> list[tuple[Any, ...]]:
         gauges = daemon.daemon.models.gauges()
         return any(n for _, labels, n in gauges if labels.get("kind") == "held")
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while held():  # noqa: ASYNC110 - what it waits for has no event
             await asyncio.sleep(0.01)
     # Rows are written in their order: behind this one all before it are there.

@@ -72,7 +72,7 @@ async def test_what_no_store_will_take_is_tried_beside_the_others(
     steps = LateSteps(rows.write)
     steps.keep(Step("s1", "bad", 0.0))
     steps.keep(Step("s2", "t2", 0.0))
-    await asyncio.wait_for(rows.came.wait(), 10)
+    await asyncio.wait_for(rows.came.wait(), 30)
     with pytest.raises(ValueError, match="no such number"):
         await steps.close("s1")
     assert rows.kept == ["t2"]
@@ -98,7 +98,7 @@ async def test_a_late_step_is_tried_again_until_it_is_stopped(
     rows = Rows()
     steps = LateSteps(rows.write)
     steps.keep(Step("s1", "t1", 0.0))
-    await asyncio.wait_for(rows.came.wait(), 10)
+    await asyncio.wait_for(rows.came.wait(), 30)
     assert rows.kept == ["t1"]
     before = asyncio.all_tasks()
     rows.full = True
@@ -118,9 +118,9 @@ async def test_a_late_step_is_written_once_also_when_others_are_slow(
     steps.keep(Step("s1", "t1", 0.0))
     steps.keep(Step("s2", "t2", 0.0))
     [trying] = asyncio.all_tasks() - before
-    await asyncio.wait_for(rows.came.wait(), 10)
+    await asyncio.wait_for(rows.came.wait(), 30)
     await steps.close("s2")
     assert rows.waits is not None
     rows.waits.set_result(None)
-    await asyncio.wait_for(trying, 10)
+    await asyncio.wait_for(trying, 30)
     assert rows.kept == ["t2"]

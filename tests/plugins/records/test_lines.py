@@ -14,7 +14,7 @@ from agenthost_records.lines import Lines
 from agenthost_storage.sqlite import SqliteStore
 
 A = Writer("a", 1)
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 
 class Told:

@@ -360,5 +360,5 @@ async def test_what_is_late_is_not_tried_for_ever(
     before = asyncio.all_tasks()
     first.records.journal.keep_late(first.step(closed=CUT_OFF))
     [trying] = asyncio.all_tasks() - before
-    await asyncio.wait_for(trying, 10)
+    await asyncio.wait_for(trying, 30)
     assert await first.state() is TurnState.INTERRUPTED

@@ -25,7 +25,7 @@ def table(daemon: RunningDaemon) -> Table:
 
 async def until(holds: Callable[[], bool]) -> None:
     """Wait until something holds that another task brings about."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not holds():  # noqa: ASYNC110 - what it waits for has no event
             await asyncio.sleep(0.005)
 

@@ -94,5 +94,5 @@ async def test_who_comes_to_a_turn_that_cannot_be_kept_hears_its_end(
     held.error = StorageFull("the disk is full")
     held.let_go()
     pause.go_on()
-    *_, end = await asyncio.wait_for(hearing, 10)
+    *_, end = await asyncio.wait_for(hearing, 30)
     assert getattr(end, "error", None) is held.error

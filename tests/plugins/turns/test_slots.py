@@ -9,7 +9,7 @@ from agenthost_turns.slots import Slot
 
 async def test_a_wait_that_begins_while_the_place_is_awaited_takes_no_second() -> None:
     free = asyncio.Semaphore(1)
-    async with asyncio.timeout(10), Slot(free, 0.0, lambda: None) as slot:
+    async with asyncio.timeout(30), Slot(free, 0.0, lambda: None) as slot:
         first = slot.aside()
         await first.__aenter__()
         await free.acquire()

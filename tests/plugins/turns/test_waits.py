@@ -26,7 +26,7 @@ def results(daemon: RunningDaemon) -> list[str]:
 
 async def asks(turn: RunningTurn) -> None:
     """Wait until the turn waits for another agent's."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not turn.turn.asked:  # noqa: ASYNC110 - a call has no event of its own
             await asyncio.sleep(0.001)
 
@@ -47,7 +47,7 @@ async def test_two_agents_that_call_each_other_at_once_both_end(
     with pytest.raises(Exception, match="bob -> ada -> bob"):
         await daemon.daemon.turns.call_agent(context, "ada", "from bob")
     pause.go_on()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         assert (await first.result()).text == "ready"
         await calling.result()
 
@@ -82,7 +82,7 @@ async def test_what_waits_takes_no_slot_of_what_runs(daemons: Daemons) -> None:
         await waiting(agent, 18)
         await pause.reached.wait()
     other = await daemon.agent("other")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         assert await other.ask("hello") == "You said: hello"
     for pause in pauses:
         pause.go_on()
@@ -108,7 +108,7 @@ async def test_a_caller_lends_its_slot_to_whom_it_calls(daemons: Daemons) -> Non
     await daemon.agent("helper", tools=[])
     daemon.model.calls("agent_call", agent_id="helper", message="hi")
     agent = await daemon.agent()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await agent.ask("greet")
     assert results(daemon) == ["You said: hi"]
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 
 def children(parent: int | None = None) -> set[int]:

@@ -83,7 +83,7 @@ class Pager:
 
     async def until(self, so: Callable[[], object]) -> None:
         """Wait until it holds, looking at each thing that happens."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while not so():
                 self.changed.clear()
                 await self.changed.wait()

@@ -27,7 +27,7 @@ async def rows(running: RunningDaemon, sql: str) -> list[tuple[object, ...]]:
 
 async def quiet(running: RunningDaemon) -> None:
     """Wait until nothing is to be answered or sent."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while (await rows(running, OPEN)) != [(0,)]:
             pass
 
@@ -102,7 +102,7 @@ async def test_what_may_have_arrived_is_told_and_never_sent_again(
     await quiet(running)
     assert len(pager.sent) == len(pager.looked) == 1
     # Events are told behind their commit.
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not told.told:
             await rows(running, OPEN)
     [lost] = told.told
@@ -227,7 +227,7 @@ async def test_who_waits_for_webhooks_is_told_that_none_are_served(
 ) -> None:
     pager = Pager()
     running = await started(daemons, pager, CONFIG + "called = true\n")
-    await asyncio.wait_for(running.daemon.stop(), 5)
+    await asyncio.wait_for(running.daemon.stop(), 30)
     assert "webhooks are not served yet" in caplog.text
     assert not pager.lines
 

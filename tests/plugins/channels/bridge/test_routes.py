@@ -44,7 +44,7 @@ async def test_channels_are_listed_with_what_they_lack(daemons: Daemons) -> None
     assert rows["discord"]["display_name"] == "Discord"
     assert not any(row["connected"] for row in rows.values())
     # Channels are begun behind the start.
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not rows["gitter"]["trouble"]:
             listed = (await daemon.http.get("/api/channels")).json()
             rows = {row["name"]: row for row in listed["channels"]}

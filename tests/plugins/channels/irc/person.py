@@ -23,7 +23,7 @@ class Person:
         for channel in self._channels:
             self.write(f"JOIN {channel}")
         self._task = asyncio.create_task(self._read())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not self.mask:
                 self._changed.clear()
                 await self._changed.wait()

@@ -108,7 +108,7 @@ async def test_an_envelope_is_acknowledged_when_it_is_on_disk() -> None:
         line.release()
         await server.until(lambda: bool(server.acknowledged))
         await server.send_raw('{"type": "disconnect", "reason": "refresh_requested"}')
-        await asyncio.wait_for(run, 10)
+        await asyncio.wait_for(run, 30)
         await line.aclose()
     assert [each.text for each in line.heard] == ["hello"]
 
@@ -121,7 +121,7 @@ async def test_what_is_not_on_disk_is_never_acknowledged() -> None:
         event = {"type": "message", "channel": "D1", "user": "UADA", "ts": "17.01"}
         await server.event({**event, "text": "hello"})
         with pytest.raises(Unavailable, match="disk"):
-            await asyncio.wait_for(Slack(line).run(), 10)
+            await asyncio.wait_for(Slack(line).run(), 30)
         await line.aclose()
     assert len(server.pending) == 1
     assert not server.acknowledged

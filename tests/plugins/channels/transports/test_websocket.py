@@ -30,7 +30,7 @@ async def opened(act: Act) -> AsyncIterator[WebSocket]:
 
 async def test_a_ping_is_answered() -> None:
     async def act(server: ServerConnection) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await (await server.ping())
         await server.send("ponged")
 

@@ -160,7 +160,7 @@ async def test_a_start_waits_for_no_server(daemons: Daemons) -> None:
         '[[mcp_servers]]\nname = "c"\n'
         'transport = { type = "http", url = "http://127.0.0.1:9/mcp" }\n'
     )
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         daemon = await daemons.start(config=config, environ=ENVIRON)
     await until(lambda: owner_of(daemon, "b").reason and owner_of(daemon, "c").reason)
     servers = (await daemon.http.get("/api/mcp/servers")).json()["servers"]

@@ -142,7 +142,7 @@ async def test_leaving_a_stream(client: Any, daemon: RunningDaemon) -> None:
     assert isinstance(engine, TurnEngine)
     running = [work.task for work in engine._live.values() if work.task]
     await stream.close()
-    await asyncio.wait(running, timeout=5)
+    await asyncio.wait(running, timeout=30)
     assert engine.running == 0
     answer = await client.chat.completions.create(model="ada", messages=HELLO)
     assert answer.choices[0].message.content == "You said: hello"

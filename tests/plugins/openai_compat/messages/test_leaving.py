@@ -21,7 +21,7 @@ async def idle(daemon: RunningDaemon) -> None:
     engine = daemon.daemon.turns
     assert isinstance(engine, TurnEngine)
     running = engine._live.values()
-    await asyncio.wait([turn.task for turn in running if turn.task], timeout=5)
+    await asyncio.wait([turn.task for turn in running if turn.task], timeout=30)
     assert engine.running == 0
 
 

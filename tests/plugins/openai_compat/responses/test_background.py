@@ -126,7 +126,7 @@ async def test_what_is_deleted_is_made_no_more(daemon: RunningDaemon) -> None:
     await pause.reached.wait()
     gone = await daemon.http.delete(f"{PATH}/{queued['id']}")
     assert gone.json()["deleted"] is True
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while daemon.daemon.turns.running:
             await daemon.http.get("/api/health")
     assert (await read(daemon, queued)).status_code == 404

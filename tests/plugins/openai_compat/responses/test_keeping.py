@@ -160,7 +160,7 @@ async def test_who_leaves_cancels_and_that_is_kept(
     await pause.reached.wait()
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not (found := await _all(daemon)):
             pass
     assert [row["status"] for row in found] == ["cancelled"]
@@ -220,7 +220,7 @@ async def test_old_conversations_go_and_young_ones_stay_whole(
 
 async def _forget(daemon: RunningDaemon, clock: ManualClock) -> None:
     forgetting = asyncio.create_task(Retention(daemon.daemon).forget())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not forgetting.done():
             await clock.advance(1)
             await asyncio.sleep(0)

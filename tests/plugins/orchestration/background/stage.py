@@ -21,7 +21,7 @@ from agenthost_orchestration.background.errands import (
 )
 from agenthost_orchestration.orchestration import orchestration_of
 
-PATIENCE = 15.0
+PATIENCE = 30.0
 ME = Creator("operator", "operator")
 
 

@@ -339,7 +339,7 @@ async def test_who_was_revoked_meanwhile_sends_nothing(daemons: Daemons) -> None
     pause = Pause()
     stage.daemon.model.says(pause, "done")
     due = await stage.due()
-    await asyncio.wait_for(pause.reached.wait(), 10)
+    await asyncio.wait_for(pause.reached.wait(), 30)
     await http.delete(f"/api/keys/{made.json()['id']}")
     pause.go_on()
     done: Occasion = await stage.ended(due)

@@ -28,7 +28,7 @@ async def test_occasions_are_counted_by_source_and_state(daemons: Daemons) -> No
     stage.daemon.model.says(pause, "done")
     stage.dial.errands["noon"] = Errand(ME, agent.id, "one")
     running = await stage.due()
-    await asyncio.wait_for(pause.reached.wait(), 10)
+    await asyncio.wait_for(pause.reached.wait(), 30)
     refused = await stage.done("nowhere")
     assert refused.state is OccasionState.REFUSED
     later = replace(stage.occasion("noon"), created_at=clock.time())

@@ -209,7 +209,7 @@ async def test_runs_of_one_source_at_once_do_not_overspend(daemons: Daemons) -> 
     await stage.write(*made)
     stage.background.wake()
     assert runs.pause is not None
-    await asyncio.wait_for(runs.pause.reached.wait(), 10)
+    await asyncio.wait_for(runs.pause.reached.wait(), 30)
     assert len(runs.started) == 1
     runs.pause.go_on()
     ended = [await stage.ended(each.id) for each in made]
@@ -237,13 +237,13 @@ async def test_a_run_is_stopped_by_time_or_by_a_person(daemons: Daemons) -> None
     stage.dial.errands["noon"] = review()
     assert runs.pause is not None
     due = await stage.due()
-    await asyncio.wait_for(runs.pause.reached.wait(), 10)
+    await asyncio.wait_for(runs.pause.reached.wait(), 30)
     await clock.advance(601)
     assert (await stage.ended(due)).code == "timeout"
     assert runs.started[f"run-{due}"].state == "Cancelled"
     runs.pause = Pause()
     other = await stage.due()
-    await asyncio.wait_for(runs.pause.reached.wait(), 10)
+    await asyncio.wait_for(runs.pause.reached.wait(), 30)
     await stage.daemon.http.post(f"/api/occasions/{other}/cancel")
     assert (await stage.ended(other)).state is OccasionState.CANCELLED
     assert runs.started[f"run-{other}"].state == "Cancelled"

@@ -171,7 +171,7 @@ async def test_no_more_than_allowed_are_done_at_once_and_no_source_is_kept_waiti
     await stage.write(*many, *others)
     stage.background.wake()
     for pause in pauses:
-        await asyncio.wait_for(pause.reached.wait(), 10)
+        await asyncio.wait_for(pause.reached.wait(), 30)
     running = await stage.background.list(state=OccasionState.RUNNING)
     assert len(running) == 2
     for pause in pauses:
@@ -211,7 +211,7 @@ async def test_what_takes_too_long_is_stopped(daemons: Daemons) -> None:
     stage.daemon.model.says("half", pause, " more")
     stage.dial.errands["noon"] = Errand(ME, agent.id, "one")
     due = await stage.due()
-    await asyncio.wait_for(pause.reached.wait(), 10)
+    await asyncio.wait_for(pause.reached.wait(), 30)
     await clock.advance(61)
     done = await stage.ended(due)
     assert (done.state, done.code) == (OccasionState.FAILED, "timeout")
@@ -232,7 +232,7 @@ async def test_what_is_due_or_runs_can_be_cancelled(daemons: Daemons) -> None:
     pause = Pause()
     stage.daemon.model.says("half", pause)
     running = await stage.due()
-    await asyncio.wait_for(pause.reached.wait(), 10)
+    await asyncio.wait_for(pause.reached.wait(), 30)
     answer = await stage.daemon.http.post(f"/api/occasions/{running}/cancel")
     assert answer.status_code == 200
     done = await stage.ended(running)

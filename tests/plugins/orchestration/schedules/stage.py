@@ -56,7 +56,7 @@ class Record:
         """Wait until times have been decided about that come inside."""
         self._woken.clear()
         yield
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await self._woken.wait()
 
     async def list(
@@ -142,7 +142,7 @@ async def states(daemon: RunningDaemon, schedule_id: str) -> list[tuple[str, str
 
 async def shows(daemon: RunningDaemon, schedule_id: str, **said: Any) -> None:
     """Wait until a schedule is shown so."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             answer = await daemon.http.get(f"/api/schedules/{schedule_id}")
             if answer.status_code == 200 and said.items() <= answer.json().items():
@@ -151,7 +151,7 @@ async def shows(daemon: RunningDaemon, schedule_id: str, **said: Any) -> None:
 
 async def asleep() -> None:
     """Wait until the timer sleeps."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not _sleeps():  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0)
         for _ in range(3):

@@ -82,7 +82,7 @@ class Stage:
     async def settle(self) -> None:
         """Wait until the timer has seen the time, and has decided."""
         keeper: Timekeeper = self._area._keeping._timekeeper
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while True:
                 row = await self.daemon.store.first(NEAREST)
                 now = self.clock.time()

@@ -160,7 +160,7 @@ async def test_a_start_makes_up_for_what_a_crash_left(
     await daemon.daemon.stop()
     daemon = await daemons.start(home=home, clock=ManualClock())
     wanted = [row["id"] for row in rows if row["origin"] == "manifest"]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while [row["id"] for row in await said_by(daemon)] != wanted:
             pass
 

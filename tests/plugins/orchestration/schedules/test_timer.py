@@ -293,7 +293,7 @@ async def test_what_was_changed_meanwhile_is_decided_as_it_is_then(
     store.read = late  # type: ignore[method-assign, assignment]  # reason: it is late
     async with record.decided():
         await clock.advance(60)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not (found := await record.all()):
             pass
     (occasion,) = found

@@ -15,7 +15,7 @@ from .stage import made, shows
 async def ends(daemon: RunningDaemon, schedule_id: str, count: int) -> list[Any]:
     """Wait until so many times have ended; give them, newest first."""
     path = f"/api/schedules/{schedule_id}/occasions"
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             rows = (await daemon.http.get(path)).json()["occasions"]
             ended = [row for row in rows if row["ended_at"] is not None]

@@ -19,7 +19,7 @@ def proactive(*conditions: str) -> str:
 
 async def triggers(daemon: RunningDaemon, count: int) -> list[dict[str, Any]]:
     """Wait until there are so many triggers."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             rows: list[dict[str, Any]] = (await daemon.http.get("/api/triggers")).json()
             if len(rows) == count:

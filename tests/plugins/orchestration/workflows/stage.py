@@ -22,7 +22,7 @@ from agenthost_orchestration.workflows.definition import (
 from agenthost_orchestration.workflows.rows import row_of
 from agenthost_orchestration.workflows.run_rows import Run
 
-PATIENCE = 15.0
+PATIENCE = 30.0
 
 
 def step(name: str, prompt: str = "{{input}}", **facts: Any) -> WorkflowStep:

@@ -19,7 +19,7 @@ KEYED = {"authorization": f"Bearer {MASTER}"}
 
 async def refused(daemon: RunningDaemon, count: int) -> list[dict[str, Any]]:
     """The entries of refusals, once there are so many: nobody waited for them."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             told = await entries(daemon, event_type="access_refused")
             if len(told) >= count:

@@ -43,7 +43,7 @@ async def opened(path: Path) -> AsyncIterator[SqliteStore]:
 
 
 async def until_unhealthy(store: SqliteStore) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while store.healthy:
             await asyncio.to_thread(str)
 

@@ -83,7 +83,7 @@ async def test_a_database_that_came_back_is_written_again(
     with pytest.raises(Unavailable):
         await store.write(adding("refused"))
     move(tmp_path / "moved.db", path)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not store.healthy:
             await store.probe()
     await store.write(adding("back"))

@@ -134,7 +134,7 @@ async def test_its_log_is_emptied_also_when_nobody_writes(
     await made(path, SCHEMA)
     store = await SqliteStore.open(path, [SCHEMA])
     log = path.with_name(f"{path.name}-wal")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while (await asyncio.to_thread(log.stat)).st_size:
             await store.probe()
     await store.close()

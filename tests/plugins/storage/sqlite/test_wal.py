@@ -34,7 +34,7 @@ async def brief(
 
 
 async def emptied(path: Path) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while await asyncio.to_thread(log_of, path):
             pass
 

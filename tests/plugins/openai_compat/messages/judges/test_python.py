@@ -253,7 +253,7 @@ async def test_leaving_a_stream(client: Any, daemon: RunningDaemon) -> None:
     assert isinstance(engine, TurnEngine)
     running = [work.task for work in engine._live.values() if work.task]
     await stream.close()
-    await asyncio.wait(running, timeout=5)
+    await asyncio.wait(running, timeout=30)
     assert engine.running == 0
     answer = await client.messages.create(**ASKED, messages=HELLO)
     assert answer.content[0].text == "You said: hello"
