@@ -26,6 +26,8 @@ from .worker import Worker
 if TYPE_CHECKING:
     from ssl import SSLContext
 
+    from .http2 import Http2
+
 _HIGH_WATER = 64 * 1024
 _LINGER = 1.0
 
@@ -37,7 +39,8 @@ class Site:
     """What all connections of a server share.
 
     ``refused`` is told of what is no proper request: client, method and status;
-    ``tls`` is what connections are encrypted with.
+    ``tls`` is what connections are encrypted with; ``peer_timeout`` are the seconds
+    that a peer has to take something of its answer.
     """
 
     app: ASGIApp
@@ -46,6 +49,7 @@ class Site:
     connections: Connections
     refused: Callable[[str, str, int], None] | None = None
     tls: SSLContext | None = None
+    peer_timeout: float = 20.0
 
 
 class Connection(asyncio.Protocol):
@@ -61,7 +65,7 @@ class Connection(asyncio.Protocol):
         self._client = client
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
-        self._http: Http1
+        self._http: Http1 | Http2
         self._reader: asyncio.Task[None]
         self._tasks: set[asyncio.Task[None]] = set()
         self._received: list[bytes] = []
@@ -81,10 +85,16 @@ class Connection(asyncio.Protocol):
 
     def end(self) -> None:
         """Close it; it has nothing under way."""
+        self.write(self._http.last_words())
         self._deaf = self._mute = True
         self._received.clear()
         self._arrived.set()
         self._transport.close()
+
+    def write(self, data: bytes) -> None:
+        """Send without waiting; a peer that has gone is told of by the reader's end."""
+        if data and not self._mute and not self._transport.is_closing():
+            self._transport.write(data)
 
     def cancel(self) -> None:
         """End whatever it has under way, and drop what it has not sent."""
@@ -97,7 +107,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         local = transport.get_extra_info("sockname") or ("", 0)
         peers = Peers(self._client, (str(local[0]), int(local[1])))
-        self._http = Http1(self._site, self, peers, self._send)
+        self._http = _spoken(transport)(self._site, self, peers, self._send)
         self._site.connections.rest(self)
         self._reader = self._start(self._read())
 
@@ -172,16 +182,16 @@ class Connection(asyncio.Protocol):
         data = b"".join(self._received)
         self._received.clear()
         self._size = 0
-        self._transport.resume_reading()
+        # asyncio's TLS has nothing to resume once it was cut off.
+        if not self._transport.is_closing():
+            self._transport.resume_reading()
         return data
 
     async def _send(self, event: WireEvent) -> None:
         if isinstance(event, RawData):
-            # A peer that has gone is told to the application by the reader's end.
-            if not self._mute and not self._transport.is_closing():
-                self._transport.write(event.data)
-                if not self._writable.is_set():
-                    await self._writable.wait()
+            self.write(event.data)
+            if not self._mute and not self._writable.is_set():
+                await self._writable.wait()
         elif isinstance(event, Updated):
             if event.idle:
                 self._site.connections.rest(self)
@@ -239,3 +249,14 @@ class Connection(asyncio.Protocol):
             del self._http, self._reader
         elif not self._mute:
             self._transport.close()
+
+
+def _spoken(transport: asyncio.BaseTransport) -> type[Http1 | Http2]:
+    """Give the protocol that was agreed on; without TLS it is HTTP/1.1."""
+    tls = transport.get_extra_info("ssl_object")
+    if tls is None or tls.selected_alpn_protocol() != "h2":
+        return Http1
+    # A start does without it; one with TLS has imported it.
+    from .http2 import Http2
+
+    return Http2

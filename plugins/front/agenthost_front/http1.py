@@ -31,7 +31,7 @@ HEAD_LIMIT = 16 * 1024
 ONE_WRITE = 64 * 1024
 _HEAD_END = re.compile(rb"\n\r?\n")
 _LOOSE = re.compile(rb"(?<!\r)\n|\n[ \t]")
-_ONCE = (b"authorization", b"content-type", b"host", b"origin", b"x-api-key")
+ONCE = (b"authorization", b"content-type", b"host", b"origin", b"x-api-key")
 
 
 class Peers(NamedTuple):
@@ -91,7 +91,7 @@ class StrictWire(h11.Connection):
             self._refuse("the version is not HTTP/1.1; others are not served here")
         if not request.method.isupper():
             self._refuse("a method is written in capitals")
-        for name in _ONCE:
+        for name in ONCE:
             if names.count(name) > 1:
                 self._refuse(f"{name.decode()}: given more than once; send it once")
         if b"transfer-encoding" in names:
@@ -133,6 +133,10 @@ class Http1(H11Protocol):
 
     async def _check_protocol(self, event: h11.Request) -> None:
         """Go on: Hypercorn would turn to HTTP/2 here, which needs TLS with us."""
+
+    def last_words(self) -> bytes:
+        """Say nothing: HTTP/1.1 has no word for an end between two requests."""
+        return b""
 
     async def _create_stream(self, request: h11.Request) -> None:
         kind: type[SocketStream | RequestStream] = RequestStream

@@ -93,6 +93,7 @@ class Server:
             ),
             None if self._log is None else self._log.refused,
             self.tls.context if self.tls is not None else None,
+            settings.peer_timeout,
         )
         self._door = Door(listener, self._site)
         self._door.open()

@@ -11,6 +11,8 @@ from typing import NamedTuple, TypeVar
 
 from agenthost import ConfigError
 
+from .http2 import NAME
+
 T = TypeVar("T")
 
 SOON = timedelta(days=14)
@@ -34,8 +36,7 @@ def read_tls(cert: Path, key: Path, now: float) -> Tls:
     _check_mode(key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # HTTP/2 is not spoken here, so it must not be agreed on.
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols([NAME, "http/1.1"])
     text = _read("tls_cert", lambda: cert.read_text(encoding="ascii"))
     # Without a password of its own it would ask the terminal for one.
     _read("tls_key", lambda: context.load_cert_chain(cert, key, password=""))  # nosec B106 # none, so that none is asked for

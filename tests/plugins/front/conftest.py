@@ -73,6 +73,7 @@ class FakeDaemon:
     plugins: FakePlugins = field(default_factory=FakePlugins)
     registry: FakeRegistry = field(default_factory=FakeRegistry)
     events: Deaf = field(default_factory=Deaf)
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass

@@ -72,17 +72,21 @@ async def test_everything_is_served_over_tls(
     ]
 
 
-async def test_http_2_is_never_agreed_on(
+async def test_a_client_that_can_is_answered_by_http_2(
     daemon: RunningDaemon, files: tuple[Path, Path]
 ) -> None:
-    context = trusting(files[0])
-    context.set_alpn_protocols(["h2", "http/1.1"])
-    _, writer = await asyncio.open_connection(
-        "localhost", port_of(daemon), ssl=context, family=2
-    )
-    agreed = writer.get_extra_info("ssl_object").selected_alpn_protocol()
-    assert agreed == "http/1.1"
-    writer.close()
+    """The rest of it stands in ``test_http2``."""
+    at = f"https://localhost:{port_of(daemon)}"
+    async with httpx.AsyncClient(http2=True, verify=trusting(files[0])) as client:
+        made = await client.post(
+            f"{at}/api/agents", json={"manifest_toml": 'name = "one"'}
+        )
+        assert (made.status_code, made.http_version) == (201, "HTTP/2"), made.text
+        daemon.model.says("hello")
+        said = await client.post(
+            f"{at}/api/agents/{made.json()['agent_id']}/message", json={"message": "hi"}
+        )
+    assert said.json()["response"] == "hello"
 
 
 async def test_plain_http_is_not_answered(daemon: RunningDaemon) -> None:
