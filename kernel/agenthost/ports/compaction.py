@@ -39,8 +39,8 @@ class Compaction(Protocol):
         room now; nothing is raised.
         """
 
-    async def of_agent(self, agent: Agent) -> Condensed:
-        """Condense an agent's own session, when it has more messages than configured.
+    async def of_agent(self, agent: Agent, session_id: str = "") -> Condensed:
+        """Condense a session, by default the agent's own, when it is long enough.
 
         It takes its turn in the session's mailbox; Cancelled when it was stopped.
         """

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from agenthost import ConfigSection, LateRoutes, SchemaSpec, ServiceSpec, hookimpl
+from agenthost import (
+    CommandSpec,
+    ConfigSection,
+    LateRoutes,
+    SchemaSpec,
+    ServiceSpec,
+    hookimpl,
+)
 
 if TYPE_CHECKING:
     from agenthost import RouteGroup
@@ -38,10 +45,25 @@ def register_service() -> Iterable[ServiceSpec]:
 def register_routes() -> Iterable[LateRoutes]:
     """Offer ``/api/channels``."""
     yield LateRoutes("channels", ("/api/channels",), _routes)
+    yield LateRoutes("channels.pairings", ("/api/channels",), _pairing_routes)
+
+
+@hookimpl
+def register_command() -> Iterable[CommandSpec]:
+    """Offer ``agenthost channel``."""
+    from .bridge.commands import channel
+
+    yield CommandSpec(channel)
 
 
 def _routes() -> RouteGroup:
     from .bridge.routes import routes
+
+    return routes
+
+
+def _pairing_routes() -> RouteGroup:
+    from .bridge.pairing_routes import routes
 
     return routes
 

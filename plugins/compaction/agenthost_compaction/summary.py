@@ -95,8 +95,8 @@ class SummaryCompaction:
             return False
         return done.summarised > 0
 
-    async def of_agent(self, agent: Agent) -> Condensed:
-        """Compact an agent's own session, when it has more messages than the threshold.
+    async def of_agent(self, agent: Agent, session_id: str = "") -> Condensed:
+        """Compact a session of an agent, its own by default, when it is long enough.
 
         Raises:
             Cancelled: It was stopped.
@@ -113,7 +113,7 @@ class SummaryCompaction:
             context = Context(OPERATOR, agent=view)
             return await self._condense(session, target, context)
 
-        return await host.turns.apart(agent, work)
+        return await host.turns.apart(agent, work, session_id)
 
     async def _condense(
         self,

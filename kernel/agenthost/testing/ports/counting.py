@@ -59,9 +59,9 @@ class CountingCompaction:
         """Condense all that was said before the turn of the context."""
         return (await self._condense(session, context.turn_id)).summarised > 0
 
-    async def of_agent(self, agent: Agent) -> Condensed:
-        """Condense an agent's own session, inside its mailbox."""
-        return await self._host.turns.apart(agent, self._inside)
+    async def of_agent(self, agent: Agent, session_id: str = "") -> Condensed:
+        """Condense a session, by default the agent's own, inside its mailbox."""
+        return await self._host.turns.apart(agent, self._inside, session_id)
 
     async def _inside(self, session_id: str) -> Condensed:
         session = await self._host.sessions.get(session_id)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
+from typing import Any
 
 from agenthost import AgentHostError, Host, InvalidInput, Unauthenticated
 from pydantic import ValidationError
@@ -70,7 +72,12 @@ class Account:
         self._facts = facts
         self.adapter = kind(line)
         self._saying = Saying(host, self.adapter, line, facts)
-        self._hearing = Hearing(host, facts.id, section, facts, self._saying.more)
+        shown = (
+            replace(facts, dialect="plain")
+            if section.output_format == "plain"
+            else facts
+        )
+        self._hearing = Hearing(host, facts.id, section, shown, self._saying.more)
         line.keep = self._hearing.keep
 
     async def run(self) -> None:
@@ -82,6 +89,10 @@ class Account:
             group.create_task(self._hearing.run())
             group.create_task(self._saying.run())
             group.create_task(self._connect())
+
+    async def tell(self, pairing: Any, text: str) -> None:
+        """Say something to somebody who had a code."""
+        await self._hearing.tell(pairing, text)
 
     async def _connect(self) -> None:
         if self.adapter.called:

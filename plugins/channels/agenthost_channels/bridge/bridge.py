@@ -124,6 +124,14 @@ def served() -> ServiceSpec:
     return ChannelService("channels", made.start, made.stop, bridge=made)
 
 
+def bridge_of(host: Host) -> Bridge:
+    """Find what connects the channels of a daemon."""
+    for _, service in host.registry.offered(ServiceSpec):
+        if isinstance(service, ChannelService):
+            return service.bridge
+    raise Unavailable("no channel is served here")
+
+
 def _prepare() -> None:
     from . import account
 

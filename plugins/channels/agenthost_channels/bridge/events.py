@@ -5,6 +5,13 @@ from __future__ import annotations
 from agenthost import Event
 
 
+class ChannelPaired(Event):
+    """A stranger was let in: ``sender`` may speak from now on, as a person."""
+
+    sender: str
+    person_id: str
+
+
 class ChannelMessageLost(Event):
     """A message did not arrive, or nobody knows: ``state`` is failed or unknown."""
 

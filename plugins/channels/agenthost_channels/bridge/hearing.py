@@ -3,59 +3,49 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from hashlib import sha256
 from typing import Any
-from uuid import NAMESPACE_URL, uuid5
 
 from agenthost import (
-    UNTRUSTED,
     AgentHostError,
     Cancelled,
-    Context,
-    Grants,
     Host,
     Interrupted,
     NotFound,
-    Principal,
     TurnEnded,
-    TurnOptions,
     TurnState,
     Unavailable,
     Waiting,
-    user_message,
 )
 
 from ..contract import Facts, Inbound, Room
 from ..rendering import rendered
 from . import tables, writes
+from .admission import (
+    MOST_PENDING,
+    Pace,
+    Verdict,
+    greeting,
+    judged,
+    may_speak,
+    pairing_row,
+)
+from .answering import APOLOGY, Answering
+from .binding import Conversation
+from .digests import digest
 from .settings import ChannelSection
 
 log = logging.getLogger(__name__)
-APOLOGY = "I could not answer that."
 RETRY_SECONDS = 5.0
 WAITING = TurnState.WAITING.value
-
-Conversation = tuple[str, str, str]
 
 
 def key_of(channel: str, message: Inbound) -> str:
     """Name a message by what its vendor knows it by."""
     place = message.place
-    return _digest(channel, place.account, place.peer, place.thread, message.message_id)
-
-
-def admitted(section: ChannelSection, message: Inbound) -> bool:
-    """Tell whether a message is to be answered."""
-    sender = message.sender
-    if message.edited or sender.bot or sender.id not in section.allow_from:
-        return False
-    if message.place.room is Room.DIRECT or section.group_policy == "all":
-        return True
-    return section.group_policy == "mention_only" and message.mentions_us
+    return digest(channel, place.account, place.peer, place.thread, message.message_id)
 
 
 def row_of(channel: str, message: Inbound, now: float) -> dict[str, Any]:
@@ -79,9 +69,16 @@ def row_of(channel: str, message: Inbound, now: float) -> dict[str, Any]:
     }
 
 
-def says_of(row: Mapping[str, Any], facts: Facts, text: str, now: float) -> list[Any]:
-    """Make the outbox's rows of an answer."""
-    pages = rendered(text, facts.dialect, facts.limit, facts.unit)
+def says_of(
+    row: Mapping[str, Any],
+    facts: Facts,
+    texts: Sequence[str],
+    now: float,
+    *,
+    threading: bool = True,
+) -> list[Any]:
+    """Make the outbox's rows of what is said to a message."""
+    each = [rendered(text, facts.dialect, facts.limit, facts.unit) for text in texts]
     same = ("channel", "account", "peer", "thread", "room", "owner", "labels")
     return [
         {
@@ -89,7 +86,7 @@ def says_of(row: Mapping[str, Any], facts: Facts, text: str, now: float) -> list
             "id": f"{row['key'][:28]}-{number}",
             "text": page.text,
             "plain": page.plain,
-            "reply_to": "" if number else row["message_id"],
+            "reply_to": "" if number or not threading else row["message_id"],
             "state": "waiting",
             "attempts": 0,
             "due": now,
@@ -97,7 +94,7 @@ def says_of(row: Mapping[str, Any], facts: Facts, text: str, now: float) -> list
             "reason": "",
             "created_at": now,
         }
-        for number, page in enumerate(pages)
+        for number, page in enumerate(page for pages in each for page in pages)
     ]
 
 
@@ -125,32 +122,56 @@ class Hearing:
         self._section = section
         self._facts = facts
         self._answered = answered
+        self._answering = Answering(host, channel, section)
+        self._pace = Pace(section.rate_limit_per_user)
         self._more = asyncio.Event()
         self._busy: set[Conversation] = set()
         self._blocked: dict[str, Conversation] = {}
+        self._stopping: set[str] = set()
 
     async def keep(self, messages: tuple[Inbound, ...], cursor: str | None) -> None:
         """Keep what is to be answered, and the cursor, in one commit."""
         now = self._host.clock.time()
-        rows = [
-            row_of(self._channel, each, now)
-            for each in messages
-            if admitted(self._section, each)
-        ]
-        if not rows and cursor is None:
+        rows, also = [], []
+        for each in messages:
+            verdict = await self._judged(each)
+            row = row_of(self._channel, each, now)
+            if verdict is Verdict.ASK_FOR_CODE:
+                also.append(self._greet(each, row, now))
+            elif verdict is Verdict.ANSWER:
+                wait = self._pace.wait(each.sender.id, now)
+                if not wait:
+                    rows.append(row)
+                elif self._pace.tells(each.sender.id, now):
+                    text = f"That is too fast for me; wait {wait:.0f} seconds."
+                    also.append(partial(writes.say, says=self._says(row, [text], now)))
+        if not rows and not also and cursor is None:
             return
-        channel, account = self._channel, "default"
-        new = await self._host.store.write(
-            partial(
-                writes.take,
-                messages=rows,
-                channel=channel,
-                account=account,
-                cursor=cursor,
-            )
+        taken = partial(
+            writes.take,
+            messages=rows,
+            channel=self._channel,
+            account="default",
+            cursor=cursor,
         )
-        if new:
+        if await self._host.store.write(taken, *also):
             self._more.set()
+        if also:
+            self._answered()
+
+    async def _judged(self, message: Inbound) -> Verdict:
+        who, channel, section = message.sender.id, self._channel, self._section
+        known = await may_speak(self._host, channel, section, who)
+        return judged(section, message, known=known)
+
+    def _greet(self, message: Inbound, row: Any, now: float) -> Any:
+        pairing = pairing_row(self._channel, message, now)
+        [says] = self._says(row, [greeting(pairing)], now)
+        return partial(writes.ask_in, pairing=pairing, says=says, most=MOST_PENDING)
+
+    def _says(self, row: Any, texts: Sequence[str], now: float) -> list[Any]:
+        threading = self._section.threading
+        return says_of(row, self._facts, texts, now, threading=threading)
 
     async def run(self) -> None:
         """Answer until cancelled, what an earlier process left first."""
@@ -166,6 +187,16 @@ class Hearing:
         finally:
             silent()
 
+    async def tell(self, pairing: Any, text: str) -> None:
+        """Say something to somebody who had a code, which answers no message."""
+        names = ("channel", "account", "peer", "thread", "owner", "labels")
+        key = digest("paired", *(pairing[name] for name in ("channel", "code", "peer")))
+        row = {name: pairing[name] for name in names}
+        row |= {"key": key, "room": Room.DIRECT.value, "message_id": ""}
+        says = self._says(row, [text], self._host.clock.time())
+        await self._host.store.write(partial(writes.say, says=says))
+        self._answered()
+
     def _ended(self, event: TurnEnded) -> None:
         if event.state != WAITING and event.turn_id in self._blocked:
             self._busy.discard(self._blocked.pop(event.turn_id))
@@ -178,11 +209,15 @@ class Hearing:
             if place not in self._busy:
                 self._busy.add(place)
                 group.create_task(self._one(row, place))
+            elif _stops(row) and row["key"] not in self._stopping:
+                # It does not wait behind what it is to stop.
+                self._stopping.add(row["key"])
+                group.create_task(self._stop(row))
 
     async def _one(self, row: Any, place: Conversation) -> None:
         """Answer the oldest message of a conversation, then look for the next."""
         try:
-            text = await self._answer(row)
+            texts = await self._answering.answer(row)
         except Waiting as waiting:
             await self._block(str(waiting.facts["turn_id"]), place)
             return
@@ -191,14 +226,23 @@ class Hearing:
             log.warning("channel %s: not answered yet: %s", self._channel, error)
             await self._host.clock.sleep(RETRY_SECONDS)
         except Cancelled:
-            await self._settle(row, "")
+            await self._settle(row, [])
         except AgentHostError as error:
             log.warning("channel %s: a turn failed: %s", self._channel, error)
-            await self._settle(row, APOLOGY)
+            await self._settle(row, [APOLOGY])
         else:
-            await self._settle(row, text)
+            await self._settle(row, texts)
         self._busy.discard(place)
         self._more.set()
+
+    async def _stop(self, row: Any) -> None:
+        try:
+            said = await self._answering.stop(row)
+        except AgentHostError as error:
+            log.warning("channel %s: /stop failed: %s", self._channel, error)
+            said = APOLOGY
+        await self._settle(row, [said])
+        self._stopping.discard(row["key"])
 
     async def _block(self, turn_id: str, place: Conversation) -> None:
         """Let a conversation rest until a person has answered its turn's question."""
@@ -212,39 +256,19 @@ class Hearing:
             self._busy.discard(place)
             self._more.set()
 
-    async def _answer(self, row: Any) -> str:
-        host = self._host
-        agent = host.agents.find(self._section.agent)
-        place = _digest(row["channel"], row["account"], row["peer"], row["thread"])
-        session = await host.sessions.open(agent.id, f"channel:{place}")
-        who = Principal(
-            "channel_user",
-            f"{row['channel']}:{row['sender']}",
-            Grants({"agent_message": (agent.id, agent.name)}),
-        )
-        context = Context(who, labels=UNTRUSTED)
-        # The same message is the same turn, whenever and however often it is started.
-        turn_id = str(uuid5(NAMESPACE_URL, f"agenthost:{agent.id}:{row['key']}"))
-        options = TurnOptions(turn_id=turn_id, digest=row["key"], session_id=session.id)
-        turn = host.turns.start(context, agent, user_message(row["text"]), options)
-        try:
-            return (await turn.result()).text
-        except Interrupted:
-            watcher = await host.turns.resume(context, agent, turn_id)
-            return (await watcher.turn.result()).text
-
-    async def _settle(self, row: Any, text: str) -> None:
+    async def _settle(self, row: Any, texts: Sequence[str]) -> None:
         now = self._host.clock.time()
         try:
-            says = says_of(row, self._facts, text, now)
+            says = self._says(row, texts, now)
         except Exception:
             # One answer that cannot be written must not hold all the others up.
             log.exception("channel %s: an answer cannot be rendered", self._channel)
-            says = says_of(row, self._facts, APOLOGY, now)
+            says = self._says(row, [APOLOGY], now)
         key = row["key"]
         await self._host.store.write(partial(writes.answer, key=key, says=says))
         self._answered()
 
 
-def _digest(*parts: str) -> str:
-    return sha256(json.dumps(parts).encode()).hexdigest()
+def _stops(row: Any) -> bool:
+    text: str = row["text"]
+    return text.strip().partition("@")[0].lower() == "/stop"

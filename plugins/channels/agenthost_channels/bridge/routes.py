@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
 
-from agenthost import Answer, Call, ChannelSpec, Host, RouteGroup, ServiceSpec
+from agenthost import Answer, Call, ChannelSpec, Host, RouteGroup
 from typing_extensions import TypedDict
 
 from ..contract import Adapter, Facts
 from ..facts import known, names
-from .bridge import ChannelService
+from .bridge import bridge_of
 from .line import AccountLine
 from .settings import Channels
 
@@ -52,7 +52,8 @@ async def list_channels(call: Call) -> Answer:
     facts = await asyncio.to_thread(_facts, offered, sections)
     wanted = [spec for name, spec in offered.items() if name in sections]
     kinds = await asyncio.to_thread(_kinds, wanted)
-    standing = {name: _standing(host, name) for name in facts}
+    bridge = bridge_of(host)
+    standing = {name: bridge.standing(name) for name in facts}
     rows: list[ChannelRow] = [
         {
             "name": name,
@@ -68,13 +69,6 @@ async def list_channels(call: Call) -> Answer:
         for name, about in sorted(facts.items())
     ]
     return {"channels": rows, "total": len(rows)}
-
-
-def _standing(host: Host, name: str) -> tuple[bool, str]:
-    for _, service in host.registry.offered(ServiceSpec):
-        if isinstance(service, ChannelService):
-            return service.bridge.standing(name)
-    return False, ""
 
 
 def _facts(offered: Iterable[str], sections: Iterable[str]) -> dict[str, Facts]:

@@ -8,6 +8,23 @@ from agenthost_toml.types import Table
 from pydantic import ConfigDict, Field, RootModel
 
 
+class Binding(Table):
+    """``[[channels.<id>.bindings]]``: which agent answers where.
+
+    ``*`` stands for anything within a name; the binding that says most counts, of
+    equal ones the first.
+    """
+
+    agent: str = Field(description="The agent that answers there, by name or id.")
+    also: list[str] = Field(
+        default_factory=list,
+        description="Agents that answer there too, each under its name.",
+    )
+    account: str = Field("*", description="The account it holds for.")
+    peer: str = Field("*", description="The person, group or room it holds for.")
+    thread: str = Field("*", description="The thread it holds for.")
+
+
 class ChannelSection(Table, extra="allow"):
     """``[channels.<id>]``; its other keys are those of the channel itself."""
 
@@ -15,15 +32,68 @@ class ChannelSection(Table, extra="allow"):
 
     enabled: bool = Field(default=True, description="Whether it is connected.")
     agent: str = Field(description="The agent that answers, by name or id.")
+    bindings: list[Binding] = Field(
+        default_factory=list, description="Where other agents answer."
+    )
+    agents: list[str] = Field(
+        default_factory=list,
+        description="The agents that people may choose with `/agent`; none by default.",
+    )
     allow_from: list[str] = Field(
         default_factory=list,
         description="Who may speak: the service's ids of persons. Nobody else is "
         "answered, nor kept.",
     )
-    group_policy: Literal["ignore", "mention_only", "all"] = Field(
+    operators: list[str] = Field(
+        default_factory=list,
+        description="Who may speak and also change the agent, with `/model`: the "
+        "service's ids of persons.",
+    )
+    dm_policy: Literal["allow_list", "pairing", "ignore"] = Field(
+        "allow_list",
+        description="Who is answered in a direct conversation: those on the lists; "
+        "with `pairing` also who is linked to a person, and strangers get a code that "
+        "you confirm; nobody.",
+    )
+    group_policy: Literal["ignore", "mention_only", "commands_only", "all"] = Field(
         "mention_only",
         description="What is answered in a group: nothing, what speaks to the agent, "
-        "or all that those in `allow_from` say.",
+        "commands such as `/new`, or all that those say who may speak.",
+    )
+    rate_limit_per_user: int = Field(
+        0, ge=0, description="Messages a minute of one person; 0 for no limit."
+    )
+    max_cost_usd: float | None = Field(
+        None, gt=0, description="What the answer to one message may cost."
+    )
+    max_cost_usd_per_user: float | None = Field(
+        None,
+        gt=0,
+        description="What one person's messages may cost in a day of UTC; counted anew "
+        "after a start.",
+    )
+    instructions: str = Field(
+        "", description="What the agent is told here behind its own system prompt."
+    )
+    output_format: Literal["native", "plain"] = Field(
+        "native", description="The service's own markup, or none."
+    )
+    threading: bool = Field(
+        default=True,
+        description="Whether an answer is shown as a reply to its message.",
+    )
+    prefix_agent_name: bool = Field(
+        default=False, description="Whether an answer begins with the agent's name."
+    )
+    new_after_idle_minutes: int = Field(
+        0,
+        ge=0,
+        description="After so long a silence a conversation begins anew; 0 for never.",
+    )
+    new_after_messages: int = Field(
+        0,
+        ge=0,
+        description="After so many messages a conversation begins anew; 0 for never.",
     )
     allowed_hosts: list[str] = Field(
         default_factory=list, description="Hosts of the service that may be local."

@@ -71,6 +71,39 @@ cursors = Table(
     Column("cursor", Text, nullable=False),
 )
 
+conversations = Table(
+    "channel_conversations",
+    metadata,
+    *(
+        Column(name, Text, primary_key=True)
+        for name in ("channel", "account", "peer", "thread")
+    ),
+    Column("agent", Text, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("said", Integer, nullable=False),
+    Column("last_at", REAL, nullable=False),
+    Column("last_key", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("labels", Text, nullable=False),
+)
+"""``agent`` was chosen there, "" for none; ``epoch`` counts how often it began anew,
+``said`` its messages since; ``last_key`` is the newest that was counted."""
+
+pairings = Table(
+    "channel_pairings",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("sender", Text, primary_key=True),
+    Column("code", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("account", "peer", "thread")),
+    Column("asked_at", REAL, nullable=False),
+    Column("expires_at", REAL, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("labels", Text, nullable=False),
+)
+"""The codes that strangers were given and nobody has confirmed."""
+
 _MOST = 1_000
 
 OPEN_IN = (
@@ -87,6 +120,23 @@ OPEN_OUT = (
     )
     .order_by(outbox.c.seq)
     .limit(_MOST)
+)
+CONVERSATION = select(
+    conversations.c.agent,
+    conversations.c.epoch,
+).where(
+    *(
+        conversations.c[name] == bindparam(name)
+        for name in ("channel", "account", "peer", "thread")
+    )
+)
+PENDING = (
+    select(pairings)
+    .where(
+        pairings.c.channel == bindparam("channel"),
+        pairings.c.expires_at > bindparam("now"),
+    )
+    .order_by(pairings.c.asked_at)
 )
 CURSOR = select(cursors.c.cursor).where(
     cursors.c.channel == bindparam("channel"),

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 
-from .tables import cursors, inbox, outbox
+from .tables import conversations, cursors, inbox, outbox, pairings
 
 KEPT_SECONDS = 30 * 86_400.0
 """How long a message is known by its id, and what became of an answer is shown."""
@@ -35,6 +44,72 @@ def take(
     return new
 
 
+def enter(
+    connection: Connection, row: Columns, idle: float, most: int
+) -> tuple[str, int]:
+    """Count a message of a conversation; tell its agent and how often it began anew.
+
+    Args:
+        connection: Of the write.
+        row: The inbox's row; asked again for it, the answer is the same.
+        idle: Seconds of silence after which it begins anew, 0 for none.
+        most: Messages after which it does, 0 for none.
+    """
+    found = connection.execute(select(conversations).where(*_place(row))).first()
+    now = {"last_at": row["received_at"], "last_key": row["key"]}
+    if found is None:
+        _begin(connection, row, {**now, "agent": "", "epoch": 0, "said": 1})
+        return "", 0
+    if found.last_key == row["key"]:
+        return found.agent, found.epoch
+    silent = idle and row["received_at"] - found.last_at > idle
+    anew = bool(silent or (most and found.said >= most))
+    epoch, said = found.epoch + anew, 1 if anew else found.said + 1
+    values = {**now, "epoch": epoch, "said": said}
+    connection.execute(update(conversations).where(*_place(row)).values(values))
+    return found.agent, epoch
+
+
+def change(
+    connection: Connection,
+    row: Columns,
+    agent: str | None = None,
+    *,
+    anew: bool = False,
+) -> None:
+    """Have another agent answer in a conversation, or begin it anew."""
+    enter(connection, row, 0, 0)
+    values: dict[str, Any] = {} if agent is None else {"agent": agent}
+    if anew:
+        values |= {"epoch": conversations.c.epoch + 1, "said": 0}
+    connection.execute(update(conversations).where(*_place(row)).values(values))
+
+
+def ask_in(connection: Connection, pairing: Columns, says: Columns, most: int) -> bool:
+    """Give a stranger a code, unless there is one, or too many of others."""
+    channel, now = pairings.c.channel == pairing["channel"], pairing["asked_at"]
+    connection.execute(delete(pairings).where(channel, pairings.c.expires_at <= now))
+    pending = connection.execute(select(pairings.c.sender).where(channel)).all()
+    if len(pending) >= most or (pairing["sender"],) in pending:
+        return False
+    connection.execute(insert(pairings).values(pairing))
+    connection.execute(insert(outbox).values(**says, seq=_next(connection, outbox)))
+    return True
+
+
+def say(connection: Connection, says: Sequence[Columns]) -> None:
+    """Put something into the outbox that answers no message of the inbox."""
+    number = _next(connection, outbox)
+    for offset, row in enumerate(says):
+        connection.execute(insert(outbox).values(**row, seq=number + offset))
+
+
+def close_pairing(connection: Connection, channel: str, code: str) -> int:
+    """Take a code away; tell how many there were."""
+    own = (pairings.c.channel == channel, pairings.c.code == code)
+    return connection.execute(delete(pairings).where(*own)).rowcount
+
+
 def answer(connection: Connection, key: str, says: Sequence[Columns]) -> bool:
     """Put what a message is answered with into the outbox, once."""
     settled = (
@@ -44,9 +119,7 @@ def answer(connection: Connection, key: str, says: Sequence[Columns]) -> bool:
     )
     if not connection.execute(settled).rowcount:
         return False
-    number = _next(connection, outbox)
-    for offset, row in enumerate(says):
-        connection.execute(insert(outbox).values(**row, seq=number + offset))
+    say(connection, says)
     return True
 
 
@@ -66,6 +139,17 @@ def forget(connection: Connection, now: float) -> None:
     connection.execute(
         delete(outbox).where(outbox.c.state.in_(over), outbox.c.created_at < before)
     )
+
+
+def _place(row: Columns) -> list[ColumnElement[bool]]:
+    names = ("channel", "account", "peer", "thread")
+    return [conversations.c[name] == row[name] for name in names]
+
+
+def _begin(connection: Connection, row: Columns, values: Columns) -> None:
+    names = ("channel", "account", "peer", "thread", "owner", "labels")
+    of_row = {name: row[name] for name in names}
+    connection.execute(insert(conversations).values(**of_row, **values))
 
 
 def _next(connection: Connection, table: Table) -> int:

@@ -59,13 +59,13 @@ class CondensesNothing(CountingCompaction):
 
 
 class Miscounts(CountingCompaction):
-    async def of_agent(self, agent: Agent) -> Condensed:
+    async def of_agent(self, agent: Agent, session_id: str = "") -> Condensed:
         done = await super().of_agent(agent)
         return replace(done, summarised=done.summarised + 1)
 
 
 class StartsAfresh(CountingCompaction):
-    async def of_agent(self, agent: Agent) -> Condensed:
+    async def of_agent(self, agent: Agent, session_id: str = "") -> Condensed:
         done = await super().of_agent(agent)
         await self._host.turns.reset(agent)
         return done
@@ -82,12 +82,12 @@ class CutsWhatWaits(CountingCompaction):
 
 
 class DoesNotWait(CountingCompaction):
-    async def of_agent(self, agent: Agent) -> Condensed:
+    async def of_agent(self, agent: Agent, session_id: str = "") -> Condensed:
         return await self._inside(agent.session_id)
 
 
 class CannotBeStopped(CountingCompaction):
-    async def of_agent(self, agent: Agent) -> Condensed:
+    async def of_agent(self, agent: Agent, session_id: str = "") -> Condensed:
         return await self._host.turns.apart(agent, self._inside, sealed=True)
 
 

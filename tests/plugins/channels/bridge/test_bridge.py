@@ -10,6 +10,7 @@ import pytest
 from agenthost import Blocked, Unavailable
 from agenthost.testing import Daemons, Pause, Recorded, RunningDaemon
 from agenthost_channels.bridge import hearing
+from agenthost_channels.bridge.answering import APOLOGY
 from agenthost_channels.bridge.events import ChannelMessageLost
 from agenthost_channels.contract import Room
 from agenthost_channels.rendering import rendered
@@ -250,4 +251,4 @@ async def test_an_answer_that_cannot_be_rendered_holds_nobody_up(
     await quiet(running)
     await line.received(said("again", 2))
     await quiet(running)
-    assert [each.plain for each in pager.sent] == [hearing.APOLOGY, "fine"]
+    assert [each.plain for each in pager.sent] == [APOLOGY, "fine"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any
 
 import pytest
 from agenthost.testing import Daemons
-from agenthost_channels.bridge.hearing import admitted, key_of
+from agenthost_channels.bridge.admission import Pace, Verdict, judged
+from agenthost_channels.bridge.binding import bound, choosable
+from agenthost_channels.bridge.hearing import key_of
 from agenthost_channels.bridge.saying import ATTEMPTS, settled
 from agenthost_channels.bridge.settings import ChannelSection
 from agenthost_channels.contract import Room
@@ -19,32 +21,89 @@ ROW = {"attempts": 0}
 
 @pytest.mark.setting("channels.<name>.group_policy")
 @pytest.mark.parametrize(
-    ("policy", "spoken_to", "heard"),
+    ("policy", "text", "spoken_to", "heard"),
     [
-        ("ignore", True, False),
-        ("mention_only", True, True),
-        ("mention_only", False, False),
-        ("all", False, True),
+        ("ignore", "hi", True, False),
+        ("mention_only", "hi", True, True),
+        ("mention_only", "/new", False, False),
+        ("commands_only", "hi", True, False),
+        ("commands_only", "/new", False, True),
+        ("all", "hi", False, True),
     ],
 )
 def test_a_group_is_answered_as_its_policy_says(
-    policy: Literal["ignore", "mention_only", "all"], spoken_to: bool, heard: bool
+    policy: Any, text: str, spoken_to: bool, heard: bool
 ) -> None:
-    section = ChannelSection(agent="a", allow_from=["ada"], group_policy=policy)
-    message = said("hi", peer="g", room=Room.GROUP, mentions_us=spoken_to)
-    assert admitted(section, message) is heard
-    stranger = said("hi", sender="eve", peer="g", room=Room.GROUP, mentions_us=True)
-    assert not admitted(section, stranger)
+    section = ChannelSection(agent="a", group_policy=policy, dm_policy="pairing")
+    message = said(text, peer="g", room=Room.GROUP, mentions_us=spoken_to)
+    verdict = Verdict.ANSWER if heard else Verdict.IGNORE
+    assert judged(section, message, known=True) is verdict
+    # A stranger is told nothing before others, least of all a code.
+    assert judged(section, message, known=False) is Verdict.IGNORE
 
 
-def test_strangers_programs_and_changed_messages_are_not_answered() -> None:
-    section = ChannelSection(agent="a", allow_from=["ada"])
+@pytest.mark.setting("channels.<name>.dm_policy")
+@pytest.mark.parametrize(
+    ("policy", "known", "verdict"),
+    [
+        ("allow_list", True, Verdict.ANSWER),
+        ("allow_list", False, Verdict.IGNORE),
+        ("pairing", True, Verdict.ANSWER),
+        ("pairing", False, Verdict.ASK_FOR_CODE),
+        ("ignore", True, Verdict.IGNORE),
+        ("ignore", False, Verdict.IGNORE),
+    ],
+)
+def test_a_direct_message_is_answered_as_its_policy_says(
+    policy: Any, known: bool, verdict: Verdict
+) -> None:
+    section = ChannelSection(agent="a", dm_policy=policy)
     message = said("hi")
+    assert judged(section, message, known=known) is verdict
     program = replace(message, sender=replace(message.sender, bot=True))
-    assert admitted(section, message)
-    assert not admitted(ChannelSection(agent="a"), message)
-    assert not admitted(section, program)
-    assert not admitted(section, replace(message, edited=True))
+    for other in (program, replace(message, edited=True)):
+        assert judged(section, other, known=known) is Verdict.IGNORE
+
+
+@pytest.mark.setting(
+    "channels.<name>.bindings[].account",
+    "channels.<name>.bindings[].peer",
+    "channels.<name>.bindings[].thread",
+)
+def test_the_binding_that_says_most_counts() -> None:
+    told = [
+        {"agent": "anywhere", "peer": "*"},
+        {"agent": "rooms", "peer": "#*"},
+        {"agent": "dev", "peer": "#dev[1]"},
+        {"agent": "thread", "thread": "t1"},
+        {"agent": "second", "also": ["third"], "account": "work", "peer": "#dev[1]"},
+    ]
+    section = ChannelSection.model_validate(
+        {"agent": "default", "bindings": told, "agents": ["spare"]}
+    )
+    places = {
+        ("default", "ada", ""): ("anywhere",),
+        ("default", "#chat", ""): ("rooms",),
+        ("default", "#dev[1]", ""): ("dev",),
+        ("default", "#dev1", ""): ("rooms",),
+        ("work", "#dev[1]", ""): ("second", "third"),
+        ("work", "#dev[1]", "t1"): ("thread",),
+    }
+    for place, names in places.items():
+        assert bound(section, place) == names
+    assert bound(ChannelSection(agent="default"), ("default", "x", "")) == ("default",)
+    here = ("work", "#dev[1]", "")
+    assert choosable(section, here) == ("second", "third", "spare")
+
+
+def test_who_is_too_fast_waits_and_is_told_once() -> None:
+    pace = Pace(3)
+    assert [pace.wait("ada", 0.0) for _ in range(4)] == [0.0, 0.0, 0.0, 20.0]
+    assert pace.wait("grace", 0.0) == 0.0
+    assert [pace.tells("ada", at) for at in (0.0, 30.0, 60.0)] == [True, False, True]
+    assert pace.wait("ada", 20.0) == 0.0
+    assert pace.wait("ada", 20.0) == 20.0
+    assert not any(Pace(0).wait("ada", 0.0) for _ in range(1_000))
 
 
 def test_messages_of_one_id_in_two_conversations_are_two() -> None:

@@ -1,0 +1,271 @@
+"""Strangers and codes, agents by place, commands, and what a section changes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from agenthost.testing import Daemons, Pause, Recorded, RunningDaemon
+from agenthost_channels.bridge.events import ChannelPaired
+from agenthost_channels.contract import Room
+
+from .pager import CONFIG, Pager, said
+from .test_bridge import changed, quiet, rows, started
+
+PAIRING = CONFIG + 'dm_policy = "pairing"\n'
+PATH = "/api/channels/pager/pairings"
+
+
+def texts(pager: Pager) -> list[str]:
+    return [each.text for each in pager.sent]
+
+
+async def asked(running: RunningDaemon) -> list[dict[str, Any]]:
+    answer = await running.http.get(PATH)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["pairings"]
+    return found
+
+
+@pytest.mark.setting("channels.<name>.dm_policy")
+async def test_a_stranger_gets_one_code_and_nothing_else(daemons: Daemons) -> None:
+    pager = Pager()
+    running = await started(daemons, pager, PAIRING)
+    line = await pager.line()
+    for number in range(5):
+        await line.received(said("let me in", number, sender="eve", peer="eve"))
+    await line.received(said("us", 9, sender="mob", peer="#chat", room=Room.GROUP))
+    await quiet(running)
+    [greeting] = pager.sent
+    [pairing] = await asked(running)
+    assert pairing["code"] in greeting.text
+    assert (greeting.place.peer, pairing["sender"]) == ("eve", "eve")
+    assert running.model.requests == []
+    assert await rows(running, "SELECT count(*) FROM channel_inbox") == [(0,)]
+
+
+async def test_who_was_let_in_speaks_as_a_person_until_unlinked(
+    daemons: Daemons,
+) -> None:
+    pager = Pager()
+    running = await started(daemons, pager, PAIRING)
+    told = Recorded(running.daemon.events, ChannelPaired)
+    line = await pager.line()
+    await line.received(said("let me in", 1, sender="eve", peer="eve"))
+    await quiet(running)
+    [pairing] = await asked(running)
+    path = f"{PATH}/{pairing['code'].lower()}/approve"
+    answer = await running.http.post(path, json={})
+    assert answer.status_code == 200, answer.text
+    person = answer.json()
+    assert (person["sender"], person["person_name"]) == ("eve", "pager eve")
+    assert await asked(running) == []
+    assert (await running.http.post(path, json={})).status_code == 404
+    running.model.says("hello eve")
+    await line.received(said("hi", 2, sender="eve", peer="eve"))
+    await quiet(running)
+    assert texts(pager)[1:] == ["You can talk to me now.", "hello eve"]
+    async with asyncio.timeout(30):
+        while not told.told:
+            await asked(running)
+    [event] = told.told
+    assert isinstance(event, ChannelPaired)
+    assert (event.sender, event.person_id) == ("eve", person["person_id"])
+    link = f"/api/persons/{person['person_id']}/links/channel_user/pager:eve"
+    assert (await running.http.delete(link)).status_code == 200
+    await line.received(said("still here?", 3, sender="eve", peer="eve"))
+    await quiet(running)
+    assert len(running.model.requests) == 1
+    assert "do not know you" in texts(pager)[-1]
+
+
+async def test_a_code_can_be_refused_and_many_strangers_fill_nothing(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agenthost_channels.bridge import hearing
+
+    monkeypatch.setattr(hearing, "MOST_PENDING", 3)
+    pager = Pager()
+    running = await started(daemons, pager, PAIRING)
+    line = await pager.line()
+    for number in range(6):
+        await line.received(said("in", number, sender=f"e{number}", peer=f"e{number}"))
+    await quiet(running)
+    pending = await asked(running)
+    assert [each["sender"] for each in pending] == ["e0", "e1", "e2"]
+    gone = await running.http.delete(f"{PATH}/{pending[0]['code']}")
+    assert gone.json() == {"status": "rejected", "code": pending[0]["code"]}
+    await line.received(said("in", 9, sender="e9", peer="e9"))
+    await quiet(running)
+    assert [each["sender"] for each in await asked(running)] == ["e1", "e2", "e9"]
+    assert (await running.http.delete(f"{PATH}/NOSUCH")).status_code == 404
+    assert await rows(running, "SELECT count(*) FROM persons") == [(0,)]
+
+
+@pytest.mark.conformance
+@pytest.mark.setting(
+    "channels.<name>.agents",
+    "channels.<name>.bindings",
+    "channels.<name>.bindings[].agent",
+    "channels.<name>.bindings[].also",
+)
+async def test_agents_answer_by_place_and_by_choice(daemons: Daemons) -> None:
+    pager = Pager()
+    config = (
+        CONFIG
+        + """agents = ["coder"]
+[[channels.pager.bindings]]
+agent = "helper"
+also = ["coder"]
+peer = "both"
+"""
+    )
+    running = await started(daemons, pager, config)
+    coder = await running.agent("coder")
+    line = await pager.line()
+    running.model.says("I help")
+    running.model.says("I code")
+    await line.received(said("who are you?", 1, peer="both"))
+    await quiet(running)
+    assert texts(pager) == ["helper: I help", "coder: I code"]
+    await line.received(said("/agents", 2), said("/agent codr", 3))
+    await quiet(running)
+    assert "helper (answers now)" in texts(pager)[2]
+    assert "no agent codr to choose" in texts(pager)[3]
+    running.model.says("coding")
+    await line.received(said("/agent coder", 4), said("go", 5))
+    await quiet(running)
+    assert texts(pager)[4:] == ["coder answers here from now on.", "coding"]
+    of = "SELECT agent_id FROM sessions WHERE key LIKE 'channel:%'"
+    kept = [str(agent) for (agent,) in await rows(running, of)]
+    assert kept.count(coder.id) == 2
+
+
+@pytest.mark.conformance
+async def test_a_conversation_begins_anew_and_can_be_stopped(daemons: Daemons) -> None:
+    pager = Pager()
+    running = await started(daemons, pager)
+    line = await pager.line()
+    running.model.says("one")
+    running.model.says("two")
+    await line.received(said("remember me", 1), said("/new", 2), said("who am I?", 3))
+    await quiet(running)
+    assert texts(pager)[0] == "one"
+    assert texts(pager)[2] == "two"
+    last = running.model.requests[-1].messages
+    assert "remember me" not in str(last)
+    main = await running.daemon.sessions.of_agent(
+        running.daemon.agents.find("helper").id
+    )
+    assert main.next_seq == main.first_seq
+    pause = Pause()
+    running.model.says("never", pause, "ending")
+    await line.received(said("go on", 4))
+    await pause.reached.wait()
+    await line.received(said("/stop", 5))
+    await quiet(running)
+    assert texts(pager)[3:] == ["Stopped."]
+    await line.received(said("/stop", 6))
+    await quiet(running)
+    assert texts(pager)[4:] == ["Nothing was running."]
+
+
+@pytest.mark.conformance
+@pytest.mark.setting("channels.<name>.operators")
+async def test_commands_do_what_their_giver_may(daemons: Daemons) -> None:
+    pager = Pager()
+    running = await started(daemons, pager, CONFIG + 'operators = ["root"]\n')
+    line = await pager.line()
+    given = ["/help", "/think", "/think", "/compact", "/model", "/usage", "/nonsense"]
+    await line.received(*(said(text, n) for n, text in enumerate(given)))
+    await line.received(said("/model offline-1", 20))
+    await quiet(running)
+    shown, on, off, short, model, usage, unknown, change = texts(pager)
+    for name in ("new", "stop", "compact", "model", "think", "usage", "help", "agent"):
+        assert f"/{name}" in shown
+    assert ("on" in on, "off" in off) == (True, True)
+    assert "nothing to compact" in short
+    assert "The model is" in model
+    assert "no command /nonsense" in unknown
+    for refused in (usage, change):
+        assert "agents:write" in refused
+    await line.received(said("/usage", 30, sender="root", peer="root"))
+    await quiet(running)
+    assert "tokens in" in texts(pager)[-1]
+    assert running.model.requests == []
+
+
+@pytest.mark.setting(
+    "channels.<name>.instructions",
+    "channels.<name>.output_format",
+    "channels.<name>.threading",
+    "channels.<name>.prefix_agent_name",
+)
+async def test_a_section_changes_how_answers_look(daemons: Daemons) -> None:
+    pager = Pager()
+    config = (
+        CONFIG
+        + 'instructions = "Be brief."\noutput_format = "plain"\n'
+        + "threading = false\nprefix_agent_name = true\n"
+    )
+    running = await started(daemons, pager, config)
+    line = await pager.line()
+    running.model.says("*yes*")
+    await line.received(said("well?"))
+    await quiet(running)
+    [answer] = pager.sent
+    assert (answer.text, answer.reply_to) == ("helper: yes", "")
+    assert "Be brief." in running.model.requests[0].system
+
+
+@pytest.mark.setting("channels.<name>.rate_limit_per_user")
+async def test_who_is_too_fast_is_told_once_and_not_answered(daemons: Daemons) -> None:
+    pager = Pager()
+    running = await started(daemons, pager, CONFIG + "rate_limit_per_user = 2\n")
+    line = await pager.line()
+    await line.received(*(said("hi", number) for number in range(6)))
+    await quiet(running)
+    assert len(running.model.requests) == 2
+    assert sum("too fast" in text for text in texts(pager)) == 1
+
+
+@pytest.mark.conformance
+@pytest.mark.setting(
+    "channels.<name>.new_after_messages", "channels.<name>.new_after_idle_minutes"
+)
+async def test_a_conversation_rolls_over_by_size(daemons: Daemons) -> None:
+    pager = Pager()
+    config = CONFIG + "new_after_messages = 2\nnew_after_idle_minutes = 60\n"
+    running = await started(daemons, pager, config)
+    line = await pager.line()
+    for number in range(5):
+        await line.received(said(f"word{number}", number))
+        await quiet(running)
+    seen = [str(each.messages) for each in running.model.requests]
+    known = [[f"word{n}" in one for n in range(5)] for one in seen]
+    assert known == [
+        [True, False, False, False, False],
+        [True, True, False, False, False],
+        [False, False, True, False, False],
+        [False, False, True, True, False],
+        [False, False, False, False, True],
+    ]
+    back = "UPDATE channel_conversations SET last_at = last_at - 3601"
+    await changed(running, back)
+    await line.received(said("later", 9))
+    await quiet(running)
+    assert "word4" not in str(running.model.requests[-1].messages)
+
+
+@pytest.mark.setting(
+    "channels.<name>.max_cost_usd_per_user", "channels.<name>.max_cost_usd"
+)
+async def test_what_one_person_may_spend_is_bounded(daemons: Daemons) -> None:
+    pager = Pager()
+    config = CONFIG + "max_cost_usd_per_user = 0.000001\nmax_cost_usd = 1.0\n"
+    running = await started(daemons, pager, config)
+    line = await pager.line()
+    await line.received(said("hi", 1), said("more", 2))
+    await quiet(running)
+    assert "allowance" in texts(pager)[-1]
