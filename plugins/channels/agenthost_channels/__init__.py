@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from agenthost import ConfigSection, LateRoutes, SchemaSpec, ServiceSpec, hookimpl
+from agenthost import (
+    ConfigSection,
+    LateRoutes,
+    Mountable,
+    SchemaSpec,
+    ServiceSpec,
+    hookimpl,
+)
 
 if TYPE_CHECKING:
     from agenthost import RouteGroup
@@ -35,8 +42,11 @@ def register_service() -> Iterable[ServiceSpec]:
 
 
 @hookimpl
-def register_routes() -> Iterable[LateRoutes]:
-    """Offer ``/api/channels``."""
+def register_routes() -> Iterable[Mountable]:
+    """Offer ``/api/channels``, and below ``/channels`` what services call."""
+    from .bridge.doors import doors
+
+    yield doors
     yield LateRoutes("channels", ("/api/channels",), _routes)
 
 
