@@ -71,6 +71,11 @@ class Webhook(Adapter):
         super().__init__(line)
         self._options: Settings = line.settings
 
+    @property
+    def called(self) -> bool:
+        """It always is: there is no other way in."""
+        return True
+
     async def run(self) -> None:
         """Say that programs may call, and wait."""
         key_of(self._secret())
