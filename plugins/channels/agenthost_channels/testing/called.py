@@ -124,8 +124,11 @@ class CalledContract:
         knock = caller.knock(caller.body("hello"))
         for secrets in (caller.others(), {}):
             adapter = await self._made(caller, secrets=secrets)
-            with pytest.raises(Unauthenticated):
+            with pytest.raises(Unauthenticated) as told:
                 await adapter.open(knock)
+            # What the operator has forgotten is not told to whoever calls.
+            for variable in caller.channel.secrets.values():
+                assert variable not in str(told.value)
 
     async def test_a_changed_body_is_refused(self, caller: Caller) -> None:
         """By a byte, at its end, or wholly."""

@@ -94,6 +94,16 @@ async def test_a_challenge_is_answered_and_an_event_is_a_message() -> None:
     assert opened.replay_key == "Ev1"
 
 
+async def test_without_a_signing_secret_the_operator_is_told() -> None:
+    async with SlackSimulator() as server:
+        settings = Settings(api_url=f"{server.url}/api", mode="events")
+        line = FakeLine(settings, {"bot_token": BOT})
+        with pytest.raises(Unauthenticated, match="set SLACK_SIGNING_SECRET"):
+            await Slack(line).run()
+        await line.aclose()
+    assert not line.connections
+
+
 async def test_an_envelope_is_acknowledged_when_it_is_on_disk() -> None:
     async with SlackSimulator() as server:
         secrets = {"bot_token": BOT, "app_token": APP}

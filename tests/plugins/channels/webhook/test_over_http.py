@@ -9,6 +9,7 @@ import httpx
 import pytest
 from agenthost import Unavailable
 from agenthost.testing import Daemons, RunningDaemon
+from agenthost_security import health_redaction
 
 from .program import CALL, ENVIRON, JSON, KEY, PATH, Program, bearer, call, opened
 
@@ -61,6 +62,17 @@ async def test_a_signed_call_without_a_key_is_answered(
     assert await kept(running) == [("ada", "msg_1")]
     assert await program.until(1) == ["good *morning*"]
     assert program.heard[0]["reply_to"] == "msg_1"
+
+
+async def test_the_protections_know_of_the_open_path(
+    daemons: Daemons, program: Program
+) -> None:
+    running = await served(daemons, program.config)
+    await opened(running)
+    answer = await running.http.get("/api/security", headers=bearer())
+    assert answer.status_code == 200
+    assert answer.json()["security_systems"]["health_redaction"] == "active"
+    health_redaction._prove_routes(running.daemon)
 
 
 @pytest.mark.parametrize(
