@@ -14,7 +14,7 @@ from agenthost import (
     hookimpl,
 )
 from agenthost.testing import Daemons, RunningDaemon
-from agenthost_channels.bridge import receiver
+from agenthost_channels.bridge import pace, receiver
 from agenthost_channels.contract import (
     Adapter,
     Fate,
@@ -38,6 +38,8 @@ PATH = "/channels/bell/a/b"
 FORM = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
 ROWS = "SELECT message_id FROM channel_inbox ORDER BY seq"
 ENVIRON = {"BELL_TOKEN": "meatyhamhock"}
+LONG = 1e9
+"""Seconds in which nothing is given back, however slow the machine is."""
 
 
 class Settings(BaseModel):
@@ -105,7 +107,7 @@ async def rung(
 ) -> RunningDaemon:
     config = CONFIG % key + more
     running = await daemons.start(config=config, environ=ENVIRON, plugins=[bell])
-    await asyncio.wait_for(bell.up.wait(), 10)
+    await asyncio.wait_for(bell.up.wait(), 60)
     return running
 
 
@@ -171,6 +173,7 @@ async def test_an_address_may_try_so_often(
     daemons: Daemons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(receiver, "PER_ADDRESS", 3)
+    monkeypatch.setattr(pace, "MINUTE", LONG)
     bell = Bell()
     running = await rung(daemons, bell, "\n[rate_limit]\nenabled = false\n")
 
@@ -191,6 +194,7 @@ async def test_what_was_answered_is_forgotten_oldest_first(
     daemons: Daemons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(receiver, "REMEMBERED", 2)
+    monkeypatch.setattr(pace, "MINUTE", LONG)
     bell = Bell()
     running = await rung(daemons, bell, "webhooks_per_minute = 4\n")
 

@@ -9,7 +9,9 @@ import time
 from typing import Self
 
 import httpx
+from agenthost import ServiceSpec
 from agenthost.testing import RunningDaemon
+from agenthost_channels.bridge.bridge import ChannelService
 from agenthost_channels.webhook.signing import signed, verified
 from aiohttp import web
 
@@ -68,13 +70,13 @@ class Program:
 
 async def opened(running: RunningDaemon, channel: str = "webhook") -> None:
     """Wait until the channel is connected: channels begin behind the start."""
-    async with asyncio.timeout(20):
-        while True:
-            answer = await running.http.get("/api/channels", headers=bearer())
-            rows = {row["name"]: row for row in answer.json()["channels"]}
-            if rows[channel]["connected"]:
-                return
-            assert not rows[channel]["trouble"], rows[channel]
+    offered = running.daemon.registry.offered(ServiceSpec)
+    [bridge] = [each.bridge for _, each in offered if isinstance(each, ChannelService)]
+    # Not by a route: that would use up what an address may ask.
+    async with asyncio.timeout(60):
+        while not (standing := bridge.standing(channel))[0]:
+            assert not standing[1], standing
+            await asyncio.sleep(0.005)
 
 
 def bearer() -> dict[str, str]:

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from agenthost import Unavailable
 from agenthost.testing import Daemons, RunningDaemon
+from agenthost_channels.bridge import pace
 from agenthost_security import health_redaction
 
 from .program import CALL, ENVIRON, JSON, KEY, PATH, Program, bearer, call, opened
@@ -72,7 +73,7 @@ async def test_the_protections_know_of_the_open_path(
     answer = await running.http.get("/api/security", headers=bearer())
     assert answer.status_code == 200
     assert answer.json()["security_systems"]["health_redaction"] == "active"
-    health_redaction._prove_routes(running.daemon)
+    await asyncio.to_thread(health_redaction._prove_routes, running.daemon)
 
 
 @pytest.mark.parametrize(
@@ -219,16 +220,22 @@ async def test_who_is_not_right_pays_and_who_signs_does_not(
     # An agent that is not there: what comes is kept, and nobody answers.
     signed = [await call(running.http, name=f"msg_{n}") for n in range(40)]
     assert {each.status_code for each in signed} == {202}
-    forged = [await call(running.http, webhook_signature="v1,A") for _ in range(25)]
-    assert forged[0].status_code == 401
-    assert forged[-1].status_code == 429
+    # One is given back in three seconds: it takes a few more on a slow machine.
+    forged = 401
+    for _ in range(200):
+        if forged == 401:
+            answer = await call(running.http, webhook_signature="v1,A")
+            forged = answer.status_code
+    assert forged == 429
     assert len(await kept(running)) == 40
 
 
 @pytest.mark.setting("channels.<name>.webhooks_per_minute")
 async def test_a_channel_takes_so_many_a_minute(
-    daemons: Daemons, program: Program
+    daemons: Daemons, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Nothing is given back meanwhile, however slow the machine is.
+    monkeypatch.setattr(pace, "MINUTE", 1e9)
     running = await served(daemons, program.config + "webhooks_per_minute = 3\n")
     await opened(running)
     answers = [await call(running.http, name=f"msg_{n}") for n in range(4)]
