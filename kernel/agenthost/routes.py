@@ -148,10 +148,12 @@ class Route:
     document: ``media`` is the type of an answer in bytes, ``takes`` what a body of
     bytes may be (OpenAPI's media types), ``others`` the bodies of further statuses,
     ``events`` those of a stream by name, ``headers`` what a client may send besides,
-    each with its meaning. ``errors`` writes the body of an error in other words than
-    the daemon's own. ``key_header`` is a header that a key may stand in where there is
-    no ``Authorization``; ``id_header`` names the request beside ``x-request-id``, and
-    with it errors do in a field ``request_id``.
+    each with its meaning. ``public`` may be a function, which is asked at each request:
+    where it says no of the path, there is no such route, whoever asks. ``errors``
+    writes the body of an error in other words than the daemon's own. ``key_header`` is
+    a header that a key may stand in where there is no ``Authorization``; ``id_header``
+    names the request beside ``x-request-id``, and with it errors do in a field
+    ``request_id``.
     """
 
     method: str
@@ -162,7 +164,7 @@ class Route:
     body: type[BaseModel] | type[bytes] | None = None
     answer: Any = None
     status: int = 200
-    public: bool = False
+    public: bool | Callable[[Host, str], bool] = False
     direct: bool = False
     body_limit: int | None = None
     query: type[BaseModel] | None = None

@@ -9,6 +9,7 @@ from agenthost import (
     CommandSpec,
     ConfigSection,
     LateRoutes,
+    Mountable,
     SchemaSpec,
     ServiceSpec,
     hookimpl,
@@ -42,8 +43,11 @@ def register_service() -> Iterable[ServiceSpec]:
 
 
 @hookimpl
-def register_routes() -> Iterable[LateRoutes]:
-    """Offer ``/api/channels``."""
+def register_routes() -> Iterable[Mountable]:
+    """Offer ``/api/channels``, and below ``/channels`` what services call."""
+    from .bridge.doors import doors
+
+    yield doors
     yield LateRoutes("channels", ("/api/channels",), _routes)
     yield LateRoutes("channels.pairings", ("/api/channels",), _pairing_routes)
 

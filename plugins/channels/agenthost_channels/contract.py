@@ -13,6 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from agenthost import NotFound
 from pydantic import BaseModel
 
 if TYPE_CHECKING:
@@ -176,10 +177,11 @@ class Knock:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What the vendor is answered at once; the messages go on when they are on disk.
+    """What the vendor is answered once the messages are on disk, and before any turn.
 
-    ``replay_key`` is what a second request with the same signature has too: the bridge
-    answers it alike and takes nothing from it.
+    ``replay_key`` is what the same request has too when it comes again: the bridge
+    answers it alike and takes nothing from it. "" where nothing tells them apart but
+    the ids of their messages.
     """
 
     status: int = 200
@@ -248,11 +250,13 @@ class Adapter:
         secrets: What it needs to know, by name: the variable of the environment that
             holds it, unless the vault has it as ``channel.<id>.<name>``.
         needed: The names among ``secrets`` without which it cannot work.
+        takes: The content types of webhooks that :meth:`open` is given.
     """
 
     settings: ClassVar[type[BaseModel]]
     secrets: ClassVar[Mapping[str, str]] = {}
     needed: ClassVar[frozenset[str]] = frozenset()
+    takes: ClassVar[frozenset[str]] = frozenset({"application/json"})
 
     def __init__(self, line: Line) -> None:
         self.line = line
@@ -294,6 +298,15 @@ class Adapter:
             InvalidInput: It is signed and makes no sense.
         """
         raise NotImplementedError
+
+    async def greet(self, knock: Knock) -> Opened:
+        """Answer a GET to the path by which a vendor sees that it is ours.
+
+        Raises:
+            NotFound: The vendor sends none.
+            Unauthenticated: It does not show what the operator has told the vendor.
+        """
+        raise NotFound("path", knock.path)
 
     async def identity(self) -> str:
         """Ask the vendor who we are: what a test of the settings shows."""

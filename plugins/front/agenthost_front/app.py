@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from typing import Any, cast
 
-from agenthost import NotFound
-from quart import Blueprint, Quart, Response, request
+from quart import Blueprint, Quart, Response, abort, request
 from quart.routing import QuartRule
 from quart.sessions import SecureCookieSessionInterface
 from quart.wrappers import BaseRequestWebsocket
@@ -81,7 +80,7 @@ def create_app(errors: ErrorMap, ours: set[str]) -> Quart:
         exchange = current_exchange()
         found = exchange.found
         if not isinstance(found, Endpoint) or found.quart_name != request.endpoint:
-            raise NotFound("path", exchange.path)
+            abort(404)
         if exchange.admission is not None:
             exchange.admission.check()
 
@@ -127,8 +126,9 @@ def _view(
     async def view(**values: str) -> Response:
         exchange = current_exchange()
         if exchange.found is not endpoint:
-            # Quart also takes //path for /path; cost and limits were not asked.
-            raise NotFound("path", exchange.path)
+            # Quart also takes //path for /path; cost and limits were not asked. And
+            # it knows routes that are not there now.
+            abort(404)
         texts = [values[name] for name in names]
         outcome = await dispatcher.perform(endpoint, exchange, texts)
         if isinstance(outcome, Plain):

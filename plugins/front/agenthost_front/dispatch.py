@@ -215,6 +215,10 @@ class Dispatcher:
         self._errors = errors
         self._refused = refused
 
+    def offers(self, route: Route, path: str) -> bool:
+        """Tell whether a route that is not always there is there now."""
+        return not callable(route.public) or route.public(self._host, path)
+
     async def perform(
         self, endpoint: Endpoint, exchange: Exchange, texts: Sequence[str]
     ) -> Plain | EventStream:

@@ -111,6 +111,8 @@ class Mounted:
         if ours is None and self._foreign is not None:
             other = self._foreign.find(method, path)
             return None if other is None else (other, [])
+        if ours is not None and not self._dispatcher.offers(ours[0].route, path):
+            return None
         return ours
 
     def find_socket(self, path: str) -> tuple[SocketEndpoint, list[str]] | None:

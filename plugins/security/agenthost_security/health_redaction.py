@@ -35,10 +35,13 @@ if TYPE_CHECKING:
 HEALTH = "/api/health"
 FIELDS = {"status", "uptime_seconds", "panic_count", "restart_count"}
 PUBLIC = {"/", "/static/<path:path>", HEALTH}
+DOORS = {"/channels/<channel>/<path:rest>"}
+"""Public where the configuration opens them, and not there at all where it does not."""
 SECRETS = ("canary", "/etc/passwd", "SELECT")
 TELLTALES = (*SECRETS, "Traceback", "Leak")
 CANARY = " ".join(SECRETS)
 LOGGER = "agenthost.front"
+NOWHERE = "/channels/ /nowhere"
 
 
 class Leak(Exception):
@@ -106,8 +109,12 @@ def _prove_routes(host: Host) -> None:
     ours = {state.key for state in host.plugins.states() if state.first_party}
     for key, route in _routes(host):
         # What others publish, the operator has enabled by name.
-        if route.public and key in ours and route.path not in PUBLIC:
+        always = route.public and not callable(route.public)
+        allowed = PUBLIC if always else DOORS
+        if route.public and key in ours and route.path not in allowed:
             raise RuntimeError(f"{route.method} {route.path} is public")
+        if callable(route.public) and key in ours and route.public(host, NOWHERE):
+            raise RuntimeError(f"{route.method} {route.path} is open to any path")
         if route.path == HEALTH:
             _prove_health(host, route)
 

@@ -20,7 +20,6 @@ from .settings import ChannelSection
 log = logging.getLogger(__name__)
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
-NOT_CALLED = "webhooks are not served yet; have it connect to its service instead"
 
 
 def opened(
@@ -95,10 +94,6 @@ class Account:
         await self._hearing.tell(pairing, text)
 
     async def _connect(self) -> None:
-        if self.adapter.called:
-            self.line.troubled(NOT_CALLED)
-            log.warning("channel %s: %s", self._facts.id, NOT_CALLED)
-            return
         pause = FIRST_PAUSE
         while True:
             try:

@@ -13,6 +13,7 @@ from agenthost import AgentHostError, ChannelSpec, Host, ServiceSpec, Unavailabl
 
 if TYPE_CHECKING:
     from .account import Account
+    from .receiver import Receiver
     from .settings import ChannelSection
 
 log = logging.getLogger(__name__)
@@ -24,6 +25,7 @@ class Bridge:
 
     def __init__(self) -> None:
         self.accounts: dict[str, Account] = {}
+        self.receivers: dict[str, Receiver] = {}
         self.troubles: dict[str, str] = {}
         self.configured = 0
         self._tasks: list[asyncio.Task[None]] = []
@@ -67,6 +69,7 @@ class Bridge:
     ) -> None:
         from ..facts import known
         from .account import Account, opened
+        from .receiver import Receiver
 
         try:
             kind = await asyncio.to_thread(spec.load)
@@ -79,7 +82,10 @@ class Bridge:
             log.exception("channel %s cannot be loaded", spec.name)
             self.troubles[spec.name] = "it cannot be loaded; see the log"
             return
-        self.accounts[spec.name] = Account(host, kind, line, section, facts)
+        account = Account(host, kind, line, section, facts)
+        self.accounts[spec.name] = account
+        if account.adapter.called:
+            self.receivers[spec.name] = Receiver(host, spec.name, account, section)
         await self._keep_up(host, spec.name)
 
     async def _keep_up(self, host: Host, name: str) -> None:
@@ -133,6 +139,6 @@ def bridge_of(host: Host) -> Bridge:
 
 
 def _prepare() -> None:
-    from . import account
+    from . import account, receiver
 
-    del account
+    del account, receiver

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from agenthost_toml.types import Table
+from agenthost_toml.types import Positive, Table
 from pydantic import ConfigDict, Field, RootModel
 
 
@@ -97,6 +97,11 @@ class ChannelSection(Table, extra="allow"):
     )
     allowed_hosts: list[str] = Field(
         default_factory=list, description="Hosts of the service that may be local."
+    )
+    webhooks_per_minute: Positive = Field(
+        3000,
+        description="Signed webhooks that are taken in a minute, and at once; further "
+        "ones are answered 429, and the service sends them again.",
     )
 
 

@@ -42,6 +42,7 @@ PEER = re.compile(r"-?\d{1,20}|@\w{1,64}")
 NUMBER = re.compile(r"\d{1,18}")
 REFUSED_MARKUP = "can't parse entities"
 UNCHANGED = "message is not modified"
+TOKEN = re.compile(r"[A-Za-z0-9_-]{16,256}")
 
 
 class Settings(BaseModel):
@@ -55,7 +56,7 @@ class Settings(BaseModel):
     webhook_url: str = Field(
         "",
         pattern="^(https://.*)?$",
-        description="Public address of /channels/telegram/webhook; polls where empty",
+        description="Public address of `/channels/telegram/webhook`; polls where empty",
     )
     poll_seconds: int = Field(30, ge=0, le=50, description="How long a poll waits")
 
@@ -137,6 +138,11 @@ class Telegram(Adapter):
             raise Unauthenticated(
                 "Telegram needs webhook_secret for webhook_url:"
                 " set TELEGRAM_WEBHOOK_SECRET"
+            )
+        if not TOKEN.fullmatch(secret.reveal()):
+            raise Unauthenticated(
+                "Telegram's webhook_secret has 16 to 256 letters, digits, - and _:"
+                " set TELEGRAM_WEBHOOK_SECRET anew"
             )
         address = {
             "url": self._options.webhook_url,

@@ -223,16 +223,6 @@ async def test_nothing_is_kept_where_the_cursor_cannot_be(daemons: Daemons) -> N
     assert line.cursor == ""
 
 
-async def test_who_waits_for_webhooks_is_told_that_none_are_served(
-    daemons: Daemons, caplog: pytest.LogCaptureFixture
-) -> None:
-    pager = Pager()
-    running = await started(daemons, pager, CONFIG + "called = true\n")
-    await asyncio.wait_for(running.daemon.stop(), 30)
-    assert "webhooks are not served yet" in caplog.text
-    assert not pager.lines
-
-
 async def test_an_answer_that_cannot_be_rendered_holds_nobody_up(
     daemons: Daemons, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,16 @@ async def test_a_challenge_is_answered_and_an_event_is_a_message() -> None:
     assert opened.replay_key == "Ev1"
 
 
+async def test_without_a_signing_secret_the_operator_is_told() -> None:
+    async with SlackSimulator() as server:
+        settings = Settings(api_url=f"{server.url}/api", mode="events")
+        line = FakeLine(settings, {"bot_token": BOT})
+        with pytest.raises(Unauthenticated, match="set SLACK_SIGNING_SECRET"):
+            await Slack(line).run()
+        await line.aclose()
+    assert not line.connections
+
+
 async def test_an_envelope_is_acknowledged_when_it_is_on_disk() -> None:
     async with SlackSimulator() as server:
         secrets = {"bot_token": BOT, "app_token": APP}
@@ -149,11 +159,32 @@ def test_a_link_shown_by_slack_is_no_edit() -> None:
     assert inbound({"event": {**event, "message": message}}, "default", US) is None
 
 
-@pytest.mark.conformance
-async def test_slacks_own_verifier_agrees() -> None:
+@pytest.mark.parametrize("body", [b"{}", SAMPLE_BODY, b"", "\u00e9".encode()])
+@pytest.mark.parametrize("late", [0, 300, -300, 301, -301])
+@pytest.mark.parametrize("spoilt", ["", "body", "stamp", "signature", "missing"])
+async def test_slacks_own_verifier_agrees(body: bytes, late: int, spoilt: str) -> None:
     module = pytest.importorskip("slack_sdk.signature")
-    clock = type("Then", (), {"now": lambda _: SAMPLE_TIME})()
-    judge = module.SignatureVerifier(SAMPLE_SECRET, clock)
-    for body in (b"{}", SAMPLE_BODY):
-        ours = signed(body)
-        assert judge.is_valid_request(body, ours.headers)
+    now = SAMPLE_TIME + late
+    judge = module.SignatureVerifier(SAMPLE_SECRET, Now(now))
+    judge.clock.now = lambda: now
+    given = dict(signed(body).headers)
+    match spoilt:
+        case "body":
+            body += b" "
+        case "stamp":
+            given["x-slack-request-timestamp"] = str(SAMPLE_TIME - 1)
+        case "signature":
+            given["x-slack-signature"] = given["x-slack-signature"].upper()
+        case "missing":
+            del given["x-slack-signature"]
+    right = judge.is_valid_request(body, given)
+    assert right is (abs(late) <= 300 and not spoilt)
+    try:
+        await slack(at=now).open(Knock("POST", "/events", {}, given, body))
+        ours = True
+    except Unauthenticated:
+        ours = False
+    except (InvalidInput, Unavailable):
+        # It is signed, and no event, or nobody is connected.
+        ours = True
+    assert ours is right

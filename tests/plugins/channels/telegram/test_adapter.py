@@ -13,7 +13,7 @@ from agenthost_channels.testing import FakeLine
 from .bot_api import TOKEN, BotApi
 
 ADA = Place("default", "7")
-SECRETS = {"bot_token": TOKEN, "webhook_secret": "canary"}
+SECRETS = {"bot_token": TOKEN, "webhook_secret": "canary-of-telegram"}
 
 
 def adapter(api: BotApi, **settings: object) -> tuple[Telegram, FakeLine]:
@@ -93,14 +93,19 @@ async def test_a_second_poller_is_told_in_words() -> None:
 
 async def test_a_webhook_has_the_secret_we_gave() -> None:
     async with BotApi() as api:
-        telegram, line = adapter(api, webhook_url="https://h.example/channels/telegram")
+        telegram, line = adapter(
+            api, webhook_url="https://h.example/channels/telegram/webhook"
+        )
         run = asyncio.create_task(telegram.run())
         await line.until(lambda: bool(line.connections))
         (given,) = [what for method, what in api.calls if method == "setWebhook"]
         update = api.update(text="hello")
         knock = Knock("POST", "/webhook", {}, {}, json.dumps(update).encode())
         header = {"x-telegram-bot-api-secret-token": given["secret_token"]}
-        for wrong in ({}, {"x-telegram-bot-api-secret-token": "canary\udc80"}):
+        for wrong in (
+            {},
+            {"x-telegram-bot-api-secret-token": "canary-of-telegram\udc80"},
+        ):
             with pytest.raises(Unauthenticated):
                 await telegram.open(replace(knock, headers=wrong))
         for body in (b"{", b"[" * 100_000, b"[]", b'{"update_id": "1"}'):
@@ -112,3 +117,17 @@ async def test_a_webhook_has_the_secret_we_gave() -> None:
         await line.aclose()
     assert [each.text for each in opened.messages] == ["hello"]
     assert opened.replay_key == str(update["update_id"])
+
+
+@pytest.mark.parametrize("secret", [None, "", "too short", "ä" * 20, "a" * 257])
+async def test_a_webhook_secret_that_telegram_would_refuse_is_told(
+    secret: str | None,
+) -> None:
+    async with BotApi() as api:
+        telegram, line = adapter(api, webhook_url="https://h.example/hook")
+        given = {} if secret is None else {"webhook_secret": secret}
+        line.change_secrets({"bot_token": TOKEN, **given})
+        with pytest.raises(Unauthenticated, match="set TELEGRAM_WEBHOOK_SECRET"):
+            await telegram.run()
+        await line.aclose()
+        assert not [method for method, _ in api.calls if method == "setWebhook"]
