@@ -10,7 +10,7 @@ from agenthost_channels.contract import Adapter
 from agenthost_channels.facts import facts
 from pydantic import BaseModel
 
-OURS = ("email", "irc", "matrix", "mqtt", "nostr")
+OURS = ("email", "irc", "matrix", "mqtt", "mumble", "nostr")
 DOCS = Path(__file__).parents[3] / "docs/channels"
 
 
