@@ -80,7 +80,8 @@ def test_a_person_is_what_stays() -> None:
     state = messages.CLASSES["UserState"]
     person = Person(4).changed(state(session=4, name="Ada", channel_id=2))
     assert person.id == "name:Ada"
-    assert (person := person.changed(state(session=4, hash="ab"))).id == "cert:ab"
+    person = person.changed(state(session=4, hash="ab"))
+    assert person.id == "cert:ab"
     registered = person.changed(state(session=4, user_id=0))
     assert (registered.id, registered.name, registered.channel) == ("user:0", "Ada", 2)
 
