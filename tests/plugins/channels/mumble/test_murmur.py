@@ -1,5 +1,6 @@
 """The adapter keeps the contract with a real server."""
 
+import asyncio
 import hashlib
 import shutil
 import ssl
@@ -153,7 +154,8 @@ async def test_another_certificate_is_not_spoken_to(stage: MurmurStage) -> None:
     for changed in ({"fingerprint": "00" * 32}, {"fingerprint": ""}):
         line = FakeLine(right.model_copy(update=changed))
         with pytest.raises(Unavailable, match="certificate"):
-            await Mumble(line).run()
+            async with asyncio.timeout(20):
+                await Mumble(line).run()
         assert line.connections == 0
         await line.aclose()
 
@@ -161,7 +163,8 @@ async def test_another_certificate_is_not_spoken_to(stage: MurmurStage) -> None:
 async def test_a_channel_that_is_not_there_is_named(stage: MurmurStage) -> None:
     line = FakeLine(stage.settings().model_copy(update={"channel": "Work/Tea"}))
     with pytest.raises(Unavailable, match="Work/Tea"):
-        await Mumble(line).run()
+        async with asyncio.timeout(20):
+            await Mumble(line).run()
     await line.aclose()
 
 
