@@ -15,14 +15,19 @@ LITELLM := litellm[proxy]==1.106.2
 LLM := llm==0.36
 PROGRAMS := .cache/litellm/.installed .cache/programs/llm/.installed \
   .cache/programs/openapi/.installed
-JUDGES_OF_CHANNELS := .cache/programs/synapse/.installed .cache/servers/.fetched
+JUDGES_OF_CHANNELS := .cache/programs/synapse/.installed .cache/servers/.fetched \
+  .cache/programs/nostr/.installed
 GENERATOR := openapi-python-client==0.29.1 mypy==2.4.1
 ANTHROPIC := @anthropic-ai/sdk@1.12.0
 SYNAPSE := matrix-synapse==1.163.2
+NOSTR_RELAY := nostr-relay==1.14
 # Debian's servers that judge channels, with libraries that a small system has not.
 SERVERS := ngircd libident libwrap0 mosquitto libcjson1 libdlt2 libmosquitto1 \
   libwebsockets17 libev4 dovecot-core dovecot-imapd libsodium23 libstemmer0d \
-  libexttextcat-2.0-0 liblua5.3-0
+  libexttextcat-2.0-0 liblua5.3-0 mumble-server libzeroc-ice3.7 libprotobuf32 \
+  libavahi-compat-libdnssd1 libavahi-client3 libavahi-common3 libqt5core5a \
+  libqt5dbus5 libqt5network5 libqt5sql5 libqt5sql5-sqlite libqt5xml5 \
+  libdouble-conversion3 libpcre2-16-0 libicu72
 MCP_SUITE := @modelcontextprotocol/conformance@0.2.0-alpha.12 node@22.23.3
 MCP_INSPECTOR := @modelcontextprotocol/inspector@2.12.0
 # One more than there are processors: many tests wait for a daemon or a browser.
@@ -114,7 +119,8 @@ programs: $(PROGRAMS) ## install programs that speak to us from outside
 .cache/programs/llm/.installed: WANTED = $(LLM)
 .cache/programs/openapi/.installed: WANTED = $(GENERATOR)
 .cache/programs/synapse/.installed: WANTED = $(SYNAPSE)
-$(PROGRAMS) .cache/programs/synapse/.installed:
+.cache/programs/nostr/.installed: WANTED = $(NOSTR_RELAY)
+$(PROGRAMS) .cache/programs/synapse/.installed .cache/programs/nostr/.installed:
 	@rm -rf $(@D) && $(PYTHON) -m venv $(@D)
 	@$(@D)/bin/pip --quiet --disable-pip-version-check install $(WANTED:%='%')
 	@touch $@

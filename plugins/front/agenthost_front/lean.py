@@ -21,9 +21,9 @@ def lean() -> Iterator[None]:
     """Let Hypercorn be imported without HTTP/2 and WebSockets.
 
     It names both at its import. Its HTTP/2 is not used: ``http2`` is ours, on h2
-    itself, where TLS is spoken. WebSockets we import ourselves, with the first of them. They
-    are hollow to Hypercorn and, after this, as they were to everybody else. It saves a
-    start a twentieth of its time.
+    itself, where TLS is spoken. WebSockets we import ourselves, with the first of
+    them. They are hollow to Hypercorn and, after this, as they were to everybody else.
+    It saves a start a twentieth of its time.
     """
     hollow = {}
     for name, wanted in UNUSED.items():

@@ -10,7 +10,10 @@ from agenthost_channels.contract import Adapter
 from agenthost_channels.facts import facts
 from pydantic import BaseModel
 
-OURS = ("email", "irc", "matrix", "mqtt", "slack", "telegram", "webhook")
+OURS = (
+    *("email", "irc", "matrix", "mqtt", "mumble"),
+    *("nostr", "slack", "telegram", "webhook"),
+)
 DOCS = Path(__file__).parents[3] / "docs/channels"
 
 
