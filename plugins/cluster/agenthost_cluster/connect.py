@@ -19,6 +19,9 @@ CONNECT_SECONDS = 5
 STALLED_MS = 3_000
 """Milliseconds after which PostgreSQL ends the transaction of one that stands still:
 all nodes wait for a writer that was stopped in the middle of its work."""
+PREPARING_MS = 30_000
+"""The same for one that holds no lock yet, or makes its tables: what it does between
+two statements is its own work, which takes long on a busy machine."""
 WAIT_MS = 10_000
 STATEMENT_MS = 30_000
 WRITE_LOCK = 0x61676E74
@@ -30,10 +33,14 @@ _BOTH = (
 )
 WRITING = (
     f"{_BOTH}; SET synchronous_commit = on; SET lock_timeout = {WAIT_MS}; "
-    f"SET idle_in_transaction_session_timeout = {STALLED_MS}"
+    f"SET idle_in_transaction_session_timeout = {PREPARING_MS}"
 )
 READING = f"{_BOTH}; SET default_transaction_read_only = on"
-_LOCK = f"SELECT pg_advisory_xact_lock({WRITE_LOCK})"
+_LOCK = (
+    f"SELECT set_config('idle_in_transaction_session_timeout', '{STALLED_MS}', true), "
+    f"pg_advisory_xact_lock({WRITE_LOCK})"
+)
+PREPARING = f"SET LOCAL idle_in_transaction_session_timeout = {PREPARING_MS}"
 _ALIVE: dict[str, Any] = {
     "connect_timeout": CONNECT_SECONDS,
     "keepalives_idle": 5,
@@ -92,7 +99,10 @@ def engine_of(options: dict[str, Any]) -> Engine:
 
 
 def take_turn(connection: Connection) -> None:
-    """Wait until nobody else writes, when the transaction begins."""
+    """Wait until nobody else writes, when the transaction begins.
+
+    From then on it may not stand still for long.
+    """
     driver_of(connection).execute(_LOCK)
 
 

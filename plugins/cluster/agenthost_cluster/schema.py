@@ -18,6 +18,7 @@ from sqlalchemy import (
     text,
 )
 
+from .connect import PREPARING
 from .faults import storage_fault
 
 METADATA = MetaData()
@@ -44,6 +45,7 @@ def prepare(connection: Connection, schemas: Sequence[SchemaSpec]) -> None:
     with connection.begin():
         # A step over many rows may take its time.
         connection.execute(text("SET LOCAL statement_timeout = 0"))
+        connection.execute(text(PREPARING))
         METADATA.create_all(connection)
         present = versions(connection)
         for spec in schemas:

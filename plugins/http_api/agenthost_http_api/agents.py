@@ -18,13 +18,13 @@ from agenthost import (
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from .making import CreateAgent, manifest_of
 from .shapes import (
     AgentChanged,
     AgentDetail,
     AgentKilled,
     AgentSummary,
     Body,
-    CreateAgent,
     Created,
     ModeChanged,
     ModelChanged,
@@ -118,8 +118,9 @@ async def get_agent(call: Call, agent_id: UUID) -> Answer:
     body_limit=MANIFEST_BODY,
 )
 async def create_agent(call: Call, body: CreateAgent) -> Answer:
-    """Create an agent from its manifest."""
-    agent, warnings = await call.host.agents.spawn(call.context, body.manifest_toml)
+    """Create an agent from its manifest, or from a template."""
+    text = await manifest_of(call, body)
+    agent, warnings = await call.host.agents.spawn(call.context, text)
     return Reply({"agent_id": agent.id, "name": agent.name, "warnings": warnings}, 201)
 
 

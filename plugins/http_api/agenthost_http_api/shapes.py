@@ -20,15 +20,6 @@ class Body(BaseModel, defer_build=True):
     """What a request brings; what checks it is built when the first one comes."""
 
 
-class CreateAgent(Body):
-    """``POST /api/agents``."""
-
-    manifest_toml: str = Field(
-        description="The agent's manifest, TOML text",
-        json_schema_extra={"minLength": 1, "maxLength": 1024 * 1024},
-    )
-
-
 class UpdateAgent(Body):
     """``PUT /api/agents/{id}/update``; what is left out stays."""
 

@@ -8,13 +8,31 @@ from typing import TYPE_CHECKING
 from agenthost import LateRoutes, hookimpl
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agenthost import RouteGroup
+
+
+class TemplateRoutes(LateRoutes):
+    """The routes of templates; other surfaces find templates by what else it can."""
+
+    def manifest_of(self, home: Path, template: str, name: str | None) -> str:
+        """Give the manifest of a template, under another name where one is given.
+
+        Raises:
+            NotFound: There is no such template.
+            Conflict: Its file is damaged.
+            InvalidInput: No agent can have this name.
+        """
+        from .catalogue import manifest_of
+
+        return manifest_of(home, template, name)
 
 
 @hookimpl
 def register_routes() -> Iterable[LateRoutes]:
     """Offer ``/api/templates``."""
-    yield LateRoutes("templates", ("/api/templates",), _routes)
+    yield TemplateRoutes("templates", ("/api/templates",), _routes)
 
 
 def _routes() -> RouteGroup:

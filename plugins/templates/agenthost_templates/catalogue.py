@@ -58,6 +58,22 @@ def template(home: Path, name: str) -> Template:
     return found
 
 
+def manifest_of(home: Path, name: str, named: str | None) -> str:
+    """Give the manifest of a template, under another name where one is given.
+
+    Raises:
+        NotFound: There is no such template.
+        Conflict: Its file is damaged.
+        InvalidInput: No agent can have this name.
+    """
+    text = template(home, name).text
+    if named is None:
+        return text
+    if not named.isascii():
+        raise InvalidInput("name", "use A-Z, a-z, 0-9, dot, dash and underscore")
+    return renamed(text, named)
+
+
 def renamed(text: str, name: str) -> str:
     """Give a manifest another name; everything else stays as it is written.
 

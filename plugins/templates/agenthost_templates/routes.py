@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any, NotRequired
 
-from agenthost import Answer, Call, InvalidInput, Manifest, Reply, RouteGroup
+from agenthost import Answer, Call, Manifest, Reply, RouteGroup
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from .catalogue import Template, all_templates, renamed, template
+from .catalogue import Template, all_templates, manifest_of, template
 
 routes = RouteGroup("templates")
 
@@ -84,12 +84,7 @@ async def get_template(call: Call, name: str) -> Answer:
 )
 async def create_from_template(call: Call, name: str, body: FromTemplate) -> Answer:
     """Make an agent of a template, as if its manifest had been sent."""
-    found = await asyncio.to_thread(template, call.host.home, name)
-    text = found.text
-    if body.name is not None:
-        if not body.name.isascii():
-            raise InvalidInput("name", "use A-Z, a-z, 0-9, dot, dash and underscore")
-        text = renamed(text, body.name)
+    text = await asyncio.to_thread(manifest_of, call.host.home, name, body.name)
     agent, warnings = await call.host.agents.spawn(call.context, text)
     return Reply({"agent_id": agent.id, "name": agent.name, "warnings": warnings}, 201)
 

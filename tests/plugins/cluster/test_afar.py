@@ -28,7 +28,7 @@ from .test_daemons import becomes, both, knows
 
 pytestmark = pytest.mark.conformance
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 CUT_OFF = "UPDATE turns SET state = 'interrupted'"
 T = TypeVar("T")
 

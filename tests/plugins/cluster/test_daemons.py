@@ -11,7 +11,7 @@ from agenthost.testing import Daemons, Pause, RunningAgent, RunningDaemon
 
 pytestmark = pytest.mark.conformance
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def on(database: str, node: str) -> str:

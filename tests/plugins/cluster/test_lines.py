@@ -25,7 +25,7 @@ from .test_daemons import becomes, both, knows
 
 pytestmark = pytest.mark.conformance
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 KEY = "3f0c2f6e-9f0e-4f0e-8a58-0d9c3a1f7b11"
 LINE = "SELECT node FROM session_holders ORDER BY place"
 T = TypeVar("T")

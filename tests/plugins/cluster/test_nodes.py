@@ -22,7 +22,7 @@ from agenthost_jobs.queue import EmbeddedJobs
 
 from .conftest import OpenNode
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Node:

@@ -15,7 +15,7 @@ from .test_store import end_connections
 
 pytestmark = pytest.mark.conformance
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Ear:

@@ -12,7 +12,7 @@ from .test_daemons import becomes, both, knows
 
 pytestmark = pytest.mark.conformance
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 STEP = {"name": "one", "prompt": "hello", "agent_name": "ada"}
 
 

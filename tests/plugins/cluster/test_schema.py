@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from agenthost import ConfigError, PluginError, SchemaFailed, SchemaSpec
 from agenthost_cluster.store import PostgresStore
-from sqlalchemy import Column, Integer, MetaData, Table, Text
+from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text
 
 from .conftest import OpenNode
 from .rows import ALL, SCHEMA, THINGS, add
@@ -21,9 +21,18 @@ NAMES = (
 )
 
 
+STALLED = "idle_in_transaction_session_timeout"
+
+
 def colour(op: Any) -> None:
     """Add a column, and look at the table as a step may."""
     op.add_column("things", Column("colour", Text, server_default="red"))
+
+
+def slow(op: Any) -> None:
+    """Tell how long a step may think between two statements."""
+    shown = op.get_bind().exec_driver_sql(f"SHOW {STALLED}").scalar_one()
+    op.execute(f"UPDATE things SET name = '{shown}'")
 
 
 def break_(op: Any) -> None:
@@ -57,6 +66,18 @@ async def test_nodes_that_start_at_once_run_each_step_once(node: OpenNode) -> No
     assert row["colour"] == "red"
     (row,) = await nodes[1].read("SELECT version FROM schema_versions")
     assert row["version"] == 1
+
+
+async def test_a_step_may_take_longer_to_think_than_a_write(node: OpenNode) -> None:
+    await add(await node([SCHEMA]), name="a")
+    store = await node([later(colour, slow)])
+    (row,) = await store.read("SELECT name FROM things")
+    assert row["name"] == "30s"
+
+    def of_a_write(connection: Connection) -> str:
+        return str(connection.exec_driver_sql(f"SHOW {STALLED}").scalar_one())
+
+    assert await store.write(of_a_write) == "3s"
 
 
 async def test_a_database_that_was_brought_up_is_as_a_new_one(

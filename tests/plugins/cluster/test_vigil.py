@@ -31,7 +31,7 @@ from .test_store import end_connections, until_healthy
 pytestmark = pytest.mark.conformance
 
 KEY = "3f0c2f6e-9f0e-4f0e-8a58-0d9c3a1f7b11"
-PATIENCE = 30.0
+PATIENCE = 60.0
 LINE = "SELECT node FROM session_holders"
 NODES = "SELECT node, epoch, seen FROM nodes ORDER BY node"
 

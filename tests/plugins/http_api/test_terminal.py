@@ -64,6 +64,12 @@ async def test_an_agent_lives_and_ends_in_the_terminal(
     assert "there are: ada, eve" in await run("agent", "show", "bob", code=1)
     assert "already" in await run("agent", "new", "--name", "ada", code=1)
     assert "either" in await run("agent", "new", code=2)
+    assert "made coder  " in await run("agent", "new", "--template", "coder")
+    copy = await run("agent", "new", "--template", "coder", "--name", "mine")
+    assert copy.startswith("made mine  ")
+    assert "template" in await run("agent", "new", "--template", "none", code=1)
+    both = "agent", "new", str(manifest), "--template", "coder"
+    assert "either MANIFEST or --template" in await run(*both, code=2)
     assert "cannot be read" in await run("agent", "new", "/nowhere", code=2)
     assert "nothing to send" in await run("agent", "new", "-", code=2)
 

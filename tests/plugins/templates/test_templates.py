@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agenthost import Conflict, InvalidInput, NotFound
@@ -130,6 +131,53 @@ async def test_templates_are_served_and_agents_made_of_them(daemons: Daemons) ->
     profiles = (await daemon.http.get("/api/profiles")).json()["profiles"]
     assert len(profiles) == 7
     assert {*profiles[0]} == {"name", "tier", "description", "tools"}
+
+
+async def test_an_agent_is_made_of_a_template_where_agents_are_made(
+    daemons: Daemons,
+) -> None:
+    daemon = await daemons.start()
+    written(daemon.daemon.home, "mine", OWN)
+    written(daemon.daemon.home, "bad", "name = ")
+
+    async def made(**body: str) -> tuple[int, dict[str, Any]]:
+        answer = await daemon.http.post("/api/agents", json=body)
+        return answer.status_code, answer.json()
+
+    assert (await made(template="coder"))[1]["name"] == "coder"
+    status, ada = await made(template="coder", name="ada")
+    assert (status, ada["name"]) == (201, "ada")
+    shown = (await daemon.http.get(f"/api/agents/{ada['agent_id']}")).json()
+    coder = tomllib.loads(template(daemon.daemon.home, "coder").text)
+    assert shown["description"] == coder["description"]
+    assert shown["system_prompt"] == coder["model"]["system_prompt"]
+    # An operator's own goes through the same door.
+    assert (await made(template="mine", name="own"))[0] == 201
+    before = (await daemon.http.get("/api/agents")).json()
+    for body, wanted, words in (
+        ({"template": "coder"}, 409, "coder"),
+        ({"template": "nobody"}, 404, "nobody"),
+        ({"template": "bad"}, 409, "damaged"),
+        ({"template": "../coder"}, 400, "template"),
+        ({"template": "coder", "name": "no\nname"}, 400, "name"),
+        ({"template": "coder", "name": "\u00e9"}, 400, "name"),
+        ({"template": "coder", "manifest_toml": OWN}, 400, "either"),
+        ({"name": "ada"}, 400, "either"),
+        ({"manifest_toml": OWN, "name": "x"}, 400, "name goes with template"),
+    ):
+        status, told = await made(**body)
+        assert status == wanted, (body, told)
+        assert words in told["error"], (body, told)
+    assert (await daemon.http.get("/api/agents")).json() == before
+
+
+async def test_without_templates_the_refusal_says_what_to_enable(
+    daemons: Daemons,
+) -> None:
+    daemon = await daemons.start(config='[plugins]\ndisable = ["plugin:templates"]\n')
+    answer = await daemon.http.post("/api/agents", json={"template": "coder"})
+    assert answer.status_code == 503
+    assert "enable plugin:templates" in answer.json()["error"]
 
 
 @pytest.mark.conformance

@@ -32,7 +32,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PATIENCE_MS = 10_000
+PATIENCE_MS = 60_000
 AGENT = """\
 name = "assistant"
 description = "Keeps notes and answers questions."

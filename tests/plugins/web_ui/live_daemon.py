@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from agenthost.testing.daemons import RunningDaemon, running_daemon
 
 T = TypeVar("T")
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 INTERRUPT = "\x03"
 UP = "\x1b[A"
 END = "\x04"

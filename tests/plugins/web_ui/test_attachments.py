@@ -13,7 +13,7 @@ from agenthost.testing import ScriptedModel
 
 from tests.plugins.http_api.pictures import EYES, PDF, PNG, seer
 
-from .conftest import Watched
+from .conftest import PATIENCE_MS, Watched
 from .live_daemon import LiveDaemon, live
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -66,7 +66,7 @@ def daemon(tmp_path: Path, model: ScriptedModel) -> Iterator[LiveDaemon]:
 def ada(browser: Browser, daemon: LiveDaemon) -> Iterator[Watched]:
     """The page of an agent whose model sees; nothing may be complained about."""
     page = browser.new_context().new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(PATIENCE_MS)
     watched = Watched(page, daemon)  # type: ignore[arg-type]  # a real one
     page.on("pageerror", watched.failed)
     page.on("console", watched.printed)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from agenthost.testing import DaemonProcess
 
-from .conftest import Watched
+from .conftest import PATIENCE_MS, Watched
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -37,7 +37,7 @@ def ada(browser: Browser, tmp_path: Path) -> Iterator[Watched]:
     with DaemonProcess(tmp_path / "home") as daemon:
         daemon.http.post("/api/agents", json={"manifest_toml": MANIFEST})
         page = browser.new_context().new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE_MS)
         address = str(daemon.http.base_url).rstrip("/")
         watched = Watched(page, Address(address))  # type: ignore[arg-type]  # a real one
         page.on("pageerror", watched.failed)

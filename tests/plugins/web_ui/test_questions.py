@@ -13,7 +13,7 @@ from agenthost import TurnState
 
 from tests.plugins.approvals.stage import TOOLS, Shop, answer, ask, ends, listed
 
-from .conftest import Watched
+from .conftest import PATIENCE_MS, Watched
 from .live_daemon import LiveDaemon, live
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -54,7 +54,7 @@ def daemon(tmp_path: Path, shop: Shop) -> Iterator[LiveDaemon]:
 def ada(browser: Browser, daemon: LiveDaemon) -> Iterator[Watched]:
     """The page of an agent; nothing may be complained about, nor asked elsewhere."""
     page = browser.new_context().new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(PATIENCE_MS)
     watched = Watched(page, daemon)  # type: ignore[arg-type]  # a real one
     page.on("pageerror", watched.failed)
     page.on("console", watched.printed)

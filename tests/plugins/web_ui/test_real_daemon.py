@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from agenthost.testing import DaemonProcess
 
-from .conftest import Watched
+from .conftest import PATIENCE_MS, Watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -53,7 +53,7 @@ def test_a_person_creates_an_agent_and_chats(
         color_scheme="dark" if scheme == "dark" else "light",
     )
     page = context.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(PATIENCE_MS)
     address = str(real.http.base_url).rstrip("/")
     watched = Watched(page, Address(address))  # type: ignore[arg-type]  # a real one
     page.on("pageerror", watched.failed)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from agenthost.testing import DaemonProcess
 
+from .conftest import PATIENCE_MS
 from .slow_upstream import HALVES, SlowUpstream, upstream
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -35,7 +36,7 @@ def home(tmp_path: Path, model: SlowUpstream) -> Path:
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context()
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(PATIENCE_MS)
     yield context.new_page()
     context.close()
 

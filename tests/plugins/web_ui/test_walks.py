@@ -29,7 +29,7 @@ from tests.plugins.approvals.stage import (
     waits,
 )
 
-from .conftest import Watched
+from .conftest import PATIENCE_MS, Watched
 from .live_daemon import LiveDaemon, live
 from .terminal import END, INTERRUPT, UP, Terminal, terminal
 
@@ -70,7 +70,7 @@ def daemon(home: Path, shop: Shop) -> Iterator[LiveDaemon]:
 def page_of(browser: Browser, daemon: LiveDaemon) -> Iterator[Watched]:
     """Open the page of the agent."""
     page = browser.new_context().new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(PATIENCE_MS)
     watched = Watched(page, daemon)  # type: ignore[arg-type]  # a real one
     watched.open()
     empty = page.get_by_role("heading", name="Talk to ada")

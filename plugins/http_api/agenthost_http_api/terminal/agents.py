@@ -62,14 +62,29 @@ _SHOWN = ("name", "id", "state", "mode", "description", "session_id", "created_a
 
 @agent.command()
 @click.argument("manifest", required=False)
-@click.option("--name", help="A minimal agent of this name on the default model.")
+@click.option("--template", help="The template it is made of, instead of MANIFEST.")
+@click.option(
+    "--name",
+    help="Its name beside --template; alone, a minimal agent on the default model.",
+)
 @as_json
 @click.pass_obj
-def new(here: Here, manifest: str | None, name: str | None, *, as_json: bool) -> None:
+def new(
+    here: Here,
+    manifest: str | None,
+    template: str | None,
+    name: str | None,
+    *,
+    as_json: bool,
+) -> None:
     """Make an agent from MANIFEST, a TOML file; - reads standard input."""
-    api = here.connect()
-    text = _manifest(here, manifest, name)
-    made = api.post("/api/agents", {"manifest_toml": text}, timeout=MAKING_SECONDS)
+    if template is not None and manifest is None:
+        wanted = {"template": template} | ({} if name is None else {"name": name})
+    elif template is not None:
+        raise click.UsageError("give either MANIFEST or --template")
+    else:
+        wanted = {"manifest_toml": _manifest(here, manifest, name)}
+    made = here.connect().post("/api/agents", wanted, timeout=MAKING_SECONDS)
     for warning in made.get("warnings", ()):
         click.echo(f"warning: {warning}", err=True)
     if as_json:
@@ -85,7 +100,7 @@ def _manifest(here: Here, manifest: str | None, name: str | None) -> str:
         UsageError: Neither is given, or both are, or it cannot be read.
     """
     if (manifest is None) == (name is None):
-        raise click.UsageError("give either MANIFEST or --name")
+        raise click.UsageError("give either MANIFEST, --template or --name")
     if name is not None:
         import json
 
