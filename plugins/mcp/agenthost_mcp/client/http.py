@@ -102,7 +102,7 @@ class Http:
             told = dict(params)
             if method == "tools/call":
                 told["_meta"] = {"progressToken": ident}
-            told = modern(told) if self.modern else told
+            told = modern(told, self._inbox.capabilities) if self.modern else told
             named = headers(method, params) if self.modern else {}
             message = request(method, told, ident)
             try:

@@ -67,10 +67,16 @@ class Inbox:
 
     Args:
         changed: Called when the server says, or may have said, that it has other tools.
+        capabilities: What servers of the modern revision may ask this client for.
     """
 
-    def __init__(self, changed: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        changed: Callable[[], object],
+        capabilities: Mapping[str, Any] | None = None,
+    ) -> None:
         self.changed = changed
+        self.capabilities = dict(capabilities or {})
         self._ids = count(1)
         self._open: dict[int, tuple[asyncio.Future[dict[str, Any]], Pulse]] = {}
         self._lost: str = ""

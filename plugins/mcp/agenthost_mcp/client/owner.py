@@ -8,6 +8,7 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -24,6 +25,7 @@ from agenthost import (
     describe,
 )
 
+from .asking import ROUNDS, responses
 from .book import Book
 from .connecting import SECONDS, Connection, agree, listed, opened
 from .events import McpServerApproved, McpServerPinned
@@ -142,11 +144,12 @@ class Owner:
         if connection is None or definition is None or tool not in self.offered:
             raise Unavailable(self.gone(tool))
         server = self.server
-        pulse = Pulse(server.timeout_secs, server.max_call_secs, context.progress)
+        lasts = server.timeout_secs, server.max_call_secs
+        pulse = partial(Pulse, *lasts, context.progress)
         extra = repeated(carried(definition["inputSchema"]), call)
         asked = {"name": tool, "arguments": call}
         try:
-            answer = await connection.ask("tools/call", asked, pulse, extra)
+            answer = await self._asked(connection, context, asked, pulse, extra)
         except RpcError as error:
             return ToolResult(f"the server refuses: {error}", is_error=True)
         except TimeoutError:
@@ -161,6 +164,27 @@ class Owner:
             self._news.set()
             raise
         return result_from(answer)
+
+    async def _asked(
+        self,
+        connection: Connection,
+        context: ToolContext,
+        call: JsonObject,
+        pulse: Callable[[], Pulse],
+        extra: Mapping[str, str],
+    ) -> dict[str, Any]:
+        """Ask until there is a result; what the server asks first, a person answers."""
+        asked = call
+        for _ in range(ROUNDS):
+            answer = await connection.ask("tools/call", asked, pulse(), extra)
+            requests = answer.get("inputRequests")
+            if requests is None or not (connection.modern and self.server.elicitation):
+                return answer
+            said = responses(self.server.name, call["name"], context, requests)
+            asked = {**call, "inputResponses": said}
+            if "requestState" in answer:
+                asked["requestState"] = answer["requestState"]
+        raise Unavailable(f"the server asks more than {ROUNDS} times; nothing is sent")
 
     def gone(self, tool: str) -> str:
         """Why one of its tools is not on offer."""
@@ -177,7 +201,9 @@ class Owner:
         await self._check_launch()
         self.state = "connecting"
         self._news.clear()
-        inbox = Inbox(self._news.set)
+        form: JsonObject = {"elicitation": {"form": {}}}
+        may = form if self.server.elicitation else {}
+        inbox = Inbox(self._news.set, may)
         connection = await opened(self._host, self.server, inbox)
         hearing = asyncio.create_task(connection.run())
         try:

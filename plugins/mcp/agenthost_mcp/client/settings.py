@@ -85,6 +85,12 @@ class McpServer(Table):
         description="Variables of the daemon's environment that a program gets "
         "beside PATH, HOME, LANG, LC_ALL, TZ and TMPDIR.",
     )
+    elicitation: bool = Field(
+        default=False,
+        description="Whether a server of revision 2026-07-28 may have a person asked "
+        "for values before it answers a call. All its calls count as repeatable then: "
+        "one that was interrupted is made anew.",
+    )
     headers: tuple[Annotated[Secret, AfterValidator(_header)], ...] = Field(
         (), strict=False, description='Headers of each request, each "Name: value".'
     )

@@ -116,6 +116,8 @@ def _spec(owner: Owner, tool: str, pin: Pin) -> ToolSpec:
         # What a server says of its own harmlessness is not believed.
         Effect.EXTERNAL,
         partial(owner.call, tool),
+        # A call that waited for a person is brought again: the operator said it may be.
+        idempotent=server.elicitation,
         timeout=server.max_call_secs + 1,
         output=output if isinstance(output, dict) else None,
         labels=UNTRUSTED,

@@ -130,7 +130,8 @@ class Stdio:
             ident, answer = self._inbox.open(pulse)
             try:
                 told = _with_token(params, ident) if method == "tools/call" else params
-                told = modern(told) if self.modern else told
+                if self.modern:
+                    told = modern(told, self._inbox.capabilities)
                 await self._send(request(method, told, ident))
                 return result_of(await answer)
             except (asyncio.CancelledError, TimeoutError):

@@ -52,13 +52,15 @@ def notification(method: str, params: JsonObject) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
-def modern(params: JsonObject) -> dict[str, Any]:
+def modern(
+    params: JsonObject, capabilities: JsonObject | None = None
+) -> dict[str, Any]:
     """Add the envelope that a request of the modern revision carries."""
     meta = params.get("_meta")
     envelope = {
         f"{_META}protocolVersion": MODERN,
         f"{_META}clientInfo": CLIENT,
-        f"{_META}clientCapabilities": {},
+        f"{_META}clientCapabilities": dict(capabilities or {}),
     }
     own = meta if isinstance(meta, Mapping) else {}
     return {**params, "_meta": {**own, **envelope}}

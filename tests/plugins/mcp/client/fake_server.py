@@ -91,6 +91,20 @@ def hang(*_: Any) -> None:
     """Say nothing."""
 
 
+def wonder(ident: Any, params: dict[str, Any]) -> None:
+    """Ask for a name first, as revision 2026-07-28 has it."""
+    said = params.get("inputResponses")
+    if said is not None:
+        say({"id": ident, "result": text(json.dumps([said, params["requestState"]]))})
+        return
+    fields = {"name": {"type": "string"}, "age": {"type": "integer", "default": 30}}
+    schema = {"type": "object", "properties": fields, "required": ["name"]}
+    asked = {"message": "Who are you?", "requestedSchema": schema}
+    requests = {"who": {"method": "elicitation/create", "params": asked}}
+    needed = {"inputRequests": requests, "requestState": "kept"}
+    say({"id": ident, "result": {"resultType": "input_required", **needed}})
+
+
 ODD: dict[str, Callable[[Any, dict[str, Any]], None]] = {
     "hang": hang,
     "crash": end,
@@ -100,6 +114,7 @@ ODD: dict[str, Callable[[Any, dict[str, Any]], None]] = {
     "refuse": refuse,
     "ask_back": ask_back,
     "renew": renew,
+    "wonder": wonder,
 }
 
 
@@ -129,7 +144,9 @@ def main() -> None:
         message = json.loads(line)
         ident, params = message.get("id"), message.get("params", {})
         match message.get("method"):
-            case "initialize":
+            case "server/discover" if said.get("modern"):
+                say({"id": ident, "result": {"supportedVersions": ["2026-07-28"]}})
+            case "initialize" if not said.get("modern"):
                 sys.stdout.write("Welcome to a program that greets.\n")
                 version = params["protocolVersion"]
                 info = {"name": "fake", "version": "1"}

@@ -1,0 +1,122 @@
+"""What a server asks before it answers a call, put to a person as questions are.
+
+Source: https://modelcontextprotocol.io/specification/2026-07-28, input required.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from agenthost import Ask, Asked, InvalidInput, JsonObject, Question, ToolContext
+
+ROUNDS = 8
+"""So often a server may ask before it answers; that is also all that a call may."""
+MESSAGE_LENGTH = 2_000
+_RULES = (
+    *("type", "title", "description", "default", "enum"),
+    *("minLength", "maxLength", "minimum", "maximum"),
+)
+
+
+def responses(
+    server: str, tool: str, context: ToolContext, requests: object
+) -> dict[str, Any]:
+    """Give what a person answered to all that a server asks at once.
+
+    Where no turn can wait for a person, each question is declined.
+
+    Raises:
+        Asked: Nobody has answered yet.
+        InvalidInput: The server asks for what is not offered to it, or wrongly.
+    """
+    if not isinstance(requests, Mapping) or not requests:
+        raise InvalidInput("inputRequests", "the server asks for nothing")
+    params = {str(key): _params_of(said) for key, said in requests.items()}
+    if context.agent is None or context.turn_id is None:
+        return {key: {"action": "decline"} for key in params}
+    # A later question must not be taken for one that was answered before.
+    mark = sha256(json.dumps(params, sort_keys=True).encode()).hexdigest()[:8]
+    wanted = {key: _fields(said) for key, said in params.items()}
+    names = {
+        (key, name): f"{name}_{number}_{mark}"
+        for number, key in enumerate(wanted)
+        for name in wanted[key]
+    }
+    said = context.answers
+    if f"send_{mark}" not in said:
+        raise Asked([Ask(_question(server, tool, params, names, mark))])
+    if not said[f"send_{mark}"]:
+        return {key: {"action": "decline"} for key in params}
+    return {
+        key: {"action": "accept", "content": _content(key, fields, names, said)}
+        for key, fields in wanted.items()
+    }
+
+
+def _params_of(said: object) -> Mapping[str, Any]:
+    match said:
+        case {"method": "elicitation/create", "params": {"message": str()} as params}:
+            if params.get("mode", "form") == "form":
+                return dict(params)
+    raise InvalidInput(
+        "inputRequests", "the server asks for more than values of a person"
+    )
+
+
+def _fields(params: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    match params.get("requestedSchema"):
+        case {"properties": {} as fields} if all(
+            isinstance(each, Mapping) for each in fields.values()
+        ):
+            return dict(fields)
+    raise InvalidInput("requestedSchema", "the server asks for no object of values")
+
+
+def _question(
+    server: str,
+    tool: str,
+    params: Mapping[str, Mapping[str, Any]],
+    names: Mapping[tuple[str, str], str],
+    mark: str,
+) -> Question:
+    asked = "\n".join(each["message"][:MESSAGE_LENGTH] for each in params.values())
+    text = f"The MCP server {server} asks, before {tool:.100} answers: {asked}"
+    send = {"type": "boolean", "title": "Send these values to the server"}
+    properties: dict[str, Any] = {f"send_{mark}": send}
+    required = [f"send_{mark}"]
+    for (key, name), shown in names.items():
+        properties[shown] = _rules(name, _fields(params[key])[name])
+        if name in params[key]["requestedSchema"].get("required", ()):
+            required.append(shown)
+    schema = {"type": "object", "properties": properties, "required": required}
+    return Question(text[:4_000], schema=schema)
+
+
+def _rules(name: str, said: Mapping[str, Any]) -> JsonObject:
+    """Take what people are asked by of a field; titles of values become a hint."""
+    rules = {key: said[key] for key in _RULES if key in said}
+    rules.setdefault("title", name)
+    if isinstance(titled := said.get("oneOf"), list):
+        options = [each for each in titled if isinstance(each, Mapping)]
+        rules["enum"] = [each.get("const") for each in options]
+        hints = (f"{each.get('const')}: {each.get('title')}" for each in options)
+        rules["description"] = "; ".join(hints)[:1_000]
+    return rules
+
+
+def _content(
+    key: str,
+    fields: Mapping[str, Mapping[str, Any]],
+    names: Mapping[tuple[str, str], str],
+    said: JsonObject,
+) -> dict[str, Any]:
+    """Give the values of one question; what was left empty is its default."""
+    content = {}
+    for name, rules in fields.items():
+        value = said.get(names[key, name], rules.get("default"))
+        if value is not None:
+            content[name] = value
+    return content
