@@ -75,8 +75,8 @@ bench-peers: $(VENV)/.installed-dev .cache/litellm/.installed ## measure /v1 bes
 	@$(COMPILE)
 	@$(BIN)/python -m benchmarks.peers
 
-faults: $(VENV)/.installed-dev ## slow fault injection
-	$(PYTEST) -m faults
+faults: $(VENV)/.installed-dev ## slow fault injection, with examples drawn anew
+	AGENTHOST_RANDOM=1 $(PYTEST) -m faults
 
 security: $(VENV)/.installed-dev ## attacks by the thousand, and what protections cost
 	$(PYTEST) -m security -s

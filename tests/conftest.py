@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,13 @@ FIGURES = "figures"
 BREACHES = 5
 """How many of a table of broken things are tried at every change."""
 
-settings.register_profile("unhurried", deadline=None)
+SAME = "AGENTHOST_RANDOM" not in os.environ
+"""Whether examples are the same in every run, so that what fails is due to a change.
+
+``make faults`` draws them anew each time.
+"""
+
+settings.register_profile("unhurried", deadline=None, derandomize=SAME)
 settings.load_profile("unhurried")
 
 

@@ -33,6 +33,7 @@ _OF_WRITES = {
     "409": "It is not in a state for this, or somebody was faster",
 }
 _TEXT = {"type": "string"}
+_HEADER = {"type": "string", "pattern": "^[ -~]*$"}
 _ERROR_SCHEMA = {
     "type": "object",
     "required": ["error"],
@@ -230,7 +231,7 @@ def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
 
 def _header_parameters(route: Route) -> list[dict[str, Any]]:
     return [
-        {"name": name, "in": "header", "description": meaning, "schema": _TEXT}
+        {"name": name, "in": "header", "description": meaning, "schema": _HEADER}
         for name, meaning in route.headers.items()
     ]
 

@@ -91,10 +91,12 @@ def terminal(home: Path, *arguments: str) -> Iterator[Terminal]:
         os.close(master)
 
 
-# Ctrl-C reaches a program through the terminal that controls its session.
+# Ctrl-C reaches a program through the terminal that controls its session; what runs the
+# tests in the background has it ignored, which a shell at a terminal has not.
 _CONTROLLED = """
-import fcntl, sys, termios
+import fcntl, signal, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import agenthost_cli
 sys.argv = ["agenthost", *sys.argv[1:]]
 sys.exit(agenthost_cli.main())
