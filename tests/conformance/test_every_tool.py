@@ -28,8 +28,8 @@ allowed_hosts = ["127.0.0.1"]
 searxng_url = "{url}"
 allowed_hosts = ["127.0.0.1"]
 """
-SHOWN_ELSEWHERE = {"ask_user"}
-"""It waits for a person."""
+SHOWN_ELSEWHERE = {"ask_user", "channel_send"}
+"""One waits for a person, the other needs a chat service."""
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 1, 1)
 Call = tuple[str, dict[str, Any]]
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from agenthost import (
     CommandSpec,
     ConfigSection,
+    DeliverySpec,
     LateRoutes,
     Mountable,
     SchemaSpec,
     ServiceSpec,
+    ToolSpec,
     hookimpl,
 )
 
@@ -50,6 +52,23 @@ def register_routes() -> Iterable[Mountable]:
     yield doors
     yield LateRoutes("channels", ("/api/channels",), _routes)
     yield LateRoutes("channels.pairings", ("/api/channels",), _pairing_routes)
+    yield LateRoutes("channels.care", ("/api/channels",), _care_routes)
+
+
+@hookimpl
+def register_tool() -> Iterable[ToolSpec]:
+    """Offer ``channel_send``."""
+    from .bridge.sending import tool
+
+    yield tool()
+
+
+@hookimpl
+def register_delivery() -> Iterable[DeliverySpec]:
+    """Offer the delivery ``channel``."""
+    from .bridge.sending import delivery
+
+    yield delivery()
 
 
 @hookimpl
@@ -62,6 +81,12 @@ def register_command() -> Iterable[CommandSpec]:
 
 def _routes() -> RouteGroup:
     from .bridge.routes import routes
+
+    return routes
+
+
+def _care_routes() -> RouteGroup:
+    from .bridge.care_routes import routes
 
     return routes
 

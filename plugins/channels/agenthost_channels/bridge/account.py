@@ -67,7 +67,10 @@ class Account:
         facts: Facts,
     ) -> None:
         self.line = line
+        self.channel = facts.id
+        self.section = section
         self._host = host
+        self._again = asyncio.Event()
         self._facts = facts
         self.adapter = kind(line)
         self._saying = Saying(host, self.adapter, line, facts)
@@ -87,11 +90,34 @@ class Account:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._hearing.run())
             group.create_task(self._saying.run())
-            group.create_task(self._connect())
+            group.create_task(self._stay_connected())
+
+    def reconnect(self) -> None:
+        """End the connection and begin it anew, also one that was given up."""
+        self._again.set()
+
+    def written(self, row: Any, text: str) -> list[Any]:
+        """Make the outbox's rows of a text, in the channel's markup."""
+        return self._hearing.says(row, [text], self._host.clock.time())
+
+    def more(self) -> None:
+        """There is more in the outbox."""
+        self._saying.more()
 
     async def tell(self, pairing: Any, text: str) -> None:
         """Say something to somebody who had a code."""
         await self._hearing.tell(pairing, text)
+
+    async def _stay_connected(self) -> None:
+        while True:
+            connecting = asyncio.ensure_future(self._connect())
+            try:
+                await self._again.wait()
+            finally:
+                connecting.cancel()
+                await asyncio.gather(connecting, return_exceptions=True)
+            self._again.clear()
+            self.line.troubled("it is connected anew")
 
     async def _connect(self) -> None:
         pause = FIRST_PAUSE

@@ -27,12 +27,13 @@ def choosable(section: ChannelSection, place: Conversation) -> Sequence[str]:
 
 def _fits(binding: Binding, place: Conversation) -> bool:
     patterns = (binding.account, binding.peer, binding.thread)
-    return all(map(fnmatchcase, place, map(_glob, patterns)))
+    return all(map(fits, patterns, place))
 
 
-def _glob(pattern: str) -> str:
-    """Let nothing but ``*`` stand for anything: rooms have ``[`` in their names."""
-    return pattern.replace("[", "[[]").replace("?", "[?]")
+def fits(pattern: str, name: str) -> bool:
+    """Tell whether a name is one of a pattern's; nothing but ``*`` is special in it."""
+    # Rooms have "[" in their names.
+    return fnmatchcase(name, pattern.replace("[", "[[]").replace("?", "[?]"))
 
 
 def _weight(binding: Binding) -> tuple[int, ...]:

@@ -29,6 +29,7 @@ class Bridge:
         self.troubles: dict[str, str] = {}
         self.configured = 0
         self._tasks: list[asyncio.Task[None]] = []
+        self._given: dict[str, asyncio.Event] = {}
 
     async def start(self, host: Host) -> None:
         """Begin to connect; nobody waits for it."""
@@ -67,6 +68,16 @@ class Bridge:
     async def _serve(
         self, host: Host, spec: ChannelSpec, section: ChannelSection
     ) -> None:
+        given = self._given.setdefault(spec.name, asyncio.Event())
+        while not await self._open(host, spec, section):
+            # A secret that it lacks may still be given.
+            await given.wait()
+            given.clear()
+        await self._keep_up(host, spec.name)
+
+    async def _open(
+        self, host: Host, spec: ChannelSpec, section: ChannelSection
+    ) -> bool:
         from ..facts import known
         from .account import Account, opened
         from .receiver import Receiver
@@ -77,16 +88,16 @@ class Bridge:
             line = opened(host, kind, section, facts)
         except AgentHostError as error:
             self._trouble(spec.name, str(error))
-            return
+            return False
         except Exception:
             log.exception("channel %s cannot be loaded", spec.name)
             self.troubles[spec.name] = "it cannot be loaded; see the log"
-            return
+            return False
         account = Account(host, kind, line, section, facts)
         self.accounts[spec.name] = account
         if account.adapter.called:
             self.receivers[spec.name] = Receiver(host, spec.name, account, section)
-        await self._keep_up(host, spec.name)
+        return True
 
     async def _keep_up(self, host: Host, name: str) -> None:
         """Begin again when the store refuses: what is on disk is not lost."""
@@ -99,6 +110,13 @@ class Bridge:
                 log.exception("channel %s broke", name)
                 self.troubles[name] = "it broke; see the log"
             await host.clock.sleep(RETRY_SECONDS)
+
+    def secrets_changed(self, name: str) -> None:
+        """Connect a channel anew, or for the first time: its secrets are others."""
+        if name in self.accounts:
+            self.accounts[name].reconnect()
+        elif name in self._given:
+            self._given[name].set()
 
     def standing(self, name: str) -> tuple[bool, str]:
         """Tell whether a channel is connected, and what is wrong with it."""

@@ -19,6 +19,9 @@ class Api(Protocol):
     def post(self, path: str, body: object) -> Any:
         """Send JSON and read the answer's."""
 
+    def put(self, path: str, body: object) -> Any:
+        """Have something be so and read the answer's JSON."""
+
     def delete(self, path: str) -> Any:
         """Have something deleted and read the answer's JSON."""
 
@@ -70,7 +73,7 @@ def list_channels(here: Here, *, every: bool, as_json: bool) -> None:
 @click.pass_obj
 def pair(here: Here, /, channel_id: str, code: str | None, **said: Any) -> None:
     """Let in who shows CODE on CHANNEL_ID; without a code, list who asks."""
-    api, path = here.connect(), f"/api/channels/{quote(channel_id, safe='')}/pairings"
+    api, path = here.connect(), f"{_path(channel_id)}/pairings"
     if code is None:
         _list_pairings(here, api.get(path), as_json=said["as_json"])
         return
@@ -83,6 +86,110 @@ def pair(here: Here, /, channel_id: str, code: str | None, **said: Any) -> None:
         answer = api.post(f"{own}/approve", body)
         line = f"{answer['sender']} may speak, as {answer['person_name']}"
     click.echo(json.dumps(answer, indent=2) if said["as_json"] else line)
+
+
+@channel.command()
+@click.argument("channel_id")
+@click.option("--to", help="Say something to this person, group or room as well.")
+@click.option("--text", help="What to say; - reads standard input.")
+@as_json_option
+@click.pass_obj
+def test(here: Here, /, channel_id: str, **said: Any) -> None:
+    """Ask the service of CHANNEL_ID who we are, and say something there."""
+    body = {}
+    if said["to"]:
+        body["to"] = said["to"]
+    if said["text"]:
+        if not said["to"]:
+            raise click.UsageError("--text goes with --to")
+        body["text"] = _read(said["text"])
+    answer = here.connect().post(f"{_path(channel_id)}/test", body)
+    if said["as_json"]:
+        click.echo(json.dumps(answer, indent=2))
+    else:
+        click.echo("\n".join(_tried(answer)))
+    sent = answer["said"] is None or answer["said"]["state"] == "delivered"
+    if not answer["identity"] or not sent:
+        click.get_current_context().exit(1)
+
+
+@channel.command()
+@click.argument("channel_id")
+@as_json_option
+@click.pass_obj
+def reconnect(here: Here, channel_id: str, *, as_json: bool) -> None:
+    """Connect CHANNEL_ID anew."""
+    answer = here.connect().post(f"{_path(channel_id)}/reconnect", {})
+    line = f"{channel_id} is connected anew; agenthost channel list says how it stands"
+    click.echo(json.dumps(answer, indent=2) if as_json else line)
+
+
+@channel.command()
+@click.argument("channel_id")
+@click.option(
+    "--secret",
+    "secrets",
+    multiple=True,
+    metavar="NAME",
+    help="Ask for this one; without any, for those that are missing.",
+)
+@as_json_option
+@click.pass_obj
+def setup(
+    here: Here, channel_id: str, secrets: tuple[str, ...], *, as_json: bool
+) -> None:
+    """Give CHANNEL_ID the secrets that it lacks; they go into the vault."""
+    api = here.connect()
+    rows = {each["name"]: each for each in api.get("/api/channels")["channels"]}
+    row = rows.get(channel_id)
+    if row is None or not row["available"]:
+        raise click.UsageError(f"no plugin offers the channel {channel_id}")
+    wanted = secrets or tuple(row["lacks"])
+    if not wanted:
+        click.echo(_next_step(row))
+        return
+    given = {name: click.prompt(name, hide_input=True, err=True) for name in wanted}
+    answer = api.put(f"{_path(channel_id)}/secrets", {"secrets": given})
+    if as_json:
+        click.echo(json.dumps(answer, indent=2))
+        return
+    click.echo(f"kept in the vault: {', '.join(answer['kept'])}")
+    click.echo(_next_step(row))
+
+
+def _read(text: str) -> str:
+    if text != "-":
+        return text
+    with click.open_file("-") as stream:
+        return str(stream.read())
+
+
+def _next_step(row: Any) -> str:
+    name = row["name"]
+    if row["enabled"]:
+        return f"next: agenthost channel test {name}"
+    return (
+        f"next: write [channels.{name}] with agent and allow_from into config.toml "
+        f"(docs/channels.md), and restart the daemon"
+    )
+
+
+def _tried(answer: Any) -> list[str]:
+    lines = [
+        f"we are {answer['identity']}"
+        if answer["identity"]
+        else f"the service did not say who we are: {answer['trouble']}"
+    ]
+    if not answer["connected"]:
+        lines.append(f"not connected: {answer['trouble'] or 'not yet'}")
+    if (said := answer["said"]) is not None:
+        shown = said["message_id"] or said["reason"]
+        lines.append(f"{said['state']}{f': {shown}' if shown else ''}")
+    return lines
+
+
+def _path(channel_id: str) -> str:
+    return f"/api/channels/{quote(channel_id, safe='')}"
 
 
 def _list_pairings(here: Here, answer: Any, *, as_json: bool) -> None:

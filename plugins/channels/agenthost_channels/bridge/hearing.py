@@ -144,7 +144,7 @@ class Hearing:
                     rows.append(row)
                 elif self._pace.tells(each.sender.id, now):
                     text = f"That is too fast for me; wait {wait:.0f} seconds."
-                    also.append(partial(writes.say, says=self._says(row, [text], now)))
+                    also.append(partial(writes.say, says=self.says(row, [text], now)))
         if not rows and not also and cursor is None:
             return
         taken = partial(
@@ -166,10 +166,11 @@ class Hearing:
 
     def _greet(self, message: Inbound, row: Any, now: float) -> Any:
         pairing = pairing_row(self._channel, message, now)
-        [says] = self._says(row, [greeting(pairing)], now)
+        [says] = self.says(row, [greeting(pairing)], now)
         return partial(writes.ask_in, pairing=pairing, says=says, most=MOST_PENDING)
 
-    def _says(self, row: Any, texts: Sequence[str], now: float) -> list[Any]:
+    def says(self, row: Any, texts: Sequence[str], now: float) -> list[Any]:
+        """Make the outbox's rows of what is said, in the channel's markup."""
         threading = self._section.threading
         return says_of(row, self._facts, texts, now, threading=threading)
 
@@ -193,7 +194,7 @@ class Hearing:
         key = digest("paired", *(pairing[name] for name in ("channel", "code", "peer")))
         row = {name: pairing[name] for name in names}
         row |= {"key": key, "room": Room.DIRECT.value, "message_id": ""}
-        says = self._says(row, [text], self._host.clock.time())
+        says = self.says(row, [text], self._host.clock.time())
         await self._host.store.write(partial(writes.say, says=says))
         self._answered()
 
@@ -259,11 +260,11 @@ class Hearing:
     async def _settle(self, row: Any, texts: Sequence[str]) -> None:
         now = self._host.clock.time()
         try:
-            says = self._says(row, texts, now)
+            says = self.says(row, texts, now)
         except Exception:
             # One answer that cannot be written must not hold all the others up.
             log.exception("channel %s: an answer cannot be rendered", self._channel)
-            says = self._says(row, [APOLOGY], now)
+            says = self.says(row, [APOLOGY], now)
         key = row["key"]
         await self._host.store.write(partial(writes.answer, key=key, says=says))
         self._answered()

@@ -21,7 +21,8 @@ routes = RouteGroup("channels")
 class ChannelRow(TypedDict):
     """A channel; ``available`` tells whether a plugin offers it.
 
-    ``trouble`` says why it is not connected, "" where nothing is wrong.
+    ``trouble`` says why it is not connected, "" where nothing is wrong; ``lacks`` names
+    the secrets that it cannot work without, of one that is configured.
     """
 
     name: str
@@ -33,6 +34,7 @@ class ChannelRow(TypedDict):
     available: bool
     connected: bool
     trouble: str
+    lacks: list[str]
 
 
 class ChannelList(TypedDict):
@@ -52,19 +54,21 @@ async def list_channels(call: Call) -> Answer:
     facts = await asyncio.to_thread(_facts, offered, sections)
     wanted = [spec for name, spec in offered.items() if name in sections]
     kinds = await asyncio.to_thread(_kinds, wanted)
+    lacks = {name: _lacks(host, name, kind) for name, kind in kinds.items()}
     bridge = bridge_of(host)
     standing = {name: bridge.standing(name) for name in facts}
     rows: list[ChannelRow] = [
         {
             "name": name,
             "enabled": name in sections and sections[name].enabled,
-            "has_token": name in kinds and _has_token(host, name, kinds[name]),
+            "has_token": name in kinds and not lacks[name],
             "display_name": about.display_name,
             "category": about.category,
             "status": about.status,
             "available": name in offered,
             "connected": standing[name][0],
             "trouble": standing[name][1],
+            "lacks": lacks.get(name, []),
         }
         for name, about in sorted(facts.items())
     ]
@@ -89,7 +93,7 @@ def _kinds(specs: list[ChannelSpec]) -> dict[str, type[Adapter]]:
     return kinds
 
 
-def _has_token(host: Host, name: str, kind: type[Adapter]) -> bool:
-    """Tell whether no secret is missing that the channel cannot work without."""
+def _lacks(host: Host, name: str, kind: type[Adapter]) -> list[str]:
+    """Name the secrets that are missing and that the channel cannot work without."""
     line = AccountLine(host, name, None, kind.secrets, frozenset())
-    return all(line.secret(each) is not None for each in kind.needed)
+    return [each for each in sorted(kind.needed) if line.secret(each) is None]

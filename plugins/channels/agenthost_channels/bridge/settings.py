@@ -95,6 +95,12 @@ class ChannelSection(Table, extra="allow"):
         ge=0,
         description="After so many messages a conversation begins anew; 0 for never.",
     )
+    send_to: list[str] = Field(
+        default_factory=list,
+        description="To whom agents (`channel_send`) and schedules may say something "
+        "first: the service's ids of persons, groups and rooms, `*` for anything "
+        "within one; nobody by default.",
+    )
     allowed_hosts: list[str] = Field(
         default_factory=list, description="Hosts of the service that may be local."
     )

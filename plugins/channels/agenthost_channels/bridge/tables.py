@@ -121,6 +121,9 @@ OPEN_OUT = (
     .order_by(outbox.c.seq)
     .limit(_MOST)
 )
+SAID = select(outbox.c.state, outbox.c.message_id, outbox.c.reason).where(
+    outbox.c.id == bindparam("id")
+)
 CONVERSATION = select(
     conversations.c.agent,
     conversations.c.epoch,

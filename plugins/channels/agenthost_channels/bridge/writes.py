@@ -104,6 +104,13 @@ def say(connection: Connection, says: Sequence[Columns]) -> None:
         connection.execute(insert(outbox).values(**row, seq=number + offset))
 
 
+def say_once(connection: Connection, says: Sequence[Columns]) -> None:
+    """Put something into the outbox that is not there yet."""
+    known = select(outbox.c.id).where(outbox.c.id.in_([row["id"] for row in says]))
+    there = set(connection.execute(known).scalars())
+    say(connection, [row for row in says if row["id"] not in there])
+
+
 def close_pairing(connection: Connection, channel: str, code: str) -> int:
     """Take a code away; tell how many there were."""
     own = (pairings.c.channel == channel, pairings.c.code == code)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import ClassVar
 
-from agenthost import ChannelSpec, hookimpl
+from agenthost import ChannelSpec, Unauthenticated, hookimpl
 from agenthost_channels.contract import (
     Adapter,
     Fate,
@@ -73,6 +73,12 @@ class Pager:
                 service.sent.append(message)
                 service.changed.set()
                 return service.fates.pop(0) if service.fates else THERE
+
+            async def identity(self) -> str:
+                token = self.line.secret("token")
+                if token is None:
+                    raise Unauthenticated("the pager wants a token")
+                return f"pager with {len(token.reveal())} signs"
 
             async def reconcile(self, message: Outbound) -> Sent:
                 service.looked.append(message)
