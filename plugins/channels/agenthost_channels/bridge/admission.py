@@ -17,8 +17,6 @@ CODE_LENGTH = 8
 CODE_SECONDS = 3600.0
 MOST_PENDING = 50
 """Codes of a channel at once: strangers cannot fill a disk."""
-MINUTE = 60.0
-MOST_SENDERS = 10_000
 KIND = "channel_user"
 """The kind of principal, by which ``/api/persons`` links people."""
 
@@ -105,36 +103,3 @@ def greeting(pairing: Mapping[str, Any]) -> str:
         f"I do not know you yet. Show this code to whoever runs me: {pairing['code']}. "
         "It holds for an hour."
     )
-
-
-class Pace:
-    """How fast each sender may speak: so many messages a minute, none for no limit.
-
-    It counts in memory, anew after a start.
-    """
-
-    def __init__(self, per_minute: int) -> None:
-        self._step = MINUTE / per_minute if per_minute else 0.0
-        self._due: dict[str, float] = {}
-        self._told: dict[str, float] = {}
-
-    def wait(self, sender: str, now: float) -> float:
-        """Count a message; tell how many seconds it comes too early, 0 for none."""
-        if not self._step:
-            return 0.0
-        due = max(self._due.get(sender, 0.0), now)
-        if due - now > MINUTE - self._step:
-            return due - now - (MINUTE - self._step)
-        if len(self._due) >= MOST_SENDERS:
-            self._due = {who: at for who, at in self._due.items() if at > now}
-        self._due[sender] = due + self._step
-        return 0.0
-
-    def tells(self, sender: str, now: float) -> bool:
-        """Tell whether to say so: once a minute."""
-        if now - self._told.get(sender, -MINUTE) < MINUTE:
-            return False
-        if len(self._told) >= MOST_SENDERS:
-            self._told.clear()
-        self._told[sender] = now
-        return True

@@ -14,6 +14,7 @@ from agenthost import (
     Host,
     Interrupted,
     NotFound,
+    RateLimited,
     TurnEnded,
     TurnState,
     Unavailable,
@@ -25,7 +26,6 @@ from ..rendering import rendered
 from . import tables, writes
 from .admission import (
     MOST_PENDING,
-    Pace,
     Verdict,
     greeting,
     judged,
@@ -35,10 +35,12 @@ from .admission import (
 from .answering import APOLOGY, Answering
 from .binding import Conversation
 from .digests import digest
+from .pace import Pace
 from .settings import ChannelSection
 
 log = logging.getLogger(__name__)
 RETRY_SECONDS = 5.0
+TOO_FAST = "That is too fast for me; wait {wait} seconds."
 WAITING = TurnState.WAITING.value
 
 
@@ -123,7 +125,9 @@ class Hearing:
         self._facts = facts
         self._answered = answered
         self._answering = Answering(host, channel, section)
-        self._pace = Pace(section.rate_limit_per_user)
+        most, now = section.rate_limit_per_user, host.clock.monotonic
+        self._pace = Pace(now, most, TOO_FAST) if most else None
+        self._told = Pace(now, 1, "")
         self._more = asyncio.Event()
         self._busy: set[Conversation] = set()
         self._blocked: dict[str, Conversation] = {}
@@ -139,12 +143,11 @@ class Hearing:
             if verdict is Verdict.ASK_FOR_CODE:
                 also.append(self._greet(each, row, now))
             elif verdict is Verdict.ANSWER:
-                wait = self._pace.wait(each.sender.id, now)
-                if not wait:
+                if (refusal := self._refusal(each.sender.id)) is None:
                     rows.append(row)
-                elif self._pace.tells(each.sender.id, now):
-                    text = f"That is too fast for me; wait {wait:.0f} seconds."
-                    also.append(partial(writes.say, says=self.says(row, [text], now)))
+                elif refusal:
+                    says = self.says(row, [refusal], now)
+                    also.append(partial(writes.say, says=says))
         if not rows and not also and cursor is None:
             return
         taken = partial(
@@ -158,6 +161,20 @@ class Hearing:
             self._more.set()
         if also:
             self._answered()
+
+    def _refusal(self, sender: str) -> str | None:
+        """Say that somebody is too fast, once a minute: "" in between; None if not."""
+        if self._pace is None:
+            return None
+        try:
+            self._pace.take(sender)
+        except RateLimited as error:
+            try:
+                self._told.take(sender)
+            except RateLimited:
+                return ""
+            return error.message
+        return None
 
     async def _judged(self, message: Inbound) -> Verdict:
         who, channel, section = message.sender.id, self._channel, self._section

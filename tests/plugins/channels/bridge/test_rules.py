@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from agenthost.testing import Daemons
-from agenthost_channels.bridge.admission import Pace, Verdict, judged
+from agenthost_channels.bridge.admission import Verdict, judged
 from agenthost_channels.bridge.binding import bound, choosable
 from agenthost_channels.bridge.hearing import key_of
 from agenthost_channels.bridge.saying import ATTEMPTS, settled
@@ -94,16 +94,6 @@ def test_the_binding_that_says_most_counts() -> None:
     assert bound(ChannelSection(agent="default"), ("default", "x", "")) == ("default",)
     here = ("work", "#dev[1]", "")
     assert choosable(section, here) == ("second", "third", "spare")
-
-
-def test_who_is_too_fast_waits_and_is_told_once() -> None:
-    pace = Pace(3)
-    assert [pace.wait("ada", 0.0) for _ in range(4)] == [0.0, 0.0, 0.0, 20.0]
-    assert pace.wait("grace", 0.0) == 0.0
-    assert [pace.tells("ada", at) for at in (0.0, 30.0, 60.0)] == [True, False, True]
-    assert pace.wait("ada", 20.0) == 0.0
-    assert pace.wait("ada", 20.0) == 20.0
-    assert not any(Pace(0).wait("ada", 0.0) for _ in range(1_000))
 
 
 def test_messages_of_one_id_in_two_conversations_are_two() -> None:
