@@ -79,7 +79,7 @@ class Account:
             if section.output_format == "plain"
             else facts
         )
-        self._hearing = Hearing(host, facts.id, section, shown, self._saying.more)
+        self._hearing = Hearing(host, facts.id, section, shown, self._saying)
         line.keep = self._hearing.keep
 
     async def run(self) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agenthost import (
     AgentHostError,
@@ -37,6 +38,9 @@ from .binding import Conversation
 from .digests import digest
 from .pace import Pace
 from .settings import ChannelSection
+
+if TYPE_CHECKING:
+    from .saying import Saying
 
 log = logging.getLogger(__name__)
 RETRY_SECONDS = 5.0
@@ -108,7 +112,7 @@ class Hearing:
         channel: The channel's id.
         section: Who may speak, and who answers.
         facts: What the channel's messages look like.
-        answered: Called when there is more in the outbox.
+        saying: Sends what is in the outbox.
     """
 
     def __init__(
@@ -117,13 +121,14 @@ class Hearing:
         channel: str,
         section: ChannelSection,
         facts: Facts,
-        answered: Callable[[], None],
+        saying: Saying,
     ) -> None:
         self._host = host
         self._channel = channel
         self._section = section
         self._facts = facts
-        self._answered = answered
+        self._answered = saying.more
+        self._show_typing = saying.show_typing
         self._answering = Answering(host, channel, section)
         most, now = section.rate_limit_per_user, host.clock.monotonic
         self._pace = Pace(now, most, TOO_FAST) if most else None
@@ -235,7 +240,8 @@ class Hearing:
     async def _one(self, row: Any, place: Conversation) -> None:
         """Answer the oldest message of a conversation, then look for the next."""
         try:
-            texts = await self._answering.answer(row)
+            async with self._typing(row):
+                texts = await self._answering.answer(row)
         except Waiting as waiting:
             await self._block(str(waiting.facts["turn_id"]), place)
             return
@@ -252,6 +258,20 @@ class Hearing:
             await self._settle(row, texts)
         self._busy.discard(place)
         self._more.set()
+
+    @asynccontextmanager
+    async def _typing(self, row: Any) -> AsyncIterator[None]:
+        """Show that an answer is being made, where the service can."""
+        shows = self._section.typing_indicator and self._facts.typing_every
+        if not shows or row["text"].startswith("/"):
+            yield
+            return
+        sign = asyncio.create_task(self._show_typing(row))
+        try:
+            yield
+        finally:
+            sign.cancel()
+            await asyncio.wait([sign])
 
     async def _stop(self, row: Any) -> None:
         try:

@@ -70,6 +70,16 @@ class Saying:
         """There is more to send."""
         self._more.set()
 
+    async def show_typing(self, row: Any) -> None:
+        """Show in a message's place that we are about to answer, until cancelled."""
+        place = Place(row["account"], row["peer"], row["thread"], Room(row["room"]))
+        sign = Outbound(f"typing-{row['key'][:28]}", place, typing=True)
+        while True:
+            if self._line.up.is_set():
+                await self._asked(self._adapter.send(sign))
+            # A little before the sign is gone.
+            await self._host.clock.sleep(self._facts.typing_every * 0.8)
+
     async def run(self) -> None:
         """Send until cancelled, what an earlier process left first."""
         while True:

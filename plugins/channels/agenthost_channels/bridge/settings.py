@@ -82,6 +82,11 @@ class ChannelSection(Table, extra="allow"):
         default=True,
         description="Whether an answer is shown as a reply to its message.",
     )
+    typing_indicator: bool = Field(
+        default=True,
+        description="Whether it is shown that an answer is being made, where the "
+        "service can.",
+    )
     prefix_agent_name: bool = Field(
         default=False, description="Whether an answer begins with the agent's name."
     )

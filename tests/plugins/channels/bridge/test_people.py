@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from agenthost.testing import Daemons, Pause, Recorded, RunningDaemon
+from agenthost_channels import facts
 from agenthost_channels.bridge.events import ChannelPaired
 from agenthost_channels.contract import Room
 
@@ -217,6 +219,35 @@ async def test_a_section_changes_how_answers_look(daemons: Daemons) -> None:
     [answer] = pager.sent
     assert (answer.text, answer.reply_to) == ("helper: yes", "")
     assert "Be brief." in running.model.requests[0].system
+
+
+@pytest.mark.setting("channels.<name>.typing_indicator")
+@pytest.mark.parametrize("shown", [True, False])
+async def test_it_is_shown_that_an_answer_is_made(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch, shown: bool
+) -> None:
+    known = facts.known
+    monkeypatch.setattr(
+        facts, "known", lambda name: replace(known(name), typing_every=0.02)
+    )
+    pager = Pager()
+    config = CONFIG + f"typing_indicator = {str(shown).lower()}\n"
+    running = await started(daemons, pager, config)
+    line = await pager.line()
+    pause = Pause()
+    running.model.says(pause, "done")
+    await line.received(said("/agents", 1), said("well?", 2))
+    await pause.reached.wait()
+    if shown:
+        await pager.until(lambda: sum(each.typing for each in pager.sent) >= 2)
+    pause.go_on()
+    await quiet(running)
+    said_ = [each for each in pager.sent if not each.typing]
+    assert [each.reply_to for each in said_] == ["m1", "m2"]
+    signs = [each for each in pager.sent if each.typing]
+    assert bool(signs) is shown
+    assert pager.sent[-1] is said_[-1]
+    assert {each.place.peer for each in signs} <= {"ada"}
 
 
 @pytest.mark.setting("channels.<name>.rate_limit_per_user")
