@@ -31,6 +31,9 @@ GAUGES = {
     "agent_budget_tokens": "The same in tokens.",
     "occasions": "Occasions of schedules and triggers that are not done yet.",
     "occasions_ended_in_day": "Those that ended within the last 24 hours.",
+    "channel_connected": "Whether a chat channel is connected.",
+    "channel_unanswered": "Messages of a channel that are not answered yet.",
+    "channel_messages_in_day": "What was to be sent within the last 24 hours.",
 }
 
 Gauges = Iterable[tuple[str, Mapping[str, str], float]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from agenthost import AgentHostError, ChannelSpec, Host, ServiceSpec, Unavailabl
 
 if TYPE_CHECKING:
     from .account import Account
+    from .gauges import Gauge
     from .receiver import Receiver
     from .settings import ChannelSection
 
@@ -140,6 +141,12 @@ class ChannelService(ServiceSpec):
     def channels_configured(self) -> int:
         """How many are switched on: ``/api/config`` tells it."""
         return self.bridge.configured
+
+    async def gauges(self, host: Host) -> Sequence[Gauge]:
+        """Tell a monitor how channels stand."""
+        from .gauges import gauges
+
+        return await gauges(host, self.bridge)
 
 
 def served() -> ServiceSpec:

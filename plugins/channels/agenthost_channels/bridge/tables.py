@@ -11,6 +11,7 @@ from sqlalchemy import (
     Table,
     Text,
     bindparam,
+    func,
     or_,
     select,
 )
@@ -120,6 +121,16 @@ OPEN_OUT = (
     )
     .order_by(outbox.c.seq)
     .limit(_MOST)
+)
+COUNTED_IN = (
+    select(inbox.c.channel, func.count().label("number"))
+    .where(inbox.c.state == "new")
+    .group_by(inbox.c.channel)
+)
+COUNTED_OUT = (
+    select(outbox.c.channel, outbox.c.state, func.count().label("number"))
+    .where(outbox.c.created_at >= bindparam("since"))
+    .group_by(outbox.c.channel, outbox.c.state)
 )
 SAID = select(outbox.c.state, outbox.c.message_id, outbox.c.reason).where(
     outbox.c.id == bindparam("id")

@@ -48,6 +48,24 @@ async def test_a_channel_is_tried_and_says_something(daemons: Daemons) -> None:
         assert (told["said"]["state"], told["said"]["reason"]) == (state, fate.reason)
 
 
+async def test_a_monitor_sees_how_channels_stand(daemons: Daemons) -> None:
+    pager = Pager()
+    running = await started(daemons, pager)
+    await pager.line()
+    pager.fates = [REFUSED]
+    for to in ("ada", "eve"):
+        await posted(running, "test", {"to": to})
+    shown = (await running.http.get("/metrics")).text.splitlines()
+    told = {line for line in shown if line.startswith("agenthost_channel")}
+    assert {
+        'agenthost_channel_connected{channel="pager"} 1.0',
+        'agenthost_channel_unanswered{channel="pager"} 0.0',
+        'agenthost_channel_messages_in_day{channel="pager",state="delivered"} 1.0',
+        'agenthost_channel_messages_in_day{channel="pager",state="failed"} 1.0',
+        'agenthost_channel_messages_in_day{channel="pager",state="unknown"} 0.0',
+    } <= told
+
+
 async def test_a_channel_is_connected_anew_when_told_and_by_new_secrets(
     daemons: Daemons,
 ) -> None:
