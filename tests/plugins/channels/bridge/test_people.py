@@ -47,6 +47,7 @@ async def test_a_stranger_gets_one_code_and_nothing_else(daemons: Daemons) -> No
     assert await rows(running, "SELECT count(*) FROM channel_inbox") == [(0,)]
 
 
+@pytest.mark.conformance
 async def test_who_was_let_in_speaks_as_a_person_until_unlinked(
     daemons: Daemons,
 ) -> None:
@@ -250,6 +251,7 @@ async def test_it_is_shown_that_an_answer_is_made(
     assert {each.place.peer for each in signs} <= {"ada"}
 
 
+@pytest.mark.conformance
 @pytest.mark.setting("channels.<name>.rate_limit_per_user")
 async def test_who_is_too_fast_is_told_once_and_not_answered(daemons: Daemons) -> None:
     pager = Pager()
