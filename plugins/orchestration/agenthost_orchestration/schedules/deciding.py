@@ -145,4 +145,7 @@ def _unseen(schedule: Schedule, now: float) -> float:
     somebody last changed the schedule nothing counts.
     """
     changed = schedule.updated_at
-    return max(now - GRACE, changed) if changed <= now else now - GRACE
+    # Set back a little, the clock may stand before the change that was made just now.
+    if changed <= now + GRACE:
+        return max(now - GRACE, min(changed, now))
+    return now - GRACE

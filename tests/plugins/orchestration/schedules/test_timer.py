@@ -166,6 +166,23 @@ async def test_a_time_is_not_lost_while_a_clock_that_was_set_back_is_unnoticed(
     assert ("2026-01-01T01:00:00.000Z", "due") in await states(daemon, row["id"])
 
 
+async def test_a_clock_that_steps_back_a_little_does_not_go_before_the_schedule(
+    daemons: Daemons, record: Record
+) -> None:
+    clock = WallClock()
+    daemon = await daemons.start(clock=clock)
+    await clock.advance(60)
+    row = await made(daemon, when={"cron": "0 * * * *"})
+    await asleep()
+    # What a time server does; half an hour ahead is another schedule's.
+    clock.set_by(-0.5)
+    await made(daemon, when={"cron": "30 * * * *"})
+    await shows(daemon, row["id"], next_at="2026-01-01T01:00:00.000Z")
+    async with record.decided():
+        await clock.advance(HOUR)
+    assert await states(daemon, row["id"]) == [("2026-01-01T01:00:00.000Z", "due")]
+
+
 async def test_what_still_runs_is_not_begun_again_and_that_is_told_once(
     daemons: Daemons, record: Record
 ) -> None:
