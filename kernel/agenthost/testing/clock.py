@@ -37,7 +37,8 @@ class ManualClock:
             await asyncio.sleep(0)
             return
         woken = asyncio.get_running_loop().create_future()
-        due = self._passed + seconds
+        # The difference of two moments of the epoch is off by parts of a microsecond.
+        due = round(self._passed + seconds, 6)
         heapq.heappush(self._sleepers, (due, next(self._order), woken))
         await woken
 
