@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -114,8 +115,8 @@ class RunJobs:
         if course := self.live.get(run.id):
             course.cancelled_for = reason
         await self._host.jobs.cancel(await self.submit(run))
-        if course is None:
-            await self._clean_up(run, reason)
+        # Also beside a course: what waits is none of the turns that it stops.
+        await self._clean_up(run, reason)
 
     def ending(
         self, run: Run, state: RunState, code: str, cost: int
@@ -166,6 +167,8 @@ class RunJobs:
             del self.live[run.id]
             self._watchers.run(run.id)
             if over or course.cancelled_for:
+                reason = course.cancelled_for or "its run ended"
+                await self._withdraw({*run.waiting, *course.waiting}, reason)
                 await self._erase(run, set(course.calls.sessions.values()))
             else:
                 await course.save()
@@ -277,18 +280,27 @@ class RunJobs:
 
     async def _clean_up(self, run: Run, reason: str) -> None:
         """End the turns that a run waits for, and delete its sessions."""
+        await self._erase(run, await self._withdraw(run.waiting, reason))
+
+    async def _withdraw(self, turns: Collection[str], reason: str) -> set[str]:
+        """End turns that wait for a person, with their questions.
+
+        Returns:
+            Their sessions, which are the run's own.
+        """
         sessions = set()
-        for turn_id in run.waiting:
+        for turn_id in turns:
             record = await self._host.journal.find(turn_id)
             if record is None:
                 continue
-            session = await self._host.sessions.get(record.session_id)
-            # In an agent's own session its question stays: others may wait there too.
-            if session.ephemeral:
-                cancel = self._host.approvals.cancel
-                await cancel(record.agent_id, reason, session.id)
-                sessions.add(session.id)
-        await self._erase(run, sessions)
+            with suppress(NotFound):
+                session = await self._host.sessions.get(record.session_id)
+                # In an agent's own session its question stays: others may wait there.
+                if session.ephemeral:
+                    cancel = self._host.approvals.cancel
+                    await cancel(record.agent_id, reason, session.id)
+                    sessions.add(session.id)
+        return sessions
 
     async def _erase(self, run: Run, sessions: set[str]) -> None:
         known = {each.session_id for each in await self.records(run.id)}

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from agenthost.testing import Daemons
 from agenthost.testing.daemons import RunningDaemon
+from agenthost.testing.scripted import Pause
 
 from tests.plugins.approvals.stage import TOOLS, Shop, answer, ask, listed
 
@@ -127,6 +128,33 @@ async def test_a_waiting_run_that_is_cancelled_withdraws_its_question(
     assert shop.runs == []
     rows = await daemon.daemon.store.read("SELECT id FROM sessions WHERE ephemeral = 1")
     assert rows == []
+
+
+@pytest.mark.conformance
+async def test_a_branch_that_waits_is_cancelled_beside_one_that_runs(
+    daemons: Daemons,
+) -> None:
+    daemon, shop = await shop_with_a_wish(daemons)
+    pause = Pause()
+    daemon.model.says("I am", pause, " done")
+    branches = [step(name, name, mode="fan_out") for name in ("a", "b")]
+    flow = workflow(*branches, step("all", mode="collect"))
+    path = f"{await shelve(daemon, flow)}/run?wait=false"
+    run_id = (await daemon.http.post(path, json={"input": ""})).json()["run_id"]
+
+    async def is_asked() -> bool:
+        return bool(await listed(daemon, state="pending"))
+
+    await comes(is_asked, "one branch asks a person")
+    await pause.reached.wait()
+    told = await daemon.http.post(f"/api/workflows/runs/{run_id}/cancel")
+    assert told.json()["state"] == "Cancelled"
+
+    async def is_withdrawn() -> bool:
+        return not await listed(daemon, state="pending")
+
+    await comes(is_withdrawn, "its question is withdrawn")
+    assert shop.runs == []
 
 
 @pytest.mark.conformance
