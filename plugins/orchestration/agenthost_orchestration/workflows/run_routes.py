@@ -159,7 +159,7 @@ def item_of(run: Run) -> RunItem:
         "state": run.state.value,
         "steps_completed": run.steps_completed,
         "cost_usd": _dollars(run.cost_micro_usd + run.apart_micro_usd),
-        "waiting": [*run.waiting],
+        "waiting": [] if run.ended else [*run.waiting],
         "started_by": run.owner,
         "created_at": timestamp(run.created_at),
         "started_at": _moment(run.started_at),
@@ -221,7 +221,7 @@ async def _frames(runs: Runs, run_id: str, after: int) -> AsyncIterator[bytes]:
                 if asked.key not in begun:
                     begun.add(asked.key)
                     yield _frame("step_started", _start(run.steps[asked.index], asked))
-            if run.waiting and run.waiting != waits:
+            if run.waiting and run.waiting != waits and not run.ended:
                 yield _frame("waiting", {"turns": [*run.waiting]})
             waits = run.waiting
             if run.ended:

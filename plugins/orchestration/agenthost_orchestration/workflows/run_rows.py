@@ -48,7 +48,8 @@ class Run:
         apart_micro_usd: What agents took that its unfinished calls had asked.
         seconds: How long it has run.
         leg: How often it stopped to wait for a person.
-        waiting: The ids of the turns that it waits for.
+        waiting: The ids of the turns that it waits for, or waited for when it ended:
+            whoever cleans up after it withdraws their questions.
         steps_completed: How many calls gave an answer.
         owner: Who asked for it (``kind:name``).
         person: Who is behind that.

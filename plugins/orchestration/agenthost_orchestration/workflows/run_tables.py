@@ -189,5 +189,5 @@ def forget(connection: Connection, before: float) -> int:
 
 def ending(state: RunState, now: float, **values: Any) -> dict[str, Any]:
     """What a run's row says from its end on."""
-    ended = {"state": state.value, "ended": 1, "completed_at": now, "waiting": "[]"}
+    ended = {"state": state.value, "ended": 1, "completed_at": now}
     return ended | values
