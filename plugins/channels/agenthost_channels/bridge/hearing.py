@@ -134,9 +134,10 @@ class Hearing:
         self._pace = Pace(now, most, TOO_FAST) if most else None
         self._told = Pace(now, 1, "")
         self._more = asyncio.Event()
-        self._busy: set[Conversation] = set()
+        self._busy: dict[Conversation, str] = {}
         self._blocked: dict[str, Conversation] = {}
         self._stopping: set[str] = set()
+        self._may_stop = True
 
     async def keep(self, messages: tuple[Inbound, ...], cursor: str | None) -> None:
         """Keep what is to be answered, and the cursor, in one commit."""
@@ -163,6 +164,7 @@ class Hearing:
             cursor=cursor,
         )
         if await self._host.store.write(taken, *also):
+            self._may_stop = self._may_stop or any(map(_stops, rows))
             self._more.set()
         if also:
             self._answered()
@@ -200,6 +202,7 @@ class Hearing:
         """Answer until cancelled, what an earlier process left first."""
         self._busy.clear()
         self._blocked.clear()
+        self._may_stop = True
         silent = self._host.events.subscribe(self._ended, TurnEnded)
         try:
             async with asyncio.TaskGroup() as group:
@@ -222,17 +225,23 @@ class Hearing:
 
     def _ended(self, event: TurnEnded) -> None:
         if event.state != WAITING and event.turn_id in self._blocked:
-            self._busy.discard(self._blocked.pop(event.turn_id))
+            self._busy.pop(self._blocked.pop(event.turn_id), None)
             self._more.set()
 
     async def _begin(self, group: asyncio.TaskGroup) -> None:
-        rows = await self._host.store.read(tables.OPEN_IN, {"channel": self._channel})
-        for row in rows:
+        where = {"channel": self._channel}
+        for row in await self._host.store.read(tables.OPEN_IN, where):
             place = (row["account"], row["peer"], row["thread"])
             if place not in self._busy:
-                self._busy.add(place)
+                self._busy[place] = row["key"]
                 group.create_task(self._one(row, place))
-            elif _stops(row) and row["key"] not in self._stopping:
+        if not self._may_stop:
+            return
+        self._may_stop = False
+        for row in await self._host.store.read(tables.STOPS, where):
+            place = (row["account"], row["peer"], row["thread"])
+            begun = {*self._stopping, self._busy.get(place, row["key"])}
+            if _stops(row) and row["key"] not in begun:
                 # It does not wait behind what it is to stop.
                 self._stopping.add(row["key"])
                 group.create_task(self._stop(row))
@@ -256,7 +265,7 @@ class Hearing:
             await self._settle(row, [APOLOGY])
         else:
             await self._settle(row, texts)
-        self._busy.discard(place)
+        self._busy.pop(place, None)
         self._more.set()
 
     @asynccontextmanager
@@ -291,7 +300,7 @@ class Hearing:
         if gone_on and turn_id in self._blocked:
             del self._blocked[turn_id]
             await self._host.clock.sleep(RETRY_SECONDS)
-            self._busy.discard(place)
+            self._busy.pop(place, None)
             self._more.set()
 
     async def _settle(self, row: Any, texts: Sequence[str]) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     REAL,
     Column,
+    ColumnElement,
     Index,
     Integer,
     MetaData,
+    Select,
     Table,
     Text,
     bindparam,
@@ -39,7 +43,13 @@ inbox = Table(
     Column("labels", Text, nullable=False),
 )
 """``state`` is ``new`` until what it is answered with is in the outbox: ``done``."""
-Index("channel_inbox_open", inbox.c.channel, inbox.c.state, inbox.c.seq)
+Index(
+    "channel_inbox_open",
+    *(
+        inbox.c[name]
+        for name in ("channel", "state", "account", "peer", "thread", "seq")
+    ),
+)
 Index("channel_inbox_seq", inbox.c.seq)
 
 outbox = Table(
@@ -61,7 +71,13 @@ outbox = Table(
     Column("labels", Text, nullable=False),
 )
 """``state``: waiting, sending, delivered, failed or unknown."""
-Index("channel_outbox_open", outbox.c.channel, outbox.c.state, outbox.c.seq)
+Index(
+    "channel_outbox_open",
+    *(
+        outbox.c[name]
+        for name in ("channel", "state", "account", "peer", "thread", "seq")
+    ),
+)
 Index("channel_outbox_seq", outbox.c.seq)
 
 cursors = Table(
@@ -107,20 +123,32 @@ pairings = Table(
 
 _MOST = 1_000
 
-OPEN_IN = (
-    select(inbox)
-    .where(inbox.c.channel == bindparam("channel"), inbox.c.state == "new")
-    .order_by(inbox.c.seq)
-    .limit(_MOST)
-)
-OPEN_OUT = (
-    select(outbox)
-    .where(
-        outbox.c.channel == bindparam("channel"),
-        or_(outbox.c.state == "waiting", outbox.c.state == "sending"),
+
+def _heads(table: Table, *open_: ColumnElement[bool]) -> Select[Any]:
+    """Read the oldest open row of each conversation of a channel, oldest first.
+
+    What waits behind one that cannot go on is not read: it would hide the others.
+    """
+    ours = (table.c.channel == bindparam("channel"), *open_)
+    place = (table.c.account, table.c.peer, table.c.thread)
+    first = select(func.min(table.c.seq)).where(*ours).group_by(*place)
+    return (
+        select(table).where(table.c.seq.in_(first)).order_by(table.c.seq).limit(_MOST)
     )
-    .order_by(outbox.c.seq)
-    .limit(_MOST)
+
+
+OPEN_IN = _heads(inbox, inbox.c.state == "new")
+OPEN_OUT = _heads(
+    outbox, or_(outbox.c.state == "waiting", outbox.c.state == "sending")
+)
+STOPS = (
+    select(inbox)
+    .where(
+        inbox.c.channel == bindparam("channel"),
+        inbox.c.state == "new",
+        func.lower(inbox.c.text).like("/stop%"),
+    )
+    .order_by(inbox.c.seq)
 )
 COUNTED_IN = (
     select(inbox.c.channel, func.count().label("number"))
