@@ -158,12 +158,12 @@ def hold(machine: type[Clients], examples: int, steps: int, *, same: bool) -> No
 def test_the_laws_of_conversations_hold(part: int) -> None:
     # In parts, each with courses of its own, so that they can run beside one another.
     machine = seed(part)(type(f"Clients{part}", (Clients,), {}))
-    hold(machine, 15, 12, same=True)
+    hold(machine, 6, 12, same=True)
 
 
 @pytest.mark.conformance
 def test_the_laws_of_conversations_hold_under_kills() -> None:
-    hold(KilledClients, 5, 10, same=True)
+    hold(KilledClients, 3, 10, same=True)
 
 
 @pytest.mark.faults

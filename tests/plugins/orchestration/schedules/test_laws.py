@@ -151,7 +151,7 @@ def test_a_schedule_is_done_neither_twice_nor_never(
 
 
 @pytest.mark.conformance
-@settings(UNHURRIED, max_examples=100)
+@settings(UNHURRIED, max_examples=40)
 @given(st.data())
 def test_many_schedules_are_done_neither_twice_nor_never(
     tmp_path_factory: pytest.TempPathFactory, record: Record, data: st.DataObject

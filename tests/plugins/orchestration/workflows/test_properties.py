@@ -17,7 +17,7 @@ from agenthost_orchestration.workflows.export import as_toml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-EXAMPLES = {"quick": 12, "long": 600}
+EXAMPLES = {"quick": 12, "long": 120, "all": 600}
 
 JSON = "application/json"
 FIELDS = [each.name for each in fields(WorkflowStep)]
@@ -108,6 +108,7 @@ def asking(tmp_path: Path) -> Iterator[Asking]:
 def at_sizes(function: Callable[..., None]) -> Any:
     sizes = [pytest.param(EXAMPLES["quick"], id="quick")]
     sizes += [pytest.param(EXAMPLES["long"], id="long", marks=pytest.mark.conformance)]
+    sizes += [pytest.param(EXAMPLES["all"], id="all", marks=pytest.mark.faults)]
     return pytest.mark.parametrize("examples", sizes)(function)
 
 

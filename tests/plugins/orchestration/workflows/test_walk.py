@@ -182,7 +182,11 @@ STEPS = st.builds(
 )
 
 
-EXAMPLES = [60, pytest.param(5_000, marks=pytest.mark.conformance)]
+EXAMPLES = [
+    60,
+    pytest.param(1_000, marks=pytest.mark.conformance),
+    pytest.param(5_000, marks=pytest.mark.faults),
+]
 
 
 @pytest.mark.parametrize("examples", EXAMPLES)
