@@ -251,12 +251,14 @@ class Adapter:
             holds it, unless the vault has it as ``channel.<id>.<name>``.
         needed: The names among ``secrets`` without which it cannot work.
         takes: The content types of webhooks that :meth:`open` is given.
+        facts: What is known of the vendor; those of agenthost have theirs as data.
     """
 
     settings: ClassVar[type[BaseModel]]
     secrets: ClassVar[Mapping[str, str]] = {}
     needed: ClassVar[frozenset[str]] = frozenset()
     takes: ClassVar[frozenset[str]] = frozenset({"application/json"})
+    facts: ClassVar[Facts | None] = None
 
     def __init__(self, line: Line) -> None:
         self.line = line

@@ -12,7 +12,7 @@ import click
 
 from .errors import CommandError
 
-KINDS = ("tool", "provider", "dialect", "security", "routes")
+KINDS = ("tool", "provider", "channel", "dialect", "security", "routes")
 # In a wheel the template stands beside this module; a checkout has it at its top.
 PLACES = ("template", "../../../plugin_template")
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -66,7 +66,7 @@ def answers(kind: str, name: str, author: str) -> Mapping[str, str]:
         )
     if not author.isprintable():
         raise click.BadParameter("must be plain text", param_hint="--author")
-    own = kind in ("tool", "provider", "security")
+    own = kind in ("tool", "provider", "channel", "security")
     group = kind if kind == "security" else f"{kind}s" if own else "plugins"
     return {
         "kind": kind,

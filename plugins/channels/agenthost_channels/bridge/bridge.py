@@ -85,7 +85,7 @@ class Bridge:
 
         try:
             kind = await asyncio.to_thread(spec.load)
-            facts = known(spec.name)
+            facts = getattr(kind, "facts", None) or known(spec.name)
             line = opened(host, kind, section, facts)
         except AgentHostError as error:
             self._trouble(spec.name, str(error))

@@ -138,9 +138,7 @@ def _heads(table: Table, *open_: ColumnElement[bool]) -> Select[Any]:
 
 
 OPEN_IN = _heads(inbox, inbox.c.state == "new")
-OPEN_OUT = _heads(
-    outbox, or_(outbox.c.state == "waiting", outbox.c.state == "sending")
-)
+OPEN_OUT = _heads(outbox, or_(outbox.c.state == "waiting", outbox.c.state == "sending"))
 STOPS = (
     select(inbox)
     .where(

@@ -106,7 +106,7 @@ class CareContract:
     def _of_adapter(task: asyncio.Task[object], play: object) -> bool:
         module = type(getattr(play, "adapter", None)).__module__
         code = getattr(task.get_coro(), "cr_code", None)
-        package = module.rpartition(".")[0].replace(".", "/")
+        package = (module.rpartition(".")[0] or module).replace(".", "/")
         return not task.done() and code is not None and package in code.co_filename
 
     async def test_it_stops_while_the_disk_is_slow(self, stage: Stage) -> None:
