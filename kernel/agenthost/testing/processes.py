@@ -27,14 +27,20 @@ class DaemonProcess:
     Args:
         home: Its home; kept when it ends.
         environ: Environment variables on top of a loopback port and the home.
+        module: What is run instead of ``agenthost``, and ends up in it.
     """
 
-    def __init__(self, home: Path, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        environ: Mapping[str, str] | None = None,
+        module: str = "agenthost",
+    ) -> None:
         self.home = home
         self._log = home.with_suffix(".log")
         self._log_file = self._log.open("ab")
-        self.process = subprocess.Popen(  # nosec B603 # the harness' own argv, no shell
-            [sys.executable, "-m", "agenthost"],
+        self.process = subprocess.Popen(  # noqa: S603 # nosec B603 # the harness' own argv
+            [sys.executable, "-m", module],
             env={
                 "PATH": os.environ.get("PATH", ""),
                 "AGENTHOST_HOME": str(home),

@@ -11,6 +11,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Self
 
 from aiohttp import WSCloseCode, web
@@ -79,9 +80,12 @@ class SlackSimulator:
         """Send an event to whoever is connected, or keep it until somebody is."""
         name = f"envelope-{next(self._ids)}"
         payload = {"event_id": f"Ev{name}", "event": event}
-        self.pending[name] = {"envelope_id": name, "type": kind, "payload": payload}
-        for socket in self._sockets:
-            await socket.send_json(self.pending[name])
+        envelope = {"envelope_id": name, "type": kind, "payload": payload}
+        self.pending[name] = envelope
+        for socket in list(self._sockets):
+            # Whoever has just gone gets it when they are back.
+            with suppress(ConnectionError):
+                await socket.send_json(envelope)
 
     async def send_raw(self, text: str) -> None:
         """Send any text to whoever is connected."""
@@ -101,8 +105,9 @@ class SlackSimulator:
         await socket.send_json({"type": "hello", "num_connections": 1})
         self._sockets.add(socket)
         try:
-            for envelope in list(self.pending.values()):
-                await socket.send_json(envelope)
+            with suppress(ConnectionError):
+                for envelope in list(self.pending.values()):
+                    await socket.send_json(envelope)
             async for message in socket:
                 name = json.loads(message.data)["envelope_id"]
                 self.pending.pop(name, None)

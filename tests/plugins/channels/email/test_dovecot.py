@@ -253,26 +253,32 @@ def configured(folder: Path, port: int) -> Path:
     return path
 
 
+@asynccontextmanager
+async def dovecot() -> AsyncIterator[MailStage]:
+    if os.geteuid() != 0:
+        pytest.skip("dovecot needs root to change its users")
+    port, postman = free_port(), Postman()
+    program = found("dovecot")
+    # Its processes are other users, who may not look into a test's own folder.
+    folder = TemporaryDirectory(ignore_cleanup_errors=True)
+    configuration = configured(Path(folder.name), port)
+    argv = (*program, "-F", "-c", str(configuration))
+    async with (
+        serving(*argv, port=port),
+        Cable(port) as cable,
+        taking_mail(postman) as smtp_port,
+    ):
+        stage = MailStage(cable, smtp_port, postman)
+        await asyncio.to_thread(stage.open_box, port)
+        yield stage
+        await asyncio.to_thread(stage.close_box)
+    folder.cleanup()
+
+
 class TestEmailWithDovecotAndAiosmtpd(ChannelContract):
     """All of it."""
 
     @pytest.fixture
     async def stage(self) -> AsyncIterator[Stage]:
-        if os.geteuid() != 0:
-            pytest.skip("dovecot needs root to change its users")
-        port, postman = free_port(), Postman()
-        program = found("dovecot")
-        # Its processes are other users, who may not look into a test's own folder.
-        folder = TemporaryDirectory(ignore_cleanup_errors=True)
-        configuration = configured(Path(folder.name), port)
-        argv = (*program, "-F", "-c", str(configuration))
-        async with (
-            serving(*argv, port=port),
-            Cable(port) as cable,
-            taking_mail(postman) as smtp_port,
-        ):
-            stage = MailStage(cable, smtp_port, postman)
-            await asyncio.to_thread(stage.open_box, port)
+        async with dovecot() as stage:
             yield stage
-            await asyncio.to_thread(stage.close_box)
-        folder.cleanup()

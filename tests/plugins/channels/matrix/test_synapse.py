@@ -1,6 +1,7 @@
 """The adapter keeps the contract with a real homeserver."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -156,7 +157,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 async def stage(
     server: int, request: pytest.FixtureRequest
 ) -> AsyncIterator[SynapseStage]:
-    number = abs(hash(request.node.name))
+    async with staged(server, abs(hash(request.node.name))) as stage:
+        yield stage
+
+
+@asynccontextmanager
+async def staged(server: int, number: int) -> AsyncIterator[SynapseStage]:
     people = [
         User(server, *registered(server, f"{name}{number}"))
         for name in ("bot", "ada", "bob")

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Self
 
@@ -115,20 +116,26 @@ class MosquittoStage(Stage):
         return [json.loads(each)["text"] for each in payloads]
 
 
+@asynccontextmanager
+async def mosquitto(folder: Path) -> AsyncIterator[MosquittoStage]:
+    port = free_port()
+    path = folder / "mosquitto.conf"
+    path.write_text(CONFIGURATION.format(port=port, folder=folder))
+    passwords = folder / "passwords"
+    passwords.write_text(f"us:{PASSWORD}\n")
+    make = await asyncio.create_subprocess_exec(
+        *found("mosquitto_passwd"), "-U", str(passwords)
+    )
+    assert await make.wait() == 0
+    argv = (*found("mosquitto"), "-c", str(path))
+    async with serving(*argv, port=port), Cable(port) as cable, Ada(port) as ada:
+        yield MosquittoStage(cable, ada)
+
+
 class TestMqttWithMosquitto(ChannelContract):
     """All of it."""
 
     @pytest.fixture
     async def stage(self, tmp_path: Path) -> AsyncIterator[Stage]:
-        port = free_port()
-        path = tmp_path / "mosquitto.conf"
-        path.write_text(CONFIGURATION.format(port=port, folder=tmp_path))
-        passwords = tmp_path / "passwords"
-        passwords.write_text(f"us:{PASSWORD}\n")
-        make = await asyncio.create_subprocess_exec(
-            *found("mosquitto_passwd"), "-U", str(passwords)
-        )
-        assert await make.wait() == 0
-        argv = (*found("mosquitto"), "-c", str(path))
-        async with serving(*argv, port=port), Cable(port) as cable, Ada(port) as ada:
-            yield MosquittoStage(cable, ada)
+        async with mosquitto(tmp_path) as stage:
+            yield stage

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +94,15 @@ class RelayStage(Stage):
 
 @pytest.fixture(scope="module")
 def relay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with relaying(tmp_path_factory.mktemp("nostr")) as port:
+        yield port
+
+
+@contextmanager
+def relaying(folder: Path) -> Iterator[int]:
     if not PROGRAM.exists():
         pytest.skip("no nostr-relay here: make channels installs it")
-    folder, port = tmp_path_factory.mktemp("nostr"), free_port()
+    port = free_port()
     path = folder / "relay.yaml"
     path.write_text(CONFIGURATION.format(folder=folder, port=port))
     argv, null = [str(PROGRAM), "-c", str(path), "serve"], subprocess.DEVNULL
@@ -123,6 +130,12 @@ def _wait(port: int, process: "subprocess.Popen[bytes]") -> None:
 
 @pytest.fixture
 async def stage(relay: int) -> AsyncIterator[RelayStage]:
+    async with staged(relay) as stage:
+        yield stage
+
+
+@asynccontextmanager
+async def staged(relay: int) -> AsyncIterator[RelayStage]:
     us = sdk.Keys.generate()
     person = Person(f"ws://127.0.0.1:{relay}", us.public_key().to_hex())
     async with Cable(relay) as cable, person as ada:
