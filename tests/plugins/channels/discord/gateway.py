@@ -50,7 +50,12 @@ class Link:
 
     def __init__(self, socket: web.WebSocketResponse, compress: str) -> None:
         self.socket = socket
+        self.closed = False
         self._deflate = zlib.compressobj() if compress == "zlib-stream" else None
+
+    async def close(self, code: int) -> None:
+        self.closed = True
+        await self.socket.close(code=code)
 
     async def send(self, payload: dict[str, Any]) -> None:
         await self.raw(json.dumps(payload))
@@ -121,7 +126,7 @@ class GatewaySimulator:
 
     async def close(self, code: int) -> None:
         for link in list(self.links):
-            await link.socket.close(code=code)
+            await link.close(code)
 
     def cut(self, request_of: dict[Link, web.Request]) -> None:
         for link in list(self.links):
@@ -140,7 +145,7 @@ class GatewaySimulator:
             await self._welcome(request, link)
             await self._converse(link)
         except Refused as refused:
-            await link.socket.close(code=refused.code)
+            await link.close(refused.code)
         finally:
             self._forget(link)
 
@@ -157,15 +162,14 @@ class GatewaySimulator:
     def _forget(self, link: Link) -> None:
         if link in self.links:
             self.links.remove(link)
-        for session in self.sessions.values():
+        self._changed()
+        bye = not link.closed and link.socket.close_code in {1000, 1001}
+        for session in list(self.sessions.values()):
             if session.link is link:
                 session.link = None
-        code = link.socket.close_code
-        if code in {1000, 1001}:
-            # Who says good-bye ends the session.
-            self.sessions = {
-                name: each for name, each in self.sessions.items() if each.link
-            }
+                if bye:
+                    # Who says good-bye ends the session.
+                    del self.sessions[session.id]
 
     async def _converse(self, link: Link) -> None:
         session: Session | None = None

@@ -125,7 +125,7 @@ class DiscordSimulator:
         writes = request.method != "GET" and path != "users/@me/channels"
         if writes and self.next_answer is not None:
             (status, body, headers), self.next_answer = self.next_answer, None
-            return web.json_response(body, status=status, headers=headers)
+            return _given(body, status=status, headers=headers)
         answer = await self._act(request, path.split("/"))
         self._changed.set()
         if writes and self.losing:
@@ -138,17 +138,17 @@ class DiscordSimulator:
     async def _act(self, request: web.Request, path: list[str]) -> web.Response:
         match request.method, path:
             case "GET", ["users", "@me"]:
-                return web.json_response(US)
+                return _given(US)
             case "GET", ["gateway", "bot"]:
                 limit = {"total": 1000, "remaining": 999, "reset_after": 1}
                 limit |= {"max_concurrency": 1}
                 url = f"{self.gateway.url}/gateway"
                 body = {"url": url, "shards": 1, "session_start_limit": limit}
-                return web.json_response(body)
-            case "GET", ["applications", "@me"]:
-                return web.json_response(_application())
+                return _given(body)
+            case "GET", [*_, "applications", "@me"]:
+                return _given(_application())
             case "POST", ["users", "@me", "channels"]:
-                return web.json_response(CHANNELS[DIRECT])
+                return _given(CHANNELS[DIRECT])
             case _, ["channels", channel, *rest] if channel in CHANNELS:
                 return await self._in_channel(request, channel, rest)
         return _error(404, 10003, "Unknown Channel")
@@ -158,7 +158,7 @@ class DiscordSimulator:
     ) -> web.Response:
         match request.method, path:
             case "GET", []:
-                return web.json_response(CHANNELS[channel])
+                return _given(CHANNELS[channel])
             case "POST", ["typing"]:
                 self.typed += 1
                 return web.Response(status=204)
@@ -181,12 +181,12 @@ class DiscordSimulator:
             return _error(404, 10008, "Unknown Message")
         match request.method, path:
             case "GET", []:
-                return web.json_response(said)
+                return _given(said)
             case "PATCH", [] if said["author"] == US:
                 body = await request.json()
                 self.edits.append(body["content"])
                 await self.change(said, content=body["content"])
-                return web.json_response(said)
+                return _given(said)
             case "PATCH", []:
                 return _error(403, 50005, "Cannot edit a message of another user")
             case "PUT", ["reactions", emoji, "@me"]:
@@ -210,7 +210,7 @@ class DiscordSimulator:
                 {key: value for key, value in each.items() if key != "nonce"}
                 for each in found
             ]
-        return web.json_response(found[::-1])
+        return _given(found[::-1])
 
     async def _say(self, request: web.Request, channel: str) -> web.Response:
         body, files = await self._body(request)
@@ -218,7 +218,7 @@ class DiscordSimulator:
         if refused := _refused(body, files):
             return refused
         if body.get("enforce_nonce") and nonce in self._nonces:
-            return web.json_response(self._nonces[nonce])
+            return _given(self._nonces[nonce])
         fields = self._answered(body, channel)
         if fields is None:
             return _invalid("message_reference", "Unknown message")
@@ -232,7 +232,7 @@ class DiscordSimulator:
         self.kept[channel].append(said)
         self.said.append({**body, "channel": channel})
         await self.gateway.say("MESSAGE_CREATE", self._event(said))
-        return web.json_response(said)
+        return _given(said)
 
     def _answered(self, body: Object, channel: str) -> Object | None:
         """Give what a message has of the one that it answers; None to refuse it."""
@@ -317,8 +317,17 @@ def _application() -> Object:
     return {**found, "verify_key": "0" * 64, "owner": ADA, "team": None, "summary": ""}
 
 
+def _given(
+    body: Any, status: int = 200, headers: dict[str, str] | None = None
+) -> web.Response:
+    """Answer as Discord does: the content type has no charset."""
+    raw = json.dumps(body).encode()
+    kind = "application/json"
+    return web.Response(body=raw, status=status, headers=headers, content_type=kind)
+
+
 def _error(status: int, code: int, words: str) -> web.Response:
-    return web.json_response({"code": code, "message": words}, status=status)
+    return _given({"code": code, "message": words}, status=status)
 
 
 def _invalid(field: str, words: str) -> web.Response:
@@ -327,4 +336,4 @@ def _invalid(field: str, words: str) -> web.Response:
         "message": "Invalid Form Body",
         "errors": {field: {"_errors": [{"message": words}]}},
     }
-    return web.json_response(body, status=400)
+    return _given(body, status=400)
