@@ -179,15 +179,12 @@ class Discord(Adapter):
         heard = inbound(message, place, self._us, updated=updated)
         if heard is None:
             return
-        before = session.written()
+        # What is not on disk is not counted: Discord has to send it again.
+        then = Session(session.written())
+        then.hear(channel, name, where)
+        then.passed(event.seq)
+        await self.line.received(heard, cursor=then.written())
         session.hear(channel, name, where)
-        session.passed(event.seq)
-        try:
-            await self.line.received(heard, cursor=session.written())
-        except BaseException:
-            # It is not on disk: Discord has to send it again.
-            session.read(before)
-            raise
 
     async def _where(self, message: dict[str, Any]) -> Whereabouts | None:
         """Tell which channel a message is of; of a thread, which it belongs to."""

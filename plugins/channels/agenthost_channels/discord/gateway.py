@@ -12,6 +12,7 @@ import asyncio
 import json
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import httpx
@@ -88,7 +89,9 @@ class Gateway:
         try:
             interval = _interval(await socket.receive(HELLO_SECONDS))
             beating = asyncio.create_task(self._beat(socket, interval))
-            await self._greet(socket)
+            # Where Discord has closed already, its code is read next.
+            with suppress(Unavailable):
+                await self._greet(socket)
             while True:
                 frame = _frame(await socket.receive(LONGEST_BEAT))
                 self._busy = True
@@ -138,7 +141,8 @@ class Gateway:
                 await take(Event(str(frame.get("t")), frame.get("d"), frame.get("s")))
                 self._session.passed(frame.get("s"))
             case 1:
-                await _send(socket, BEAT, self._session.seq)
+                with suppress(Unavailable):
+                    await _send(socket, BEAT, self._session.seq)
             case 7:
                 raise Broken("Discord wants another connection")
             case 9:

@@ -30,18 +30,13 @@ class Session:
         self.id = self.url = ""
         self.seq: int | None = None
         self.heard: OrderedDict[str, tuple[str, Whereabouts]] = OrderedDict()
-        self.read(cursor)
-
-    def read(self, cursor: str) -> None:
-        """Take what a cursor says in place of what is known."""
-        self.heard.clear()
-        self.drop()
         try:
-            self._take(json.loads(cursor) if cursor else {})
+            self._read(json.loads(cursor) if cursor else {})
         except MALFORMED:
+            self.heard.clear()
             self.drop()
 
-    def _take(self, kept: dict[str, Any]) -> None:
+    def _read(self, kept: dict[str, Any]) -> None:
         for channel, (last, peer, thread, room) in kept.get("heard", {}).items():
             self.heard[channel] = (last, Whereabouts(peer, thread, Room(room)))
         self.id, self.url = str(kept.get("id", "")), str(kept.get("url", ""))

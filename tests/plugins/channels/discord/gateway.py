@@ -92,6 +92,8 @@ class GatewaySimulator:
         allowed: The intents that the developer portal allows, of the privileged.
         where: The path that each connection came by.
         next_code: The code with which the next connection is closed at once.
+        next_invalid: Whether the next session may be resumed later, or None.
+        sends_away: Whether every connection is told to be made anew.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
@@ -103,6 +105,7 @@ class GatewaySimulator:
         self.allowed = CONTENT
         self.where: list[str] = []
         self.next_code = 0
+        self.sends_away = False
         self.next_invalid: bool | None = None
         self.url = ""
         self._changed = changed
@@ -156,6 +159,8 @@ class GatewaySimulator:
         if self.next_code:
             code, self.next_code = self.next_code, 0
             raise Refused(code)
+        if self.sends_away:
+            await link.send({"op": 7, "d": None})
         self.links.append(link)
         self._changed()
 

@@ -33,6 +33,9 @@ class DiscordSimulator:
         pinged: Whom our messages have called.
         shows_nonce: Whether a message that is read has its nonce.
         may_read: Whether we have the right to read what was said before.
+        unreadable: How often reading messages fails from now on.
+        tells_type: Whether the gateway says what kind of channel a message is of.
+        remaining: How many sessions may still begin today.
     """
 
     def __init__(self) -> None:
@@ -52,6 +55,9 @@ class DiscordSimulator:
         self.losing = False
         self.shows_nonce = False
         self.may_read = True
+        self.unreadable = 0
+        self.tells_type = True
+        self.remaining = 1000
         self.url = ""
         self._nonces: dict[str, Object] = {}
         self._requests: dict[Link, web.Request] = {}
@@ -99,7 +105,9 @@ class DiscordSimulator:
     def _event(self, said: Object) -> Object:
         """Give what the gateway says more of a message than the API."""
         channel = CHANNELS[said["channel_id"]]
-        found = {**said, "channel_type": channel["type"]}
+        found = dict(said)
+        if self.tells_type:
+            found["channel_type"] = channel["type"]
         if "guild_id" in channel:
             found |= {"guild_id": GUILD, "member": MEMBER}
         return found
@@ -140,7 +148,7 @@ class DiscordSimulator:
             case "GET", ["users", "@me"]:
                 return _given(US)
             case "GET", ["gateway", "bot"]:
-                limit = {"total": 1000, "remaining": 999, "reset_after": 1}
+                limit = {"total": 1000, "remaining": self.remaining, "reset_after": 1}
                 limit |= {"max_concurrency": 1}
                 url = f"{self.gateway.url}/gateway"
                 body = {"url": url, "shards": 1, "session_start_limit": limit}
@@ -195,6 +203,9 @@ class DiscordSimulator:
         return _error(405, 0, "405: Method Not Allowed")
 
     def _read(self, request: web.Request, channel: str) -> web.Response:
+        if self.unreadable:
+            self.unreadable -= 1
+            return _error(500, 0, "internal server error")
         limit = int(request.query.get("limit", "50"))
         if not 1 <= limit <= 100:
             return _invalid("limit", "int value should be between 1 and 100")
