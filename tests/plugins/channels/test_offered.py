@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 OURS = (
     *("email", "irc", "matrix", "mqtt", "mumble"),
-    *("nostr", "slack", "telegram", "webhook"),
+    *("nostr", "ntfy", "slack", "telegram", "webhook"),
 )
 DOCS = Path(__file__).parents[3] / "docs/channels"
 
