@@ -5,11 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from agenthost.testing.simulators.discord import DiscordSimulator
+from agenthost.testing.simulators.discord.world import TOKEN
 from agenthost_channels.discord.adapter import Discord, Settings
 from agenthost_channels.testing import FakeLine
-
-from .simulator import DiscordSimulator
-from .world import TOKEN
 
 IDENTIFY, RESUME = 2, 6
 

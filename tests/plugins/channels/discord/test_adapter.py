@@ -8,6 +8,15 @@ from typing import Any
 import httpx
 import pytest
 from agenthost import NotFound, Unavailable
+from agenthost.testing.simulators.discord import DiscordSimulator, world
+from agenthost.testing.simulators.discord.world import (
+    ADA,
+    DIRECT,
+    HIDDEN,
+    TEXT,
+    THREAD,
+    US,
+)
 from agenthost_channels.contract import Attachment, Fate, Outbound, Place, Room
 from agenthost_channels.discord.adapter import Discord, Settings, nonce_of
 from agenthost_channels.discord.limits import Limits
@@ -16,10 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from . import world
 from .running import line_to, running, words
-from .simulator import DiscordSimulator
-from .world import ADA, DIRECT, HIDDEN, TEXT, THREAD, US
 
 HERE = Place("default", TEXT, room=Room.GROUP)
 HELLO = Outbound("key-of-this-message-36-characters-at", HERE, "*hi*", "hi")

@@ -3,13 +3,21 @@
 from collections.abc import AsyncIterator, Mapping
 
 import pytest
+from agenthost.testing.simulators.discord import DiscordSimulator
+from agenthost.testing.simulators.discord.world import (
+    ADA,
+    BOT,
+    DIRECT,
+    HIDDEN,
+    TEXT,
+    THREAD,
+    TOKEN,
+    US,
+)
 from agenthost_channels.contract import Place, Room
 from agenthost_channels.discord.adapter import Discord, Settings
 from agenthost_channels.facts import facts
 from agenthost_channels.testing import ChannelContract, Stage
-
-from .simulator import DiscordSimulator
-from .world import ADA, BOT, DIRECT, HIDDEN, TEXT, THREAD, TOKEN, US
 
 pytestmark = pytest.mark.conformance
 

@@ -5,6 +5,8 @@ import json
 
 import pytest
 from agenthost import AgentHostError, Unauthenticated, Unavailable
+from agenthost.testing.simulators.discord import DiscordSimulator
+from agenthost.testing.simulators.discord.world import DIRECT, HIDDEN, TEXT, THREAD
 from agenthost_channels.contract import Room
 from agenthost_channels.discord import adapter as module
 from agenthost_channels.discord.adapter import Discord
@@ -13,8 +15,6 @@ from agenthost_channels.discord.mapping import Whereabouts
 from agenthost_channels.discord.session import CHANNELS, Session
 
 from .running import IDENTIFY, RESUME, beginnings, line_to, running, words
-from .simulator import DiscordSimulator
-from .world import DIRECT, HIDDEN, TEXT, THREAD
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,15 @@ from typing import Any
 
 import pytest
 import yarl
-
-from .simulator import DiscordSimulator
-from .world import ADA, DIRECT, TEXT, THREAD, TOKEN, US
+from agenthost.testing.simulators.discord import DiscordSimulator
+from agenthost.testing.simulators.discord.world import (
+    ADA,
+    DIRECT,
+    TEXT,
+    THREAD,
+    TOKEN,
+    US,
+)
 
 pytestmark = pytest.mark.conformance
 discord = pytest.importorskip("discord")

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 from agenthost import NotFound, Unauthenticated, Unavailable
+from agenthost.testing.simulators.ntfy import TOKEN, NtfySimulator
 from agenthost_channels.contract import Attachment, Fate, Outbound, Place
 from agenthost_channels.ntfy.adapter import OVERLAP_SECONDS, Ntfy, Settings
 from agenthost_channels.testing import FakeLine
 from pydantic import ValidationError
-
-from .simulator import TOKEN, NtfySimulator
 
 ADA = Place("default", "ada")
 HELLO = Outbound("key-1", ADA, "*hello*", "hello")

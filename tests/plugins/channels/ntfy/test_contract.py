@@ -3,12 +3,11 @@
 from collections.abc import AsyncIterator, Mapping
 
 import pytest
+from agenthost.testing.simulators.ntfy import PASSWORD, TOKEN, USER, NtfySimulator
 from agenthost_channels.contract import Place, Room
 from agenthost_channels.facts import facts
 from agenthost_channels.ntfy.adapter import Ntfy, Settings
 from agenthost_channels.testing import ChannelContract, Stage
-
-from .simulator import PASSWORD, TOKEN, USER, NtfySimulator
 
 pytestmark = pytest.mark.conformance
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 from agenthost.testing import Daemons, RunningDaemon
+from agenthost.testing.simulators.ntfy import TOKEN, NtfySimulator
 
 from ..webhook.program import opened
-from .simulator import TOKEN, NtfySimulator
 
 ROWS = "SELECT message_id, state FROM channel_inbox ORDER BY seq"
 

@@ -1,9 +1,11 @@
 """Discord on a loopback port: its API, version 10, and its gateway.
 
 Sources: https://docs.discord.com/developers/resources/message, /topics/rate-limits,
-/events/gateway and /topics/opcodes-and-status-codes. discord.py is at home here: that
-is what test_contract.py tries.
+/events/gateway and /topics/opcodes-and-status-codes. discord.py is at home here:
+tests try it.
 """
+
+from __future__ import annotations
 
 import asyncio
 import json
@@ -81,14 +83,17 @@ class DiscordSimulator:
 
     @property
     def api(self) -> str:
+        """The address of the API."""
         return f"{self.url}/api/v10"
 
     # What a test does.
 
     async def until(self, happened: Callable[[], bool]) -> None:
+        """Wait for something to have happened."""
         await patiently(happened, self._changed)
 
     def cut(self) -> None:
+        """Break every connection to the gateway."""
         self.gateway.cut(self._requests)
 
     async def put(self, channel: str, author: Object = ADA, **fields: Any) -> Object:
@@ -99,6 +104,7 @@ class DiscordSimulator:
         return said
 
     async def change(self, said: Object, **fields: Any) -> None:
+        """Let its author change a message."""
         said |= {"edited_timestamp": world.now(), **fields}
         await self.gateway.say("MESSAGE_UPDATE", self._event(said))
 

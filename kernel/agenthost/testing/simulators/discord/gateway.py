@@ -1,5 +1,7 @@
 """Discord's gateway, as its page on the gateway and its table of codes have it."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import zlib
@@ -27,6 +29,7 @@ class Session:
         self.link: Link | None = None
 
     def wants(self, message: dict[str, Any]) -> bool:
+        """Tell whether the session hears of a message at all."""
         needed = GUILD_MESSAGES if "guild_id" in message else DIRECT_MESSAGES
         return bool(self.intents & needed)
 
@@ -39,6 +42,7 @@ class Session:
         return {**message, "content": "", "attachments": [], "embeds": []}
 
     async def dispatch(self, name: str, data: Any) -> None:
+        """Tell the session of an event; it is kept, to be told again."""
         event = {"op": 0, "t": name, "s": len(self.log) + 1, "d": data}
         self.log.append(event)
         if self.link is not None:
@@ -54,13 +58,16 @@ class Link:
         self._deflate = zlib.compressobj() if compress == "zlib-stream" else None
 
     async def close(self, code: int) -> None:
+        """Close the connection with a code."""
         self.closed = True
         await self.socket.close(code=code)
 
     async def send(self, payload: dict[str, Any]) -> None:
+        """Send a payload."""
         await self.raw(json.dumps(payload))
 
     async def raw(self, text: str) -> None:
+        """Send a text as it is."""
         try:
             if self._deflate is None:
                 await self.socket.send_str(text)
@@ -119,6 +126,7 @@ class GatewaySimulator:
                 await session.dispatch(name, session.shown(message))
 
     async def raw(self, text: str) -> None:
+        """Send a text on every connection as it is."""
         for link in self.links:
             await link.raw(text)
 
@@ -128,21 +136,25 @@ class GatewaySimulator:
             await link.send({"op": code, "d": data})
 
     async def close(self, code: int) -> None:
+        """Close every connection with a code."""
         for link in list(self.links):
             await link.close(code)
 
     def cut(self, request_of: dict[Link, web.Request]) -> None:
+        """Break every connection, without a word."""
         for link in list(self.links):
             transport = request_of[link].transport
             if transport is not None:
                 transport.abort()
 
     def operations(self) -> list[int]:
+        """Give the operations of what was heard, in its order."""
         return [code for code, _ in self.heard]
 
     # What Discord does.
 
     async def serve(self, request: web.Request, link: Link) -> None:
+        """Speak with a client until it goes."""
         self.where.append(request.path)
         try:
             await self._welcome(request, link)
@@ -263,6 +275,7 @@ class GatewaySimulator:
 
 
 async def patiently(happened: Callable[[], bool], changed: asyncio.Event) -> None:
+    """Wait for something to have happened, half a minute at most."""
     async with asyncio.timeout(30):
         while not happened():
             changed.clear()

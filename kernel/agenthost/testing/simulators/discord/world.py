@@ -1,5 +1,7 @@
 """Who and what there is on our Discord: people, channels and messages."""
 
+from __future__ import annotations
+
 import itertools
 import re
 import time
@@ -7,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 EPOCH_MS = 1_420_070_400_000
-TOKEN = "MTAwMDA.of-the-test.canary"
+TOKEN = "MTAwMDA.of-the-test.canary"  # noqa: S105 # nosec B105 # nobody's
 GUILD = "300000000000000001"
 DIRECT, TEXT, THREAD, HIDDEN = (f"20000000000000000{n}" for n in (1, 2, 3, 4))
 US: dict[str, Any] = {
@@ -74,6 +76,7 @@ def snowflake() -> str:
 
 
 def now() -> str:
+    """Give the time as Discord writes it."""
     return datetime.now(UTC).isoformat()
 
 

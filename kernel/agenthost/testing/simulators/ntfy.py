@@ -1,5 +1,7 @@
 """ntfy on a loopback port, as https://docs.ntfy.sh and its server's source have it."""
 
+from __future__ import annotations
+
 import asyncio
 import base64
 import json
@@ -72,12 +74,14 @@ class NtfySimulator:
     # What a test does.
 
     async def until(self, happened: Callable[[], bool]) -> None:
+        """Wait for something to have happened."""
         async with asyncio.timeout(20):
             while not happened():
                 self._changed.clear()
                 await self._changed.wait()
 
     def cut(self) -> None:
+        """Break every stream."""
         for _, request in list(self._streams.values()):
             if request.transport is not None:
                 request.transport.abort()
