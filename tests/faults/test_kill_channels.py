@@ -218,9 +218,10 @@ async def _progress(world: World, speaking: Any, until: int) -> None:
 
 async def _settled(world: World) -> None:
     """Wait until nothing is left to be sent: what is in doubt may be sent anew."""
-    async with asyncio.timeout(LONGEST_LIFE):
-        while world.rows(UNSENT):
-            await asyncio.sleep(0.2)
+    ends = time.monotonic() + LONGEST_LIFE
+    while unsent := world.rows(UNSENT):
+        assert time.monotonic() < ends, unsent
+        await asyncio.sleep(0.2)
 
 
 async def judge(world: World, kills: int) -> Mapping[str, int]:
