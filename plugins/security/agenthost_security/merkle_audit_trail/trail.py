@@ -99,6 +99,7 @@ class Trail:
         # It imports SQLAlchemy, which a start can do without.
         self._tables: Any = None
         self._chain = Chain()
+        self._tiles_kept = 0
         self._trouble = ""
         self._recorded = 0
         self._rounds = 0
@@ -273,7 +274,7 @@ class Trail:
 
     async def _signed(self) -> Head | None:
         tree = self.tree if self.tree is not None else await self._grown()
-        known, before = len(tree.tiles), tree.size
+        before = tree.size
         # Until all is on disk the tree counts for nothing: it is grown again from what
         # was signed, were this cut off.
         self.tree = None
@@ -285,9 +286,11 @@ class Trail:
             self.head = new[-1]
             self._recorded = max(0, self._recorded - (tree.size - before))
         self.tree = tree
-        if new:
-            tiles = [(n, tree.tiles[n].hex()) for n in range(known, len(tree.tiles))]
-            await self._mark(tiles)
+        # Who was killed between file and database left tiles that are kept now.
+        unkept = range(self._tiles_kept, len(tree.tiles))
+        if new or unkept:
+            await self._mark([(n, tree.tiles[n].hex()) for n in unkept])
+            self._tiles_kept = len(tree.tiles)
         self._trouble = ""
         return self.head
 
@@ -345,7 +348,10 @@ class Trail:
             head = next((h for h in reversed(known) if h["node"] == node), None)
         size = head["size"] if head else 0
         rows = await store.read(_TILES, {"node": node})
-        tiles = [bytes.fromhex(row["hash"]) for row in rows][: size // TILE]
+        # Behind a gap none counts: those are hashed anew, and kept.
+        whole = [row["hash"] for n, row in enumerate(rows) if row["tile"] == n]
+        tiles = [bytes.fromhex(each) for each in whole[: size // TILE]]
+        self._tiles_kept = len(tiles)
         between = {"node": node, "after": len(tiles) * TILE, "until": size}
         leaves = await store.read(_LEAVES, between)
         hashes = [leaf_hash(row["canonical"]) for row in leaves]

@@ -23,9 +23,11 @@ from agenthost import (
 )
 from agenthost.testing import Daemons, RunningDaemon
 from agenthost_security.merkle_audit_trail.system import trail_of
+from agenthost_security.merkle_audit_trail.trail import Trail
+from agenthost_security.merkle_audit_trail.tree import TILE
 from pydantic import BaseModel
 
-from .book import entries, kinds, verified
+from .book import entries, kinds, standing, verified
 
 TOOLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("agent_list", {}),
@@ -285,3 +287,38 @@ async def test_what_is_recorded_may_not_happen_before_the_trail_is_open(
     made = await daemon.http.post("/api/agents", json={"manifest_toml": 'name = "b"'})
     assert made.status_code == 403
     assert "audit trail" in made.json()["error"]
+
+
+async def happening(daemon: RunningDaemon, count: int) -> None:
+    """Let so much happen that hashes of whole tiles are kept."""
+    keeps = [
+        daemon.daemon.events.keeping(AgentSpawned("a", 0.0, "ada"))
+        for _ in range(count)
+    ]
+    await daemon.daemon.store.write(*[keep for keep in keeps if keep is not None])
+
+
+async def test_a_kill_between_heads_and_tiles_breaks_nothing(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await daemons.start()
+    with monkeypatch.context() as killed:
+
+        async def never(self: Trail, tiles: object) -> None:
+            pass
+
+        killed.setattr(Trail, "_mark", never)
+        await happening(first, TILE + 44)
+        await trail_of(first.daemon).sign()
+        await first.daemon.stop()
+    home = first.daemon.home
+    for _ in range(3):
+        daemon = await daemons.start(home=home)
+        await happening(daemon, TILE + 44)
+        assert (await verified(daemon))["status"] == "valid"
+        head = await trail_of(daemon.daemon).sign()
+        assert head is not None
+        rows = await daemon.daemon.store.read("SELECT tile FROM audit_tiles")
+        assert [*map(tuple, rows)] == [(n,) for n in range(head["size"] // TILE)]
+        assert (await standing(daemon))[0] == "active"
+        await daemon.daemon.stop()
