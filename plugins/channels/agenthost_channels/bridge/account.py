@@ -12,6 +12,8 @@ from pydantic import ValidationError
 
 from ..contract import Adapter, Facts
 from . import tables
+from .answering import Said
+from .files import Files
 from .hearing import Hearing
 from .line import AccountLine
 from .saying import Saying
@@ -96,9 +98,14 @@ class Account:
         """End the connection and begin it anew, also one that was given up."""
         self._again.set()
 
-    def written(self, row: Any, text: str) -> list[Any]:
-        """Make the outbox's rows of a text, in the channel's markup."""
-        return self._hearing.says(row, [text], self._host.clock.time())
+    @property
+    def files(self) -> Files:
+        """What reads files of agents, to be sent."""
+        return self._hearing.files
+
+    def written(self, row: Any, said: Said) -> list[Any]:
+        """Make the outbox's rows of what is said, in the channel's markup."""
+        return self._hearing.says(row, [said], self._host.clock.time())
 
     def more(self) -> None:
         """There is more in the outbox."""

@@ -27,10 +27,12 @@ from agenthost import (
     user_message,
 )
 
+from ..contract import OutFile
 from . import tables, writes
 from .admission import KIND, external
 from .binding import bound, choosable
 from .digests import digest
+from .files import Files
 from .settings import ChannelSection
 
 log = logging.getLogger(__name__)
@@ -49,6 +51,13 @@ class Standing(NamedTuple):
     epoch: int
 
 
+class Said(NamedTuple):
+    """Something that is said: Markdown, and the files that go with it."""
+
+    text: str
+    files: tuple[OutFile, ...] = ()
+
+
 class Answering:
     """Answers messages of a channel.
 
@@ -56,15 +65,19 @@ class Answering:
         host: The daemon.
         channel: The channel's id.
         section: Which agents answer, and how.
+        files: Files that come and go with messages.
     """
 
-    def __init__(self, host: Host, channel: str, section: ChannelSection) -> None:
+    def __init__(
+        self, host: Host, channel: str, section: ChannelSection, files: Files
+    ) -> None:
         self.host = host
         self.section = section
         self._channel = channel
+        self._files = files
         self._pools: dict[tuple[str, int], Pool] = {}
 
-    async def answer(self, row: Any) -> list[str]:
+    async def answer(self, row: Any) -> list[Said]:
         """Give what is said to a message, each text for itself; it is the same again.
 
         Raises:
@@ -76,14 +89,14 @@ class Answering:
         if row["text"].startswith("/"):
             from .chat import carry_out
 
-            return [await carry_out(self, row, who, agents[0], standing)]
-        texts = [await self._said(row, who, agent, standing) for agent in agents]
+            return [Said(await carry_out(self, row, who, agents[0], standing))]
+        said = [await self._said(row, who, agent, standing) for agent in agents]
         if len(agents) == 1 and not self.section.prefix_agent_name:
-            return texts
+            return said
         return [
-            _named(each.name, text)
-            for each, text in zip(agents, texts, strict=True)
-            if text
+            Said(_named(agent.name, each.text), each.files)
+            for agent, each in zip(agents, said, strict=True)
+            if each.text
         ]
 
     def agents(self, row: Any, standing: Standing) -> list[Agent]:
@@ -138,21 +151,21 @@ class Answering:
 
     async def _said(
         self, row: Any, who: Principal, agent: Agent, standing: Standing
-    ) -> str:
+    ) -> Said:
         try:
             return await self._turn(row, who, agent, standing)
         except PASSED_ON:
             raise
         except QuotaExceeded as error:
             log.warning("channel %s: %s", self._channel, error)
-            return SPENT
+            return Said(SPENT)
         except AgentHostError as error:
             log.warning("channel %s: a turn failed: %s", self._channel, error)
-            return APOLOGY
+            return Said(APOLOGY)
 
     async def _turn(
         self, row: Any, who: Principal, agent: Agent, standing: Standing
-    ) -> str:
+    ) -> Said:
         host, section = self.host, self.section
         session = await self.session(row, agent, standing.epoch)
         spoken_to = Grants({"agent_message": (agent.id, agent.name)})
@@ -169,12 +182,17 @@ class Answering:
             max_cost_micro_usd=None if most is None else round(most * MICRO),
             instructions=section.instructions,
         )
-        turn = host.turns.start(context, agent, user_message(row["text"]), options)
+        words = row["text"]
+        if row["has_files"]:
+            files = await self._files.taken(row, agent, context)
+            words = f"{words}\n\n{files}".strip()
+        turn = host.turns.start(context, agent, user_message(words), options)
         try:
-            return (await turn.result()).text
+            text = (await turn.result()).text
         except Interrupted:
             watcher = await host.turns.resume(context, agent, turn_id)
-            return (await watcher.turn.result()).text
+            text = (await watcher.turn.result()).text
+        return Said(text, await self._files.sent_with(text, agent, context))
 
     def _pool(self, sender: str) -> tuple[Pool, ...]:
         """Give what somebody may still spend today."""

@@ -12,6 +12,15 @@ class ChannelPaired(Event):
     person_id: str
 
 
+class ChannelFileReceived(Event):
+    """A file that somebody sent is put into a workspace: ``size`` is in bytes."""
+
+    agent_id: str
+    path: str
+    media_type: str
+    size: int
+
+
 class ChannelMessageLost(Event):
     """A message did not arrive, or nobody knows: ``state`` is failed or unknown."""
 

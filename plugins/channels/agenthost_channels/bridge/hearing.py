@@ -22,7 +22,7 @@ from agenthost import (
     Waiting,
 )
 
-from ..contract import Facts, Inbound, Room
+from ..contract import Facts, Inbound, OutFile, Room
 from ..rendering import rendered
 from . import tables, writes
 from .admission import (
@@ -33,9 +33,10 @@ from .admission import (
     may_speak,
     pairing_row,
 )
-from .answering import APOLOGY, Answering
+from .answering import APOLOGY, Answering, Said
 from .binding import Conversation
 from .digests import digest
+from .files import Files, rows_of
 from .pace import Pace
 from .settings import ChannelSection
 
@@ -57,8 +58,7 @@ def key_of(channel: str, message: Inbound) -> str:
 def row_of(channel: str, message: Inbound, now: float) -> dict[str, Any]:
     """Make the inbox's row of a message."""
     place = message.place
-    files = [f"(attached and not read: {each.name})" for each in message.attachments]
-    return {
+    row: dict[str, Any] = {
         "key": key_of(channel, message),
         "channel": channel,
         "account": place.account,
@@ -67,41 +67,57 @@ def row_of(channel: str, message: Inbound, now: float) -> dict[str, Any]:
         "room": place.room.value,
         "message_id": message.message_id,
         "sender": message.sender.id,
-        "text": "\n".join([message.text, *files]).strip(),
+        "text": message.text.strip(),
         "state": "new",
         "received_at": now,
         "owner": f"channel_user:{channel}:{message.sender.id}",
         "labels": "untrusted",
     }
+    if message.attachments:
+        row["files"] = rows_of(row, message.attachments)
+    return row
 
 
 def says_of(
     row: Mapping[str, Any],
     facts: Facts,
-    texts: Sequence[str],
+    said: Sequence[Said],
     now: float,
     *,
     threading: bool = True,
 ) -> list[Any]:
-    """Make the outbox's rows of what is said to a message."""
-    each = [rendered(text, facts.dialect, facts.limit, facts.unit) for text in texts]
+    """Make the outbox's rows of what is said to a message, a row of each file."""
     same = ("channel", "account", "peer", "thread", "room", "owner", "labels")
+    from_it = {name: row[name] for name in same}
+    begun = {"state": "waiting", "attempts": 0, "due": now, "created_at": now}
+    begun |= {"message_id": "", "reason": ""}
+    parts: list[dict[str, Any]] = []
+    for each in said:
+        pages = rendered(each.text, facts.dialect, facts.limit, facts.unit)
+        parts += ({"text": page.text, "plain": page.plain} for page in pages)
+        parts += (
+            {"text": "", "plain": "", "file": _kept(file, row)} for file in each.files
+        )
     return [
         {
-            **{name: row[name] for name in same},
+            **from_it,
+            **begun,
+            **part,
             "id": f"{row['key'][:28]}-{number}",
-            "text": page.text,
-            "plain": page.plain,
             "reply_to": "" if number or not threading else row["message_id"],
-            "state": "waiting",
-            "attempts": 0,
-            "due": now,
-            "message_id": "",
-            "reason": "",
-            "created_at": now,
         }
-        for number, page in enumerate(page for pages in each for page in pages)
+        for number, part in enumerate(parts)
     ]
+
+
+def _kept(file: OutFile, row: Mapping[str, Any]) -> dict[str, Any]:
+    known = {"owner": row["owner"], "labels": row["labels"]}
+    return {
+        "name": file.name,
+        "media_type": file.media_type,
+        "data": file.data,
+        **known,
+    }
 
 
 class Hearing:
@@ -129,7 +145,8 @@ class Hearing:
         self._facts = facts
         self._answered = saying.more
         self._show_typing = saying.show_typing
-        self._answering = Answering(host, channel, section)
+        self.files = Files(host, section, facts, saying.download)
+        self._answering = Answering(host, channel, section, self.files)
         most, now = section.rate_limit_per_user, host.clock.monotonic
         self._pace = Pace(now, most, TOO_FAST) if most else None
         self._told = Pace(now, 1, "")
@@ -152,7 +169,7 @@ class Hearing:
                 if (refusal := self._refusal(each.sender.id)) is None:
                     rows.append(row)
                 elif refusal:
-                    says = self.says(row, [refusal], now)
+                    says = self.says(row, [Said(refusal)], now)
                     also.append(partial(writes.say, says=says))
         if not rows and not also and cursor is None:
             return
@@ -190,13 +207,13 @@ class Hearing:
 
     def _greet(self, message: Inbound, row: Any, now: float) -> Any:
         pairing = pairing_row(self._channel, message, now)
-        [says] = self.says(row, [greeting(pairing)], now)
+        [says] = self.says(row, [Said(greeting(pairing))], now)
         return partial(writes.ask_in, pairing=pairing, says=says, most=MOST_PENDING)
 
-    def says(self, row: Any, texts: Sequence[str], now: float) -> list[Any]:
+    def says(self, row: Any, said: Sequence[Said], now: float) -> list[Any]:
         """Make the outbox's rows of what is said, in the channel's markup."""
         threading = self._section.threading
-        return says_of(row, self._facts, texts, now, threading=threading)
+        return says_of(row, self._facts, said, now, threading=threading)
 
     async def run(self) -> None:
         """Answer until cancelled, what an earlier process left first."""
@@ -219,7 +236,7 @@ class Hearing:
         key = digest("paired", *(pairing[name] for name in ("channel", "code", "peer")))
         row = {name: pairing[name] for name in names}
         row |= {"key": key, "room": Room.DIRECT.value, "message_id": ""}
-        says = self.says(row, [text], self._host.clock.time())
+        says = self.says(row, [Said(text)], self._host.clock.time())
         await self._host.store.write(partial(writes.say, says=says))
         self._answered()
 
@@ -250,7 +267,7 @@ class Hearing:
         """Answer the oldest message of a conversation, then look for the next."""
         try:
             async with self._typing(row):
-                texts = await self._answering.answer(row)
+                said = await self._answering.answer(row)
         except Waiting as waiting:
             await self._block(str(waiting.facts["turn_id"]), place)
             return
@@ -262,9 +279,9 @@ class Hearing:
             await self._settle(row, [])
         except AgentHostError as error:
             log.warning("channel %s: a turn failed: %s", self._channel, error)
-            await self._settle(row, [APOLOGY])
+            await self._settle(row, [Said(APOLOGY)])
         else:
-            await self._settle(row, texts)
+            await self._settle(row, said)
         self._busy.pop(place, None)
         self._more.set()
 
@@ -288,7 +305,7 @@ class Hearing:
         except AgentHostError as error:
             log.warning("channel %s: /stop failed: %s", self._channel, error)
             said = APOLOGY
-        await self._settle(row, [said])
+        await self._settle(row, [Said(said)])
         self._stopping.discard(row["key"])
 
     async def _block(self, turn_id: str, place: Conversation) -> None:
@@ -303,16 +320,17 @@ class Hearing:
             self._busy.pop(place, None)
             self._more.set()
 
-    async def _settle(self, row: Any, texts: Sequence[str]) -> None:
+    async def _settle(self, row: Any, said: Sequence[Said]) -> None:
         now = self._host.clock.time()
         try:
-            says = self.says(row, texts, now)
+            says = self.says(row, said, now)
         except Exception:
             # One answer that cannot be written must not hold all the others up.
             log.exception("channel %s: an answer cannot be rendered", self._channel)
-            says = self.says(row, [APOLOGY], now)
-        key = row["key"]
-        await self._host.store.write(partial(writes.answer, key=key, says=says))
+            says = self.says(row, [Said(APOLOGY)], now)
+        had_files = bool(row["has_files"])
+        answer = partial(writes.answer, key=row["key"], says=says, had_files=had_files)
+        await self._host.store.write(answer)
         self._answered()
 
 

@@ -7,9 +7,19 @@ import logging
 from functools import partial
 from typing import Any
 
-from agenthost import Host, telling
+from agenthost import Host, Keep, telling
 
-from ..contract import Adapter, Facts, Fate, Outbound, Place, Room, Sent
+from ..contract import (
+    Adapter,
+    Attachment,
+    Facts,
+    Fate,
+    Outbound,
+    OutFile,
+    Place,
+    Room,
+    Sent,
+)
 from . import tables, writes
 from .events import ChannelMessageLost
 from .line import AccountLine
@@ -18,14 +28,14 @@ log = logging.getLogger(__name__)
 SEND_SECONDS = 60.0
 ATTEMPTS = 8
 LONGEST_PAUSE = 600.0
+OVER = frozenset({"delivered", "failed", "unknown"})
 
 
-def outbound(row: Any) -> Outbound:
+def outbound(row: Any, files: tuple[OutFile, ...] = ()) -> Outbound:
     """Make of an outbox's row what an adapter sends."""
     place = Place(row["account"], row["peer"], row["thread"], Room(row["room"]))
-    return Outbound(
-        row["id"], place, row["text"], row["plain"], reply_to=row["reply_to"]
-    )
+    text, plain, reply_to = row["text"], row["plain"], row["reply_to"]
+    return Outbound(row["id"], place, text, plain, files, reply_to)
 
 
 def settled(sent: Sent, row: Any, now: float, *, repeatable: bool) -> dict[str, Any]:
@@ -69,6 +79,10 @@ class Saying:
     def more(self) -> None:
         """There is more to send."""
         self._more.set()
+
+    async def download(self, attachment: Attachment) -> bytes:
+        """Fetch a file that somebody sent; raises as the adapter does."""
+        return await self._adapter.download(attachment)
 
     async def show_typing(self, row: Any) -> None:
         """Show in a message's place that we are about to answer, until cancelled."""
@@ -124,12 +138,12 @@ class Saying:
         return min(waits) if waits else None
 
     async def _send(self, row: Any) -> None:
-        message = outbound(row)
+        message = outbound(row, await self._files(row))
         if row["state"] == "sending":
             # A process died in the middle of it: it may be there.
             sent = await self._asked(self._adapter.reconcile(message))
         else:
-            await self._write(row["id"], {"state": "sending"})
+            await self._settle(row, {"state": "sending"})
             sent = await self._asked(self._adapter.send(message))
             if sent.fate is Fate.UNKNOWN:
                 sent = await self._asked(self._adapter.reconcile(message))
@@ -139,7 +153,15 @@ class Saying:
         if values["state"] in ("failed", "unknown"):
             await self._lose(row, values, now)
         else:
-            await self._write(row["id"], values)
+            await self._settle(row, values)
+
+    async def _files(self, row: Any) -> tuple[OutFile, ...]:
+        if not row["has_files"]:
+            return ()
+        file = await self._host.store.first(tables.FILE_OUT, {"id": row["id"]})
+        if file is None:
+            return ()
+        return (OutFile(file["name"], file["media_type"], bytes(file["data"])),)
 
     async def _asked(self, call: Any) -> Sent:
         """Ask the adapter; what breaks in it leaves the fate unknown."""
@@ -156,10 +178,10 @@ class Saying:
     async def _lose(self, row: Any, values: dict[str, Any], now: float) -> None:
         facts = (self._facts.id, now, row["id"], values["state"], values["reason"])
         with telling(self._host.events, ChannelMessageLost, *facts) as keep:
-            also = () if keep is None else (keep,)
-            write = partial(writes.settle, outbox_id=row["id"], values=values)
-            await self._host.store.write(write, *also)
+            await self._settle(row, values, *(() if keep is None else (keep,)))
 
-    async def _write(self, outbox_id: str, values: dict[str, Any]) -> None:
-        write = partial(writes.settle, outbox_id=outbox_id, values=values)
-        await self._host.store.write(write)
+    async def _settle(self, row: Any, values: dict[str, Any], *also: Keep) -> None:
+        write = partial(writes.settle, outbox_id=row["id"], values=values)
+        if row["has_files"] and values["state"] in OVER:
+            also = (*also, partial(writes.drop_file, outbox_id=row["id"]))
+        await self._host.store.write(write, *also)

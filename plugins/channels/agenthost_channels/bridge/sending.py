@@ -33,6 +33,11 @@ class ChannelSend(BaseModel, extra="forbid", defer_build=True):
         description="What to say, in Markdown", min_length=1, max_length=20_000
     )
     thread: str = Field("", description="The service's id of a thread there")
+    files: list[str] = Field(
+        default_factory=list,
+        description="Paths of files of your workspace to send with it",
+        max_length=10,
+    )
 
 
 async def channel_send(context: ToolContext, call: ChannelSend) -> ToolResult:
@@ -40,13 +45,23 @@ async def channel_send(context: ToolContext, call: ChannelSend) -> ToolResult:
 
     Raises:
         Conflict: The channel is not on.
-        InvalidInput: The operator does not allow this recipient.
+        InvalidInput: The operator does not allow this recipient, or the service takes
+            no files.
+        NotFound: There is no such file.
+        TooLarge: The service takes none so large.
     """
     from .speaking import Words, account_of, check_allowed, say
 
     account = account_of(context.host, call.channel)
     check_allowed(account, call.to)
-    words = Words(call.to, call.text, call.thread)
+    if call.files and context.agent is None:
+        raise InvalidInput("files", "only an agent has files; none is calling")
+    files = [
+        await account.files.read(path, context.agent.id, context)
+        for path in call.files
+        if context.agent is not None
+    ]
+    words = Words(call.to, call.text, call.thread, files=tuple(files))
     outcome = await say(context.host, account, words)
     return ToolResult(_told(outcome), is_error=outcome.state in {"failed", "unknown"})
 

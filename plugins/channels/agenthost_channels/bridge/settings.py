@@ -87,6 +87,12 @@ class ChannelSection(Table, extra="allow"):
         description="Whether it is shown that an answer is being made, where the "
         "service can.",
     )
+    max_file_mb: int = Field(
+        10,
+        ge=0,
+        le=25,
+        description="How large a file may be that comes or goes, in MB; 0 for none.",
+    )
     prefix_agent_name: bool = Field(
         default=False, description="Whether an answer begins with the agent's name."
     )

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agenthost import Conflict, Host, InvalidInput, OutcomeUnknown, Unavailable, new_id
 
-from ..contract import Room
+from ..contract import OutFile, Room
 from . import tables, writes
+from .answering import Said
 from .binding import fits
 from .bridge import bridge_of
 
@@ -32,6 +33,7 @@ class Words(NamedTuple):
     text: str
     thread: str = ""
     key: str = ""
+    files: tuple[OutFile, ...] = ()
 
 
 class Outcome(NamedTuple):
@@ -88,7 +90,7 @@ async def say(host: Host, account: Account, words: Words) -> Outcome:
         "owner": f"channel:{account.channel}",
         "labels": "",
     }
-    says = account.written(row, words.text)
+    says = account.written(row, Said(words.text, words.files))
     if not says:
         raise InvalidInput("text", "there is nothing in it that can be said")
     await host.store.write(partial(writes.say_once, says=says))

@@ -10,11 +10,13 @@ from sqlalchemy import (
     ColumnElement,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Select,
     Table,
     Text,
     bindparam,
+    exists,
     func,
     or_,
     select,
@@ -80,6 +82,33 @@ Index(
 )
 Index("channel_outbox_seq", outbox.c.seq)
 
+files_in = Table(
+    "channel_files_in",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("media_type", Text, nullable=False),
+    Column("reference", Text, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("labels", Text, nullable=False),
+)
+"""The files of messages that are not answered yet, not fetched; ``key`` is the
+message's, ``reference`` JSON for the adapter, ``size`` 0 where nobody told it."""
+
+files_out = Table(
+    "channel_files_out",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("media_type", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("labels", Text, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+"""The file of a message of the outbox, as long as that is to be sent."""
+
 cursors = Table(
     "channel_cursors",
     metadata,
@@ -124,7 +153,9 @@ pairings = Table(
 _MOST = 1_000
 
 
-def _heads(table: Table, *open_: ColumnElement[bool]) -> Select[Any]:
+def _heads(
+    table: Table, also: ColumnElement[bool], *open_: ColumnElement[bool]
+) -> Select[Any]:
     """Read the oldest open row of each conversation of a channel, oldest first.
 
     What waits behind one that cannot go on is not read: it would hide the others.
@@ -132,15 +163,25 @@ def _heads(table: Table, *open_: ColumnElement[bool]) -> Select[Any]:
     ours = (table.c.channel == bindparam("channel"), *open_)
     place = (table.c.account, table.c.peer, table.c.thread)
     first = select(func.min(table.c.seq)).where(*ours).group_by(*place)
-    return (
-        select(table).where(table.c.seq.in_(first)).order_by(table.c.seq).limit(_MOST)
-    )
+    heads = select(table, also.label("has_files")).where(table.c.seq.in_(first))
+    return heads.order_by(table.c.seq).limit(_MOST)
 
 
-OPEN_IN = _heads(inbox, inbox.c.state == "new")
-OPEN_OUT = _heads(outbox, or_(outbox.c.state == "waiting", outbox.c.state == "sending"))
+_HAS_FILES = exists().where(files_in.c.key == inbox.c.key)
+OPEN_IN = _heads(inbox, _HAS_FILES, inbox.c.state == "new")
+OPEN_OUT = _heads(
+    outbox,
+    exists().where(files_out.c.id == outbox.c.id),
+    or_(outbox.c.state == "waiting", outbox.c.state == "sending"),
+)
+FILES_IN = (
+    select(files_in)
+    .where(files_in.c.key == bindparam("key"))
+    .order_by(files_in.c.number)
+)
+FILE_OUT = select(files_out).where(files_out.c.id == bindparam("id"))
 STOPS = (
-    select(inbox)
+    select(inbox, _HAS_FILES.label("has_files"))
     .where(
         inbox.c.channel == bindparam("channel"),
         inbox.c.state == "new",

@@ -16,7 +16,15 @@ from sqlalchemy import (
     update,
 )
 
-from .tables import conversations, cursors, inbox, outbox, pairings
+from .tables import (
+    conversations,
+    cursors,
+    files_in,
+    files_out,
+    inbox,
+    outbox,
+    pairings,
+)
 
 KEPT_SECONDS = 30 * 86_400.0
 """How long a message is known by its id, and what became of an answer is shown."""
@@ -34,10 +42,14 @@ def take(
     """Keep what is not known yet, and the cursor; tell how many were new."""
     new = 0
     number = _next(connection, inbox)
-    for row in messages:
+    for given in messages:
+        row = dict(given)
+        files = row.pop("files", ())
         known = select(inbox.c.key).where(inbox.c.key == row["key"])
         if connection.execute(known).first() is None:
             connection.execute(insert(inbox).values(**row, seq=number + new))
+            if files:
+                connection.execute(insert(files_in), files)
             new += 1
     if cursor is not None:
         _move(connection, channel, account, cursor)
@@ -100,8 +112,12 @@ def ask_in(connection: Connection, pairing: Columns, says: Columns, most: int) -
 def say(connection: Connection, says: Sequence[Columns]) -> None:
     """Put something into the outbox that answers no message of the inbox."""
     number = _next(connection, outbox)
-    for offset, row in enumerate(says):
+    for offset, given in enumerate(says):
+        row = dict(given)
+        file = row.pop("file", None)
         connection.execute(insert(outbox).values(**row, seq=number + offset))
+        if file is not None:
+            connection.execute(insert(files_out).values(id=row["id"], **file))
 
 
 def say_once(connection: Connection, says: Sequence[Columns]) -> None:
@@ -117,7 +133,9 @@ def close_pairing(connection: Connection, channel: str, code: str) -> int:
     return connection.execute(delete(pairings).where(*own)).rowcount
 
 
-def answer(connection: Connection, key: str, says: Sequence[Columns]) -> bool:
+def answer(
+    connection: Connection, key: str, says: Sequence[Columns], *, had_files: bool
+) -> bool:
     """Put what a message is answered with into the outbox, once."""
     settled = (
         update(inbox)
@@ -126,6 +144,8 @@ def answer(connection: Connection, key: str, says: Sequence[Columns]) -> bool:
     )
     if not connection.execute(settled).rowcount:
         return False
+    if had_files:
+        connection.execute(delete(files_in).where(files_in.c.key == key))
     say(connection, says)
     return True
 
@@ -134,6 +154,11 @@ def settle(connection: Connection, outbox_id: str, values: Columns) -> None:
     """Write what became of a message to send."""
     own = outbox.c.id == outbox_id
     connection.execute(update(outbox).where(own).values(values))
+
+
+def drop_file(connection: Connection, outbox_id: str) -> None:
+    """Forget the file of a message that is not sent again."""
+    connection.execute(delete(files_out).where(files_out.c.id == outbox_id))
 
 
 def forget(connection: Connection, now: float) -> None:

@@ -53,6 +53,10 @@ class Pager:
     @hookimpl
     def register_channel(self) -> Iterable[ChannelSpec]:
         """Offer the pager."""
+        yield ChannelSpec("pager", self.adapter)
+
+    def adapter(self) -> type[Adapter]:
+        """Make the adapter's class."""
         service = self
 
         class Connected(Adapter):
@@ -85,7 +89,7 @@ class Pager:
                 service.changed.set()
                 return LOST
 
-        yield ChannelSpec("pager", lambda: Connected)
+        return Connected
 
     async def until(self, so: Callable[[], object]) -> None:
         """Wait until it holds, looking at each thing that happens."""

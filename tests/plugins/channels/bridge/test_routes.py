@@ -30,7 +30,7 @@ async def test_channels_are_listed_with_what_they_lack(daemons: Daemons) -> None
     assert "s3cr3t" not in answer.text
     told = {
         name: tuple(rows[name][key] for key in ("enabled", "has_token", "available"))
-        for name in ("matrix", "email", "irc", "gitter", "names", "discord")
+        for name in ("matrix", "email", "irc", "gitter", "names", "whatsapp")
     }
     assert told == {
         "matrix": (False, True, True),
@@ -38,10 +38,10 @@ async def test_channels_are_listed_with_what_they_lack(daemons: Daemons) -> None
         "irc": (False, False, True),
         "gitter": (True, False, False),
         "names": (True, False, False),
-        "discord": (False, False, False),
+        "whatsapp": (False, False, False),
     }
     assert [*rows["matrix"]][:3] == ["name", "enabled", "has_token"]
-    assert rows["discord"]["display_name"] == "Discord"
+    assert rows["whatsapp"]["display_name"] == "WhatsApp Cloud API"
     assert not any(row["connected"] for row in rows.values())
     # Channels are begun behind the start.
     async with asyncio.timeout(30):

@@ -202,8 +202,13 @@ class MailStage(Stage):
         return str((await self._mails(1))[-1]["References"]).split()[0]
 
     async def files_seen(self, count: int) -> list[tuple[str, bytes]]:
-        mails = await self._mails(1)
-        found = [each for mail in mails for each in mail.iter_attachments()]
+        mails = 1
+        while True:
+            seen = await self._mails(mails)
+            found = [each for mail in seen for each in mail.iter_attachments()]
+            if len(found) >= count:
+                break
+            mails = len(seen) + 1
         return [(str(each.get_filename()), each.get_content()) for each in found]
 
 
