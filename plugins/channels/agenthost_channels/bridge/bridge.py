@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,52 +19,110 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 RETRY_SECONDS = 5.0
+LOOK_SECONDS = 1.0
 
 
 class Bridge:
-    """Runs one task for each channel that is configured; without one, nothing."""
+    """Runs one task for each channel that is on.
+
+    On is what the configuration has on, as it is read now, unless the API has switched
+    it off.
+    """
 
     def __init__(self) -> None:
         self.accounts: dict[str, Account] = {}
         self.receivers: dict[str, Receiver] = {}
         self.troubles: dict[str, str] = {}
+        self.on: dict[str, ChannelSection] = {}
         self.configured = 0
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: dict[str, asyncio.Task[None]] = {}
         self._given: dict[str, asyncio.Event] = {}
+        self._following: asyncio.Task[None] | None = None
+        # One change after another: two would begin the same channel twice.
+        self._changing = asyncio.Lock()
+        self._ready = False
 
     async def start(self, host: Host) -> None:
         """Begin to connect; nobody waits for it."""
-        from .settings import Channels
-
-        wanted = host.settings(Channels).root
-        on = {name: each for name, each in wanted.items() if each.enabled}
-        self.configured = len(on)
-        if on:
-            self._tasks.append(asyncio.create_task(self._begin(host, on)))
+        self.configured = len(_configured(host))
+        self._following = asyncio.create_task(self._follow(host))
 
     async def stop(self, host: Host) -> None:  # noqa: ARG002
         """End all of them; what they have not done is on disk."""
-        for task in self._tasks:
+        tasks = [*self._tasks.values()]
+        if self._following is not None:
+            tasks.append(self._following)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._tasks.clear()
 
-    async def _begin(self, host: Host, on: Mapping[str, ChannelSection]) -> None:
-        # SQLAlchemy, adapters and what they import: off the loop, after the start.
-        await asyncio.to_thread(_prepare)
-        from .writes import forget
+    async def _follow(self, host: Host) -> None:
+        """Do what the configuration says, also when it was read anew."""
+        from .settings import Channels
 
-        try:
-            await host.store.write(partial(forget, now=host.clock.time()))
-        except Unavailable as error:
-            log.warning("channels: nothing was forgotten: %s", error)
-        offered = {spec.name: spec for _, spec in host.registry.offered(ChannelSpec)}
-        async with asyncio.TaskGroup() as group:
-            for name, section in on.items():
+        done: Channels | None = None
+        while True:
+            said = host.settings(Channels)
+            if said is not done:
+                try:
+                    await self.apply(host)
+                    done = said
+                except AgentHostError as error:
+                    log.warning("channels: not as configured yet: %s", error)
+                except Exception:
+                    log.exception("channels: not as configured yet")
+            await host.clock.sleep(LOOK_SECONDS)
+
+    async def apply(self, host: Host) -> None:
+        """Connect what is on now, and end what is not or is another than before.
+
+        Raises:
+            Unavailable: The database does not say what is switched off.
+        """
+        async with self._changing:
+            wanted = await self._wanted(host)
+            for name in [n for n, each in self.on.items() if wanted.get(n) != each]:
+                await self._end(name)
+            offered = {s.name: s for _, s in host.registry.offered(ChannelSpec)}
+            for name in wanted.keys() - self.on.keys():
+                self.on[name] = wanted[name]
                 if name in offered:
-                    group.create_task(self._serve(host, offered[name], section))
+                    serving = self._serve(host, offered[name], wanted[name])
+                    self._tasks[name] = asyncio.create_task(serving)
                 else:
                     self.troubles[name] = "no plugin offers this channel"
+
+    async def _wanted(self, host: Host) -> dict[str, ChannelSection]:
+        on = _configured(host)
+        self.configured = len(on)
+        if not on:
+            return {}
+        if not self._ready:
+            # SQLAlchemy, adapters and what they import: off the loop, after the start.
+            await asyncio.to_thread(_prepare)
+            from .writes import forget
+
+            self._ready = True
+            try:
+                await host.store.write(partial(forget, now=host.clock.time()))
+            except Unavailable as error:
+                log.warning("channels: nothing was forgotten: %s", error)
+        from .tables import SWITCHED_OFF
+
+        off = {row["channel"] for row in await host.store.read(SWITCHED_OFF)}
+        return {name: each for name, each in on.items() if name not in off}
+
+    async def _end(self, name: str) -> None:
+        """End a channel; what it has not done is on disk."""
+        task = self._tasks.pop(name, None)
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        # No service finds its path any more before the channel is another.
+        for known in (self.receivers, self.accounts, self.troubles, self._given):
+            known.pop(name, None)
+        del self.on[name]
 
     async def _serve(
         self, host: Host, spec: ChannelSpec, section: ChannelSection
@@ -161,6 +219,13 @@ def bridge_of(host: Host) -> Bridge:
         if isinstance(service, ChannelService):
             return service.bridge
     raise Unavailable("no channel is served here")
+
+
+def _configured(host: Host) -> dict[str, ChannelSection]:
+    from .settings import Channels
+
+    sections = host.settings(Channels).root
+    return {name: each for name, each in sections.items() if each.enabled}
 
 
 def _prepare() -> None:

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from agenthost import (
     AgentHostError,
     Answer,
     Call,
     ChannelSpec,
+    Conflict,
     Host,
     InvalidInput,
     NotFound,
     RouteGroup,
+    telling,
 )
 from agenthost_toml.types import Table
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from ..contract import Adapter
+from . import writes
 from .bridge import bridge_of
+from .events import ChannelSwitched
+from .settings import Channels
 from .speaking import Words, account_of, say
 
 WRITE = "channels:write"
@@ -66,6 +72,12 @@ class Standing(TypedDict):
     trouble: str
 
 
+class Switched(Standing):
+    """A channel that was switched; it connects in its own time."""
+
+    enabled: bool
+
+
 class GiveSecrets(Table):
     """``PUT /api/channels/{id}/secrets``."""
 
@@ -110,6 +122,18 @@ async def reconnect_channel(call: Call, channel: str) -> Answer:
     return _standing(call.host, channel)
 
 
+@routes.post("/api/channels/<channel>/disable", scope=WRITE, answer=Switched)
+async def disable_channel(call: Call, channel: str) -> Answer:
+    """Switch a channel off, also for later starts; what it has is kept."""
+    return await _switch(call, channel, on=False)
+
+
+@routes.post("/api/channels/<channel>/enable", scope=WRITE, answer=Switched)
+async def enable_channel(call: Call, channel: str) -> Answer:
+    """Switch on again what was switched off; the configuration has to have it on."""
+    return await _switch(call, channel, on=True)
+
+
 @routes.put(
     "/api/channels/<channel>/secrets",
     scope=WRITE,
@@ -135,6 +159,24 @@ async def give_secrets(call: Call, channel: str, body: GiveSecrets) -> Answer:
         name for name in kind.secrets if host.vault.get(f"channel.{channel}.{name}")
     ]
     return {"kept": sorted(kept)}
+
+
+async def _switch(call: Call, channel: str, *, on: bool) -> Switched:
+    host, bridge = call.host, bridge_of(call.host)
+    section = host.settings(Channels).root.get(channel)
+    if section is None or not section.enabled:
+        raise Conflict(
+            f"channel {channel} is not on in the configuration: write "
+            f"[channels.{channel}] into config.toml, and agenthost reload"
+        )
+    now = host.clock.time()
+    row = {"channel": channel, "at": now, "owner": call.context.owner, "labels": ""}
+    facts = (channel, now, on)
+    with telling(host.events, ChannelSwitched, *facts, **call.context.caused) as keep:
+        also = () if keep is None else (keep,)
+        await host.store.write(partial(writes.switch, row=row, on=on), *also)
+    await bridge.apply(host)
+    return {"enabled": channel in bridge.on, **_standing(host, channel)}
 
 
 async def _kind(host: Host, channel: str) -> type[Adapter]:

@@ -126,6 +126,24 @@ def reconnect(here: Here, channel_id: str, *, as_json: bool) -> None:
 
 @channel.command()
 @click.argument("channel_id")
+@as_json_option
+@click.pass_obj
+def enable(here: Here, channel_id: str, *, as_json: bool) -> None:
+    """Switch CHANNEL_ID on again."""
+    _switch(here, channel_id, "enable", as_json=as_json)
+
+
+@channel.command()
+@click.argument("channel_id")
+@as_json_option
+@click.pass_obj
+def disable(here: Here, channel_id: str, *, as_json: bool) -> None:
+    """Switch CHANNEL_ID off, also for later starts."""
+    _switch(here, channel_id, "disable", as_json=as_json)
+
+
+@channel.command()
+@click.argument("channel_id")
 @click.option(
     "--secret",
     "secrets",
@@ -157,6 +175,13 @@ def setup(
     click.echo(_next_step(row))
 
 
+def _switch(here: Here, channel_id: str, way: str, *, as_json: bool) -> None:
+    answer = here.connect().post(f"{_path(channel_id)}/{way}", {})
+    stands = "on" if answer["enabled"] else "off"
+    line = f"{channel_id} is {stands}; agenthost channel list says how it stands"
+    click.echo(json.dumps(answer, indent=2) if as_json else line)
+
+
 def _read(text: str) -> str:
     if text != "-":
         return text
@@ -170,7 +195,7 @@ def _next_step(row: Any) -> str:
         return f"next: agenthost channel test {name}"
     return (
         f"next: write [channels.{name}] with agent and allow_from into config.toml "
-        f"(docs/channels.md), and restart the daemon"
+        f"(docs/channels.md), then agenthost reload"
     )
 
 

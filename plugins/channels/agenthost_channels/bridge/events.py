@@ -12,6 +12,12 @@ class ChannelPaired(Event):
     person_id: str
 
 
+class ChannelSwitched(Event):
+    """Somebody has switched a channel off, or on again."""
+
+    on: bool
+
+
 class ChannelFileReceived(Event):
     """A file that somebody sent is put into a workspace: ``size`` is in bytes."""
 

@@ -14,6 +14,7 @@ from ..facts import known, names
 from .bridge import bridge_of
 from .line import AccountLine
 from .settings import Channels
+from .tables import SWITCHED_OFF
 
 routes = RouteGroup("channels")
 
@@ -55,12 +56,13 @@ async def list_channels(call: Call) -> Answer:
     wanted = [spec for name, spec in offered.items() if name in sections]
     kinds = await asyncio.to_thread(_kinds, wanted)
     lacks = {name: _lacks(host, name, kind) for name, kind in kinds.items()}
+    off = {row["channel"] for row in await host.store.read(SWITCHED_OFF)}
     bridge = bridge_of(host)
     standing = {name: bridge.standing(name) for name in facts}
     rows: list[ChannelRow] = [
         {
             "name": name,
-            "enabled": name in sections and sections[name].enabled,
+            "enabled": name in sections and sections[name].enabled and name not in off,
             "has_token": name in kinds and not lacks[name],
             "display_name": about.display_name,
             "category": about.category,

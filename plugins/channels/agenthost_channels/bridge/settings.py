@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from agenthost_toml.types import Positive, Table
 from pydantic import ConfigDict, Field, RootModel
@@ -125,6 +125,8 @@ class ChannelSection(Table, extra="allow"):
 class Channels(RootModel):  # type: ignore[type-arg]  # reason: with one, it is built at import
     """``[channels.<id>]``: the channels that are connected, by id."""
 
+    # What is on, and how, follows the file as soon as it is read anew.
+    read_at_use: ClassVar = True
     model_config = ConfigDict(strict=True, frozen=True, defer_build=True)
 
     root: dict[str, ChannelSection] = Field(default_factory=dict)

@@ -135,6 +135,16 @@ conversations = Table(
 """``agent`` was chosen there, "" for none; ``epoch`` counts how often it began anew,
 ``said`` its messages since; ``last_key`` is the newest that was counted."""
 
+switched_off = Table(
+    "channel_switched_off",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("at", REAL, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("labels", Text, nullable=False),
+)
+"""The channels that are off whatever the configuration says."""
+
 pairings = Table(
     "channel_pairings",
     metadata,
@@ -219,6 +229,7 @@ PENDING = (
     )
     .order_by(pairings.c.asked_at)
 )
+SWITCHED_OFF = select(switched_off.c.channel)
 CURSOR = select(cursors.c.cursor).where(
     cursors.c.channel == bindparam("channel"),
     cursors.c.account == bindparam("account"),

@@ -24,6 +24,7 @@ from .tables import (
     inbox,
     outbox,
     pairings,
+    switched_off,
 )
 
 KEPT_SECONDS = 30 * 86_400.0
@@ -148,6 +149,14 @@ def answer(
         connection.execute(delete(files_in).where(files_in.c.key == key))
     say(connection, says)
     return True
+
+
+def switch(connection: Connection, row: Columns, *, on: bool) -> None:
+    """Have a channel be off, or on again."""
+    own = switched_off.c.channel == row["channel"]
+    connection.execute(delete(switched_off).where(own))
+    if not on:
+        connection.execute(insert(switched_off).values(row))
 
 
 def settle(connection: Connection, outbox_id: str, values: Columns) -> None:

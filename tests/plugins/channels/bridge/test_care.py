@@ -188,6 +188,8 @@ async def test_the_terminal_sees_to_channels(
     assert said == "we are pager with 4 signs\ndelivered: v1\n"
     assert pager.sent[-1].text == "hi"
     assert "connected anew" in await run("channel", "reconnect", "pager")
+    assert "pager is off;" in await run("channel", "disable", "pager")
+    assert "pager is on;" in await run("channel", "enable", "pager")
     listed = json.loads(await run("channel", "list", "--json"))
     assert listed["total"] > 40
     wrong = await run("channel", "setup", "smoke", code=2)
