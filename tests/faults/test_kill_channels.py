@@ -23,15 +23,15 @@ from agenthost.testing.simulators.discord import DiscordSimulator
 from agenthost.testing.simulators.slack import SlackSimulator
 from agenthost_channels.contract import Room
 from agenthost_channels.testing import Stage
+from agenthost_channels.testing.stages.discord import DiscordStage
+from agenthost_channels.testing.stages.slack import SlackStage
 
-from tests.plugins.channels.discord.test_contract import DiscordStage
 from tests.plugins.channels.email.test_dovecot import dovecot
 from tests.plugins.channels.matrix.synapse import homeserver
 from tests.plugins.channels.matrix.test_synapse import staged as in_matrix
 from tests.plugins.channels.mqtt.test_mosquitto import mosquitto
 from tests.plugins.channels.nostr.test_relay import relaying
 from tests.plugins.channels.nostr.test_relay import staged as on_relay
-from tests.plugins.channels.slack.test_contract import SlackStage
 from tests.plugins.channels.telegram.bot_api import BotApi
 from tests.plugins.channels.telegram.test_contract import BotApiStage
 from tests.plugins.channels.webhook.program import ENVIRON

@@ -73,10 +73,12 @@ def register_delivery() -> Iterable[DeliverySpec]:
 
 @hookimpl
 def register_command() -> Iterable[CommandSpec]:
-    """Offer ``agenthost channel``."""
+    """Offer ``agenthost channel`` and ``agenthost certify``."""
     from .bridge.commands import channel
+    from .certify_command import certify
 
     yield CommandSpec(channel)
+    yield CommandSpec(certify)
 
 
 def _routes() -> RouteGroup:

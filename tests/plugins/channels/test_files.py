@@ -11,14 +11,14 @@ from agenthost.testing import Daemons
 from agenthost.testing.simulators.discord import DiscordSimulator
 from agenthost.testing.simulators.slack import SlackSimulator
 from agenthost_channels.testing import Stage
+from agenthost_channels.testing.stages.discord import DiscordStage
+from agenthost_channels.testing.stages.slack import SlackStage
 
 from tests.faults.talks import environ_of, section_of
 
-from .discord.test_contract import DiscordStage
 from .email.test_dovecot import dovecot
 from .matrix.synapse import homeserver
 from .matrix.test_synapse import staged as in_matrix
-from .slack.test_contract import SlackStage
 from .telegram.bot_api import BotApi
 from .telegram.test_contract import BotApiStage
 from .webhook.program import opened

@@ -30,6 +30,8 @@ class Stage:
         groups: Whether there are rooms of several people.
         lines: Whether one message may have several lines.
         person: The person's vendor id.
+        judge: What the vendor is here, for a report: a server with its version, or a
+            simulator and what it is true to.
     """
 
     channel: ClassVar[type[Adapter]]
@@ -37,6 +39,7 @@ class Stage:
     keeps: ClassVar[bool] = False
     groups: ClassVar[bool] = True
     lines: ClassVar[bool] = True
+    judge: ClassVar[str] = ""
     person: str
 
     def settings(self) -> BaseModel:

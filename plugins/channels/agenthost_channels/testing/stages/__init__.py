@@ -1,0 +1,1 @@
+"""The stages of channels whose services are simulated, to certify them on."""

@@ -1,0 +1,100 @@
+"""``agenthost certify channel`` tells which promises are kept, and who judges."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from agenthost.testing.simulators.ntfy import NtfySimulator
+from agenthost_channels.certify_command import certify
+from agenthost_channels.ntfy.adapter import Ntfy
+from agenthost_channels.testing.certifying import place_of
+from agenthost_channels.testing.stages.ntfy import NtfyStage
+from click.testing import CliRunner, Result
+
+
+class Nameless(Ntfy):
+    """An adapter that does not say who we are."""
+
+    async def identity(self) -> str:
+        return ""
+
+
+class NamelessStage(NtfyStage):
+    channel = Nameless
+    judge = "the test"
+
+
+@asynccontextmanager
+async def nameless() -> AsyncIterator[NamelessStage]:
+    async with NtfySimulator() as ntfy:
+        yield NamelessStage(ntfy)
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(certify, ["channel", *words])
+
+
+@pytest.mark.conformance
+def test_an_adapter_that_keeps_all_is_certified() -> None:
+    done = run("ntfy", "--json")
+    assert done.exit_code == 0, done.output
+    told: dict[str, Any] = json.loads(done.stdout)
+    assert told["channel"] == "ntfy"
+    assert told["judge"].startswith("a simulator written from ntfy's pages")
+    outcomes = {each["name"]: each["outcome"] for each in told["cases"]}
+    assert len(outcomes) > 40
+    assert outcomes["it says who we are"] == "kept"
+    assert outcomes["a group is another place than its people"] == "skipped"
+    assert "broken" not in outcomes.values()
+
+
+@pytest.mark.conformance
+def test_what_an_adapter_breaks_is_named() -> None:
+    done = run("ntfy", "--stage", f"{__name__}:nameless")
+    assert done.exit_code == 1, done.output
+    first, second, *others = done.stdout.splitlines()
+    assert first == "channel ntfy, judged by the test"
+    assert "broken: 1;" in second
+    assert others[0] == "  broken: it says who we are"
+    assert others[1].startswith("    AssertionError")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("nosuch",), "no plugin has a stage for nosuch"),
+        (("ntfy", "--stage", "nosuch"), "nosuch is not module:name"),
+    ],
+)
+def test_what_is_asked_wrongly_is_told(words: tuple[str, ...], says: str) -> None:
+    done = run(*words)
+    assert done.exit_code == 2
+    assert says in done.output
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("ntfy", "--stage", "nosuch:opened"), "No module named 'nosuch'"),
+        (("ntfy", "--stage", f"{place_of('slack')}"), "is a stage of slack"),
+    ],
+)
+def test_a_stage_that_is_none_is_told(words: tuple[str, ...], says: str) -> None:
+    done = run(*words)
+    assert done.exit_code in {1, 2}
+    assert says in done.output
+    assert len(done.output.splitlines()) < 10
+
+
+def test_without_pytest_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agenthost_channels.certify_command.find_spec", lambda _: None)
+    done = run("ntfy")
+    assert done.exit_code == 1
+    assert "pip install 'agenthost[testing]'" in done.output
