@@ -36,7 +36,6 @@ class SlackStage(Stage):
         return {"bot_token": BOT, "app_token": APP}
 
     def wrong_secrets(self) -> Mapping[str, str]:
-        return {"bot_token": "xoxb-canary", "app_token": "xapp-canary"}
 
     def place(self, room: Room) -> Place:
         if room is Room.DIRECT:
