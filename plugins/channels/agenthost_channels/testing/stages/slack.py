@@ -36,6 +36,8 @@ class SlackStage(Stage):
         return {"bot_token": BOT, "app_token": APP}
 
     def wrong_secrets(self) -> Mapping[str, str]:
+        wrong = {"bot_token": "xoxb-canary"}  # nosec B105 # opens nothing
+        return {**wrong, "app_token": "xapp-canary"}  # nosec B105 # opens nothing
 
     def place(self, room: Room) -> Place:
         if room is Room.DIRECT:
