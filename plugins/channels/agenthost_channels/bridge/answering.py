@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
@@ -32,6 +33,7 @@ from . import tables, writes
 from .admission import KIND, external
 from .binding import bound, choosable
 from .digests import digest
+from .drafts import Drafts
 from .files import Files
 from .settings import ChannelSection
 
@@ -63,18 +65,18 @@ class Answering:
 
     Args:
         host: The daemon.
-        channel: The channel's id.
         section: Which agents answer, and how.
         files: Files that come and go with messages.
+        drafts: Shows answers as they are made.
     """
 
     def __init__(
-        self, host: Host, channel: str, section: ChannelSection, files: Files
+        self, host: Host, section: ChannelSection, files: Files, drafts: Drafts
     ) -> None:
         self.host = host
         self.section = section
-        self._channel = channel
         self._files = files
+        self._drafts = drafts
         self._pools: dict[tuple[str, int], Pool] = {}
 
     async def answer(self, row: Any) -> list[Said]:
@@ -143,7 +145,7 @@ class Answering:
 
     async def _principal(self, row: Any) -> Principal:
         """Say who speaks; the right to speak to an agent comes with each turn."""
-        name = external(self._channel, row["sender"])
+        name = external(row["channel"], row["sender"])
         person = await self.host.persons.find(KIND, name)
         operator = row["sender"] in self.section.operators
         rights = Grants({"route": ("agents:write",)} if operator else {})
@@ -157,10 +159,10 @@ class Answering:
         except PASSED_ON:
             raise
         except QuotaExceeded as error:
-            log.warning("channel %s: %s", self._channel, error)
+            log.warning("channel %s: %s", row["channel"], error)
             return Said(SPENT)
         except AgentHostError as error:
-            log.warning("channel %s: a turn failed: %s", self._channel, error)
+            log.warning("channel %s: a turn failed: %s", row["channel"], error)
             return Said(APOLOGY)
 
     async def _turn(
@@ -186,9 +188,12 @@ class Answering:
         if row["has_files"]:
             files = await self._files.taken(row, agent, context)
             words = f"{words}\n\n{files}".strip()
+        # What several say is told apart by their names, once it is whole.
+        alone = len(self.agents(row, standing)) == 1 and not section.prefix_agent_name
         turn = host.turns.start(context, agent, user_message(words), options)
         try:
-            text = (await turn.result()).text
+            async with self._drafts.shown(row, turn) if alone else nullcontext():
+                text = (await turn.result()).text
         except Interrupted:
             watcher = await host.turns.resume(context, agent, turn_id)
             text = (await watcher.turn.result()).text

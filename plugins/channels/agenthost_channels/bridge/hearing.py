@@ -36,6 +36,7 @@ from .admission import (
 from .answering import APOLOGY, Answering, Said
 from .binding import Conversation
 from .digests import digest
+from .drafts import Drafts
 from .files import Files, rows_of
 from .pace import Pace
 from .settings import ChannelSection
@@ -146,7 +147,8 @@ class Hearing:
         self._answered = saying.more
         self._show_typing = saying.show_typing
         self.files = Files(host, section, facts, saying.download)
-        self._answering = Answering(host, channel, section, self.files)
+        drafts = Drafts(host, saying, section, facts)
+        self._answering = Answering(host, section, self.files, drafts)
         most, now = section.rate_limit_per_user, host.clock.monotonic
         self._pace = Pace(now, most, TOO_FAST) if most else None
         self._told = Pace(now, 1, "")

@@ -34,8 +34,9 @@ OVER = frozenset({"delivered", "failed", "unknown"})
 def outbound(row: Any, files: tuple[OutFile, ...] = ()) -> Outbound:
     """Make of an outbox's row what an adapter sends."""
     place = Place(row["account"], row["peer"], row["thread"], Room(row["room"]))
-    text, plain, reply_to = row["text"], row["plain"], row["reply_to"]
-    return Outbound(row["id"], place, text, plain, files, reply_to)
+    text, plain, draft = row["text"], row["plain"], row["draft"] or ""
+    reply_to = "" if draft else row["reply_to"]
+    return Outbound(row["id"], place, text, plain, files, reply_to, draft)
 
 
 def settled(sent: Sent, row: Any, now: float, *, repeatable: bool) -> dict[str, Any]:
@@ -83,6 +84,17 @@ class Saying:
     async def download(self, attachment: Attachment) -> bytes:
         """Fetch a file that somebody sent; raises as the adapter does."""
         return await self._adapter.download(attachment)
+
+    async def show(self, message: Outbound) -> Sent:
+        """Send what is going to be changed again, unless its place takes none now."""
+        now, peer = self._host.clock.time(), message.place.peer
+        if not self._line.up.is_set() or self._free_at.get(peer, 0.0) > now:
+            return Sent(Fate.NOT_SENT, reason="not now")
+        sent = await self._asked(self._adapter.send(message))
+        if sent.fate is Fate.UNKNOWN:
+            sent = await self._asked(self._adapter.reconcile(message))
+        self._free_at[peer] = self._host.clock.time() + 1 / self._facts.per_peer
+        return sent
 
     async def show_typing(self, row: Any) -> None:
         """Show in a message's place that we are about to answer, until cancelled."""
@@ -149,7 +161,15 @@ class Saying:
                 sent = await self._asked(self._adapter.reconcile(message))
         now = self._host.clock.time()
         self._free_at[row["peer"]] = now + 1 / self._facts.per_peer
-        values = settled(sent, row, now, repeatable=self._facts.repeatable)
+        if row["draft"] and sent.fate is Fate.NOT_SENT and sent.final:
+            # Somebody has taken the draft away: it is said anew.
+            again = {"state": "waiting", "due": now}
+            drop = partial(writes.drop_draft, outbox_id=row["id"])
+            await self._settle(row, again, drop)
+            return
+        # To change a message twice is to change it once.
+        repeatable = self._facts.repeatable or bool(row["draft"])
+        values = settled(sent, row, now, repeatable=repeatable)
         if values["state"] in ("failed", "unknown"):
             await self._lose(row, values, now)
         else:
@@ -182,6 +202,9 @@ class Saying:
 
     async def _settle(self, row: Any, values: dict[str, Any], *also: Keep) -> None:
         write = partial(writes.settle, outbox_id=row["id"], values=values)
-        if row["has_files"] and values["state"] in OVER:
-            also = (*also, partial(writes.drop_file, outbox_id=row["id"]))
+        if values["state"] in OVER:
+            if row["has_files"]:
+                also = (*also, partial(writes.drop_file, outbox_id=row["id"]))
+            if row["draft"]:
+                also = (*also, partial(writes.drop_draft, outbox_id=row["id"]))
         await self._host.store.write(write, *also)

@@ -93,6 +93,11 @@ class ChannelSection(Table, extra="allow"):
         le=25,
         description="How large a file may be that comes or goes, in MB; 0 for none.",
     )
+    streaming: bool = Field(
+        default=False,
+        description="Whether an answer is shown as it is made, by changing its "
+        "message, where the service can.",
+    )
     prefix_agent_name: bool = Field(
         default=False, description="Whether an answer begins with the agent's name."
     )

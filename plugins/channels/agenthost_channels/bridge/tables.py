@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -109,6 +110,16 @@ files_out = Table(
 )
 """The file of a message of the outbox, as long as that is to be sent."""
 
+drafts = Table(
+    "channel_drafts",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("message_id", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("labels", Text, nullable=False),
+)
+"""The messages that show an answer as it is made, by the outbox's id of the answer."""
+
 cursors = Table(
     "channel_cursors",
     metadata,
@@ -164,7 +175,7 @@ _MOST = 1_000
 
 
 def _heads(
-    table: Table, also: ColumnElement[bool], *open_: ColumnElement[bool]
+    table: Table, also: Sequence[ColumnElement[Any]], *open_: ColumnElement[bool]
 ) -> Select[Any]:
     """Read the oldest open row of each conversation of a channel, oldest first.
 
@@ -173,15 +184,21 @@ def _heads(
     ours = (table.c.channel == bindparam("channel"), *open_)
     place = (table.c.account, table.c.peer, table.c.thread)
     first = select(func.min(table.c.seq)).where(*ours).group_by(*place)
-    heads = select(table, also.label("has_files")).where(table.c.seq.in_(first))
+    heads = select(table, *also).where(table.c.seq.in_(first))
     return heads.order_by(table.c.seq).limit(_MOST)
 
 
-_HAS_FILES = exists().where(files_in.c.key == inbox.c.key)
-OPEN_IN = _heads(inbox, _HAS_FILES, inbox.c.state == "new")
+_HAS_FILES = exists().where(files_in.c.key == inbox.c.key).label("has_files")
+OPEN_IN = _heads(inbox, (_HAS_FILES,), inbox.c.state == "new")
 OPEN_OUT = _heads(
     outbox,
-    exists().where(files_out.c.id == outbox.c.id),
+    (
+        exists().where(files_out.c.id == outbox.c.id).label("has_files"),
+        select(drafts.c.message_id)
+        .where(drafts.c.id == outbox.c.id)
+        .scalar_subquery()
+        .label("draft"),
+    ),
     or_(outbox.c.state == "waiting", outbox.c.state == "sending"),
 )
 FILES_IN = (
@@ -189,9 +206,10 @@ FILES_IN = (
     .where(files_in.c.key == bindparam("key"))
     .order_by(files_in.c.number)
 )
+DRAFT = select(drafts.c.message_id).where(drafts.c.id == bindparam("id"))
 FILE_OUT = select(files_out).where(files_out.c.id == bindparam("id"))
 STOPS = (
-    select(inbox, _HAS_FILES.label("has_files"))
+    select(inbox, _HAS_FILES)
     .where(
         inbox.c.channel == bindparam("channel"),
         inbox.c.state == "new",

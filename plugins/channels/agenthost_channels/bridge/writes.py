@@ -19,6 +19,7 @@ from sqlalchemy import (
 from .tables import (
     conversations,
     cursors,
+    drafts,
     files_in,
     files_out,
     inbox,
@@ -147,6 +148,8 @@ def answer(
         return False
     if had_files:
         connection.execute(delete(files_in).where(files_in.c.key == key))
+    if not says:
+        drop_draft(connection, f"{key[:28]}-0")
     say(connection, says)
     return True
 
@@ -163,6 +166,17 @@ def settle(connection: Connection, outbox_id: str, values: Columns) -> None:
     """Write what became of a message to send."""
     own = outbox.c.id == outbox_id
     connection.execute(update(outbox).where(own).values(values))
+
+
+def keep_draft(connection: Connection, row: Columns) -> None:
+    """Keep which message shows an answer."""
+    connection.execute(delete(drafts).where(drafts.c.id == row["id"]))
+    connection.execute(insert(drafts).values(row))
+
+
+def drop_draft(connection: Connection, outbox_id: str) -> None:
+    """Have a message be as it is from now on."""
+    connection.execute(delete(drafts).where(drafts.c.id == outbox_id))
 
 
 def drop_file(connection: Connection, outbox_id: str) -> None:

@@ -1,0 +1,154 @@
+"""An answer is shown as it is made: one message, changed until it is whole."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from agenthost.testing import Daemons, Pause, RunningDaemon
+from agenthost_channels.bridge import drafts
+from agenthost_channels.contract import Adapter, Facts, Fate, Sent
+
+from .pager import CONFIG, LOST, Pager, said
+from .test_bridge import quiet, rows, started
+
+FACTS = Facts("pager", "Pager", "test", "", edits=True, edit_every=0.01, per_peer=1e6)
+STREAMING = CONFIG + "streaming = true\n"
+GONE = Sent(Fate.NOT_SENT, reason="no such message", final=True)
+KEPT = "SELECT count(*) FROM channel_drafts"
+
+
+class Slate(Pager):
+    """A pager whose messages can be changed."""
+
+    def adapter(self) -> type[Adapter]:
+        class Changing(super().adapter()):  # type: ignore[misc]  # reason: made on the spot
+            facts = FACTS
+
+        return Changing
+
+
+async def begun(running: RunningDaemon) -> None:
+    """Wait until it is on disk which message is changed."""
+    async with asyncio.timeout(30):
+        while await rows(running, KEPT) != [(1,)]:
+            pass
+
+
+async def seen(pager: Pager) -> list[tuple[str, str, str]]:
+    return [(each.text, each.edit_of, each.reply_to) for each in pager.sent]
+
+
+@pytest.mark.setting("channels.<name>.streaming")
+async def test_an_answer_grows_in_its_message(daemons: Daemons) -> None:
+    pager, first, second = Slate(), Pause(), Pause()
+    running = await started(daemons, pager, STREAMING)
+    line = await pager.line()
+    running.model.says("one ", first, "*two* ", second, "three")
+    await line.received(said("count"))
+    await pager.until(lambda: pager.sent)
+    await begun(running)
+    first.go_on()
+    await pager.until(lambda: len(pager.sent) == 2)
+    second.go_on()
+    await quiet(running)
+    assert await seen(pager) == [
+        (f"one{drafts.MORE}", "", "m1"),
+        (f"one two{drafts.MORE}", "v1", ""),
+        ("one two three", "v1", ""),
+    ]
+    assert await rows(running, KEPT) == [(0,)]
+
+
+async def test_without_being_told_to_nothing_is_shown_before_its_end(
+    daemons: Daemons,
+) -> None:
+    pager, pause = Slate(), Pause()
+    running = await started(daemons, pager)
+    line = await pager.line()
+    running.model.says("one ", pause, "two")
+    await line.received(said("count"))
+    await pause.reached.wait()
+    await running.daemon.clock.sleep(0.1)
+    pause.go_on()
+    await quiet(running)
+    assert await seen(pager) == [("one two", "", "m1")]
+
+
+async def test_after_a_break_the_same_message_is_changed(daemons: Daemons) -> None:
+    pager, pause = Slate(), Pause()
+    running = await started(daemons, pager, STREAMING)
+    line = await pager.line()
+    running.model.says("half ", pause)
+    await line.received(said("go"))
+    await pager.until(lambda: pager.sent)
+    await begun(running)
+    await running.daemon.stop()
+    again = await started(daemons, pager, STREAMING, running.daemon.home)
+    again.model.says("whole")
+    await quiet(again)
+    assert {each.edit_of for each in pager.sent[1:]} == {"v1"}
+    assert pager.sent[-1].text.endswith("whole")
+    assert await rows(again, KEPT) == [(0,)]
+
+
+async def test_a_message_that_was_taken_away_is_said_anew(daemons: Daemons) -> None:
+    pager, pause = Slate(), Pause()
+    running = await started(daemons, pager, STREAMING)
+    line = await pager.line()
+    running.model.says("one ", pause, "two")
+    await line.received(said("count"))
+    await pager.until(lambda: pager.sent)
+    await begun(running)
+    pager.fates = [GONE]
+    pause.go_on()
+    await quiet(running)
+    assert [(each.text, each.edit_of) for each in pager.sent[-2:]] == [
+        ("one two", "v1"),
+        ("one two", ""),
+    ]
+
+
+async def test_a_change_that_may_be_lost_is_made_again(daemons: Daemons) -> None:
+    pager, pause = Slate(), Pause()
+    running = await started(daemons, pager, STREAMING)
+    line = await pager.line()
+    running.model.says("one ", pause, "two")
+    await line.received(said("count"))
+    await pager.until(lambda: pager.sent)
+    await begun(running)
+    pager.fates = [LOST]
+    pause.go_on()
+    await quiet(running)
+    assert [(each.text, each.edit_of) for each in pager.sent[-2:]] == [
+        ("one two", "v1"),
+        ("one two", "v1"),
+    ]
+
+
+async def test_a_draft_of_unknown_fate_is_no_draft(daemons: Daemons) -> None:
+    pager, pause = Slate(), Pause()
+    running = await started(daemons, pager, STREAMING)
+    line = await pager.line()
+    pager.fates = [LOST]
+    running.model.says("one ", pause, "two")
+    await line.received(said("count"))
+    await pager.until(lambda: pager.looked)
+    pause.go_on()
+    await quiet(running)
+    assert await rows(running, KEPT) == [(0,)]
+    assert (pager.sent[-1].text, pager.sent[-1].edit_of) == ("one two", "")
+
+
+async def test_what_was_stopped_stays_as_it_is(daemons: Daemons) -> None:
+    pager, pause = Slate(), Pause()
+    running = await started(daemons, pager, STREAMING)
+    line = await pager.line()
+    running.model.says("one ", pause)
+    await line.received(said("count"))
+    await pager.until(lambda: pager.sent)
+    await begun(running)
+    await line.received(said("/stop", 2))
+    await quiet(running)
+    assert [each.text for each in pager.sent] == [f"one{drafts.MORE}", "Stopped."]
+    assert await rows(running, KEPT) == [(0,)]
