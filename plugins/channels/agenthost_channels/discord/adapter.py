@@ -12,14 +12,14 @@ import random
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from agenthost import AgentHostError, NotFound, Unavailable
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field
 
 from ..contract import Adapter, Attachment, Fate, Inbound, Line, Outbound, Sent
+from ..transports.addresses import EncryptedUrl
 from .client import PAGE, Client, reaction_path
-from .gateway import LOOPBACK, Broken, Event, Gateway
+from .gateway import Broken, Event, Gateway
 from .mapping import (
     SNOWFLAKE,
     Whereabouts,
@@ -42,7 +42,7 @@ PAUSE_SECONDS = (1.0, 5.0)
 class Settings(BaseModel):
     """Settings of ``[channels.discord]``."""
 
-    api_url: str = Field(
+    api_url: EncryptedUrl = Field(
         "https://discord.com/api/v10", description="Discord's API, version 10"
     )
     message_content: bool = Field(
@@ -50,14 +50,6 @@ class Settings(BaseModel):
         description="Ask for the content of what is not said to us; the developer "
         "portal has to allow it",
     )
-
-    @field_validator("api_url")
-    @classmethod
-    def _not_in_the_clear(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme != "https" and parts.hostname not in LOOPBACK:
-            raise ValueError("the token would go in the clear; name an https address")
-        return value.rstrip("/")
 
 
 class Discord(Adapter):

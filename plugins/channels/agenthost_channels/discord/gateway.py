@@ -19,6 +19,7 @@ import httpx
 from agenthost import AgentHostError, Unauthenticated, Unavailable
 
 from ..contract import Line
+from ..transports.addresses import LOOPBACK
 from ..transports.websocket import Closed, WebSocket
 from .session import Session
 
@@ -27,7 +28,6 @@ RECONNECT, INVALID_SESSION, HELLO, BEAT_TAKEN = 7, 9, 10, 11
 QUERY = {"v": "10", "encoding": "json"}
 HELLO_SECONDS = 30.0
 SHORTEST_BEAT, LONGEST_BEAT = 0.02, 600.0
-LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 # Codes after which a session cannot be resumed, and those that no new one mends.
 FORGOTTEN = {4003, 4007, 4009}
 FINAL = {

@@ -40,6 +40,7 @@ from ..contract import (
     Sender,
     Sent,
 )
+from ..transports.addresses import LOOPBACK
 from ..transports.imap import Imap
 from ..transports.smtp import Lost, Refused, Smtp
 from ..transports.tls import encrypting, trusting
@@ -47,7 +48,6 @@ from . import mails
 
 log = logging.getLogger(__name__)
 
-LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 CONNECT_SECONDS = 60.0
 IDLE_SECONDS = 1_500.0
 SUBJECTS = 1_000

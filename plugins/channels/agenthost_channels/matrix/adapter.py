@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
 from agenthost import (
@@ -31,7 +31,7 @@ from agenthost import (
     Unavailable,
     UpstreamUnreachable,
 )
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field
 
 from ..contract import (
     Adapter,
@@ -46,11 +46,11 @@ from ..contract import (
     Sender,
     Sent,
 )
+from ..transports.addresses import EncryptedUrl
 from . import events
 
 log = logging.getLogger(__name__)
 
-LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 POLL_MS = 30_000
 CALL_SECONDS = 60.0
 BATCH = 100
@@ -66,19 +66,13 @@ _NONE: dict[str, Any] = {"types": []}
 class Settings(BaseModel):
     """Settings of ``[channels.matrix]``."""
 
-    homeserver: str = Field(description="Address of the homeserver, https://...")
+    homeserver: EncryptedUrl = Field(
+        description="Address of the homeserver, https://..."
+    )
     invites_from: list[str] = Field(
         [],
         description="Who may invite us, as patterns: @ada:example.org, *:example.org",
     )
-
-    @field_validator("homeserver")
-    @classmethod
-    def _not_in_the_clear(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme != "https" and parts.hostname not in LOOPBACK:
-            raise ValueError("the token would go in the clear; name an https address")
-        return value.rstrip("/")
 
 
 class Matrix(Adapter):

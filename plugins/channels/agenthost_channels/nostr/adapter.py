@@ -33,6 +33,7 @@ from ..contract import (
     Sender,
     Sent,
 )
+from ..transports.addresses import LOOPBACK
 
 if TYPE_CHECKING:
     from .keys import Event, Identity
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 MAILBOXES = 10050
 BACKWARDS = 2 * 24 * 3600 + 3600
 CLOCKS_APART = 300

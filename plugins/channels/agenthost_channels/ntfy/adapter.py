@@ -20,11 +20,11 @@ from agenthost import AgentHostError
 from pydantic import BaseModel, Field, field_validator
 
 from ..contract import Adapter, Attachment, Fate, Line, Outbound, Room, Sent
+from ..transports.addresses import EncryptedUrl
 from .client import Client
 from .mapping import SEQUENCE, TOPIC, Ours, event_of, inbound
 
 log = logging.getLogger(__name__)
-LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 OVERLAP_SECONDS = 60
 REMEMBERED = 2_000
 LOOK_BACK = "10m"
@@ -34,7 +34,7 @@ _TOPIC = r"^[-_A-Za-z0-9]{1,64}$"
 class Settings(BaseModel):
     """Settings of ``[channels.ntfy]``."""
 
-    server: str = Field("https://ntfy.sh", description="Address of the server")
+    server: EncryptedUrl = Field("https://ntfy.sh", description="Address of the server")
     topics: list[str] = Field(
         min_length=1, max_length=30, description="Topics that are heard"
     )
@@ -49,14 +49,6 @@ class Settings(BaseModel):
     markdown: bool = Field(
         default=True, description="Let programs that can show our markup"
     )
-
-    @field_validator("server")
-    @classmethod
-    def _not_in_the_clear(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme != "https" and parts.hostname not in LOOPBACK:
-            raise ValueError("the token would go in the clear; name an https address")
-        return value.rstrip("/")
 
     @field_validator("topics")
     @classmethod
