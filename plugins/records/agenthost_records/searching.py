@@ -1,7 +1,9 @@
 """What is remembered and what was said, by words: only ever of one agent.
 
 The words stand in the rows themselves, or go with them: a search sees what a commit has
-left, and nothing else. They are compared as they are, so that a query has no syntax.
+left, and nothing else. Where the database has an index, it finds what has words that
+begin with those of the query, the best first. Where it has none, or they begin nothing,
+the words are looked for as they are, the newest first. A query has no syntax.
 """
 
 from __future__ import annotations
@@ -14,13 +16,13 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select
 
 from .codec import load_labels
 from .session_rows import SUPERSEDED
-from .tables import kv, messages, sessions
-from .texts import MessageTexts, texts
-from .words import CUT, WORDS, folded, patterns
+from .tables import KV_INDEX, kv, messages, sessions
+from .texts import TEXT_INDEX, MessageTexts, texts
+from .words import CUT, WORDS, folded, matching, patterns
 
 SHARED = "shared"
 FOUND = 20
-"""Of each kind, the newest first."""
+"""So many of each kind."""
 EXCERPT = 600
 """Characters that are shown of one, around the first word of the query."""
 _BEFORE = 200
@@ -68,12 +70,14 @@ _SAID: Select[Any] = (
     .order_by(messages.c.id.desc())
     .limit(FOUND)
 )
+_BEST_REMEMBERED = KV_INDEX.joined(_REMEMBERED)
+_BEST_SAID = TEXT_INDEX.joined(_SAID)
 
 
 async def search(
     store: Store, texts_: MessageTexts, owner: str, agent_id: str, query: str
 ) -> Sequence[JsonObject]:
-    """Give what has every word of the query, values first, the newest first.
+    """Give what has every word of the query, values first, the best first.
 
     Args:
         store: Where the rows are.
@@ -85,16 +89,28 @@ async def search(
     words = patterns(query)
     if not words:
         return []
-    every = [*words, *["%"] * (WORDS - len(words))]
-    asked = {"agent": agent_id, "owner": owner, **dict(zip(_NAMES, every, strict=True))}
-    kept = await store.read(_REMEMBERED, {**asked, "shared": SHARED})
+    match, signs = matching(query)
+    by = {"agent": agent_id, "owner": owner}
+    every, exact = by | _bound(words), by | {"match": match} | _bound(signs)
     await texts_.catch_up()
-    said = await store.read(_SAID, asked)
+    indexed = await texts_.indexed()
+    kept = said = []
+    shared = {"shared": SHARED}
+    if indexed:
+        kept = await store.read(_BEST_REMEMBERED, exact | shared)
+        said = await store.read(_BEST_SAID, exact)
+    kept = kept or await store.read(_REMEMBERED, every | shared)
+    said = said or await store.read(_SAID, every)
     first = folded(query).split()[0]
     return [
         *(_value(row, first) for row in kept),
         *(_words(row, first) for row in said),
     ]
+
+
+def _bound(words: Sequence[str]) -> dict[str, str]:
+    every = [*words, *["%"] * (WORDS - len(words))]
+    return dict(zip(_NAMES, every, strict=True))
 
 
 def words_of(key: str, value: object, written: str) -> str:
