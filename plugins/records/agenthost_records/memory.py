@@ -25,6 +25,7 @@ from .codec import digest_of, dump_labels, load_labels
 from .searching import search, words_of
 from .tables import kv
 from .texts import MessageTexts
+from .word_index import who
 from .words import spaced
 
 KEY_LIMIT = 256
@@ -94,6 +95,7 @@ class KeyValues:
             "labels": dump_labels(by.labels),
             "words": words,
             "spaced": spaced(words),
+            "who": who(namespace, by.owner),
         }
         at = namespace, key
         await self._store.write(partial(put, at=at, row=row, also=also))

@@ -18,6 +18,7 @@ from .codec import load_labels
 from .session_rows import SUPERSEDED
 from .tables import KV_INDEX, kv, messages, sessions
 from .texts import TEXT_INDEX, MessageTexts, texts
+from .word_index import belongs, who
 from .words import CUT, WORDS, folded, matching, patterns
 
 SHARED = "shared"
@@ -38,6 +39,10 @@ def _has_all(text: ColumnElement[str]) -> ColumnElement[bool]:
 def _owned(owner: ColumnElement[str]) -> ColumnElement[bool]:
     asked: ColumnElement[str] = bindparam("owner")
     return or_(asked == "", owner == asked)
+
+
+def _mine(whose: ColumnElement[str], *names: str) -> ColumnElement[bool]:
+    return or_(*(whose == bindparam(name) for name in names))
 
 
 _REMEMBERED: Select[Any] = (
@@ -72,6 +77,9 @@ _SAID: Select[Any] = (
 )
 _BEST_REMEMBERED = KV_INDEX.joined(_REMEMBERED)
 _BEST_SAID = TEXT_INDEX.joined(_SAID)
+# Those of one owner are few: they are found by an index of whose they are.
+_OWN_REMEMBERED = _REMEMBERED.where(_mine(kv.c.who, "its", "common"))
+_OWN_SAID = _SAID.where(_mine(texts.c.who, "its"))
 
 
 async def search(
@@ -89,23 +97,39 @@ async def search(
     words = patterns(query)
     if not words:
         return []
-    match, signs = matching(query)
     by = {"agent": agent_id, "owner": owner}
-    every, exact = by | _bound(words), by | {"match": match} | _bound(signs)
     await texts_.catch_up()
-    indexed = await texts_.indexed()
-    kept = said = []
-    shared = {"shared": SHARED}
-    if indexed:
-        kept = await store.read(_BEST_REMEMBERED, exact | shared)
-        said = await store.read(_BEST_SAID, exact)
-    kept = kept or await store.read(_REMEMBERED, every | shared)
-    said = said or await store.read(_SAID, every)
+    kept: Sequence[Row] = ()
+    said: Sequence[Row] = ()
+    if await texts_.indexed():
+        kept, said = await _best(store, by, query)
+    by |= _bound(words)
+    shared, its, common = {"shared": SHARED}, {}, {}
+    if owner:
+        its = {"its": who(agent_id, owner)}
+        common = {"common": who(SHARED, owner)}
+    kept = kept or await store.read(
+        _OWN_REMEMBERED if owner else _REMEMBERED, by | shared | its | common
+    )
+    said = said or await store.read(_OWN_SAID if owner else _SAID, by | its)
     first = folded(query).split()[0]
     return [
         *(_value(row, first) for row in kept),
         *(_words(row, first) for row in said),
     ]
+
+
+async def _best(
+    store: Store, by: dict[str, str], query: str
+) -> tuple[Sequence[Row], Sequence[Row]]:
+    match, signs = matching(query)
+    by |= _bound(signs)
+    its, common = (
+        f"who : {belongs(each, by['owner'])}" for each in (by["agent"], SHARED)
+    )
+    either = {"match": f"({its} OR {common}) AND {match}", "shared": SHARED}
+    kept = await store.read(_BEST_REMEMBERED, by | either)
+    return kept, await store.read(_BEST_SAID, by | {"match": f"{its} AND {match}"})
 
 
 def _bound(words: Sequence[str]) -> dict[str, str]:

@@ -246,7 +246,9 @@ kv = Table(
     *_cause(),
     Column("words", Text, nullable=False, server_default=text("''")),
     Column("spaced", Text, nullable=False, server_default=text("''")),
+    Column("who", Text, nullable=False, server_default=text("''")),
 )
 Index("kv_by_key", kv.c.namespace, kv.c.key, unique=True)
+Index("kv_by_who", kv.c.who)
 KV_INDEX = WordIndex(kv, "words")
 KV_INDEX.listen()

@@ -8,6 +8,7 @@ from agenthost import Role, Store
 from sqlalchemy import (
     Column,
     Connection,
+    Index,
     Integer,
     MetaData,
     RowMapping,
@@ -24,8 +25,8 @@ from sqlalchemy import (
 )
 from sqlalchemy import text as literal_text
 
-from .tables import messages
-from .word_index import WordIndex
+from .tables import messages, sessions
+from .word_index import WordIndex, who
 from .words import folded, spaced, text_of
 
 BATCH = 100
@@ -43,7 +44,9 @@ texts = Table(
     Column("session_id", Text, nullable=False, index=True),
     Column("text", Text, nullable=False),
     Column("spaced", Text, nullable=False, server_default=literal_text("''")),
+    Column("who", Text, nullable=False, server_default=literal_text("''")),
 )
+Index("message_texts_by_who", texts.c.who)
 TEXT_INDEX = WordIndex(texts, "text")
 TEXT_INDEX.listen()
 marks = Table(
@@ -54,7 +57,15 @@ marks = Table(
 _REACHED = select(func.coalesce(func.max(marks.c.reached), 0))
 _BEHIND = select(func.max(messages.c.id) > _REACHED.scalar_subquery())
 _NEXT = (
-    select(messages.c.id, messages.c.session_id, messages.c.role, messages.c.parts)
+    select(
+        messages.c.id,
+        messages.c.session_id,
+        messages.c.role,
+        messages.c.parts,
+        messages.c.owner,
+        func.coalesce(sessions.c.agent_id, "").label("agent_id"),
+    )
+    .outerjoin(sessions, sessions.c.id == messages.c.session_id)
     .where(messages.c.id > bindparam("reached"))
     .order_by(messages.c.id)
     .limit(BATCH)
@@ -105,6 +116,7 @@ def _text(row: RowMapping) -> dict[str, Any]:
         "session_id": row["session_id"],
         "text": text,
         "spaced": spaced(text),
+        "who": who(row["agent_id"], row["owner"]),
     }
 
 

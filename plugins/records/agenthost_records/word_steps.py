@@ -13,10 +13,16 @@ if TYPE_CHECKING:
 
 _KEPT = "namespace, key, value, version, digest, updated_at, owner, labels, words"
 _FILL = f"INSERT INTO kv_new ({_KEPT}) SELECT {_KEPT} FROM kv ORDER BY updated_at"  # nosec B608 # noqa: S608 - constant
-_WORDS = "SELECT id, words FROM kv"
-_SPACED = "UPDATE kv SET spaced = :spaced WHERE id = :id"
-_TEXTS = "SELECT id, text FROM message_texts"
-_SPACED_TEXT = "UPDATE message_texts SET spaced = :spaced WHERE id = :id"
+_WORDS = "SELECT id, words, namespace, owner FROM kv"
+_WORDED = "UPDATE kv SET spaced = :spaced, who = :who WHERE id = :id"
+_TEXTS = (
+    "SELECT message_texts.id, text, agent_id, messages.owner FROM message_texts "
+    "JOIN messages ON messages.id = message_texts.id "
+    "JOIN sessions ON sessions.id = messages.session_id"
+)
+_TEXT = "UPDATE message_texts SET spaced = :spaced, who = :who WHERE id = :id"
+ROWS = 1_000
+"""Rows that are held in memory at once."""
 
 
 def number_values(op: Operations) -> None:
@@ -35,14 +41,15 @@ def number_values(op: Operations) -> None:
         Column("updated_at", Float, nullable=False),
         *(
             Column(name, Text, nullable=False, server_default=empty)
-            for name in ("owner", "labels", "words", "spaced")
+            for name in ("owner", "labels", "words", "spaced", "who")
         ),
     )
     op.execute(_FILL)
     op.drop_table("kv")
     op.rename_table("kv_new", "kv")
     op.create_index("kv_by_key", "kv", ["namespace", "key"], unique=True)
-    _space(op, _WORDS, _SPACED)
+    _say_whose(op, _WORDS, _WORDED)
+    op.create_index("kv_by_who", "kv", ["who"])
     from .tables import KV_INDEX
 
     _index(op, KV_INDEX)
@@ -52,26 +59,29 @@ def index_texts(op: Operations) -> None:
     """Give the words of messages an index."""
     from sqlalchemy import Column, Text, text
 
-    empty = text("''")
-    op.add_column(
-        "message_texts", Column("spaced", Text, nullable=False, server_default=empty)
-    )
-    _space(op, _TEXTS, _SPACED_TEXT)
+    for name in ("spaced", "who"):
+        empty = text("''")
+        column = Column(name, Text, nullable=False, server_default=empty)
+        op.add_column("message_texts", column)
+    _say_whose(op, _TEXTS, _TEXT)
+    op.create_index("message_texts_by_who", "message_texts", ["who"])
     from .texts import TEXT_INDEX
 
     _index(op, TEXT_INDEX)
 
 
-def _space(op: Operations, rows: str, write: str) -> None:
+def _say_whose(op: Operations, rows: str, write: str) -> None:
     from sqlalchemy import text
 
+    from .word_index import who
+
     connection = op.get_bind()
-    found = (
-        (number, spaced(words)) for number, words in connection.execute(text(rows))
-    )
-    apart = [{"id": number, "spaced": words} for number, words in found if words]
-    if apart:
-        connection.execute(text(write), apart)
+    for some in connection.execute(text(rows)).partitions(ROWS):
+        told = [
+            {"id": number, "spaced": spaced(words), "who": who(agent_id, owner)}
+            for number, words, agent_id, owner in some
+        ]
+        connection.execute(text(write), told)
 
 
 def _index(op: Operations, index: WordIndex) -> None:

@@ -82,4 +82,5 @@ def matching(query: str) -> tuple[str, Sequence[str]]:
     words = [(word, spaced(word) or word) for word in folded(query).split()[:WORDS]]
     quoted = (each.replace('"', '""') for _, each in words)
     signs = [word for word, each in words if not each.replace(" ", "").isalnum()]
-    return " ".join(f'"{each}"*' for each in quoted), patterns(" ".join(signs))
+    every = " ".join(f'"{each}"*' for each in quoted)
+    return f"words : ({every})", patterns(" ".join(signs))
