@@ -25,6 +25,8 @@ from .codec import digest_of, dump_labels, load_labels
 from .searching import search, words_of
 from .tables import kv
 from .texts import MessageTexts
+from .word_index import who
+from .words import spaced
 
 KEY_LIMIT = 256
 VALUE_LIMIT = 1024 * 1024
@@ -84,13 +86,16 @@ class KeyValues:
             TooLarge: The value is longer than 1 MiB of JSON.
         """
         written = encoded(value)
+        words = words_of(checked_key(key), value, written)
         row: dict[str, str | float] = {
             "value": written,
             "digest": digest_of(written),
             "updated_at": self._clock.time(),
             "owner": by.owner,
             "labels": dump_labels(by.labels),
-            "words": words_of(checked_key(key), value, written),
+            "words": words,
+            "spaced": spaced(words),
+            "who": who(namespace, by.owner),
         }
         at = namespace, key
         await self._store.write(partial(put, at=at, row=row, also=also))

@@ -11,6 +11,9 @@ from agenthost import AgentHostError, Clock, Store
 from .forgetting import LEFT, REACHED, SPOKEN, forget_turns
 from .rollup import BATCH, DAY, roll_up
 from .session_rows import erase
+from .tables import KV_INDEX
+from .texts import TEXT_INDEX
+from .word_index import scrub
 
 KEPT = 90 * DAY
 BETWEEN = 3_600.0
@@ -49,6 +52,7 @@ class Retention:
         """
         before = self._clock.time() - KEPT
         await self._erase_ephemeral()
+        await self._scrub()
         for part in (self._roll_up, self._forget):
             for _ in range(MOST_WRITES):
                 if not await part(before):
@@ -64,6 +68,14 @@ class Retention:
                 break
             await self._store.write(partial(erase, session_id=left["id"]))
             await self._clock.sleep(PAUSE)
+
+    async def _scrub(self) -> None:
+        """Take what was deleted out of the indexes of words, in the file too."""
+        for index in (KV_INDEX, TEXT_INDEX):
+            for _ in range(MOST_WRITES):
+                if not await scrub(self._store, index):
+                    break
+                await self._clock.sleep(PAUSE)
 
     async def _roll_up(self, before: float) -> bool:
         """Sum up some usage; tell whether there may be more."""

@@ -21,6 +21,7 @@ from .steps import (
     tell_why_it_stopped,
     write_less,
 )
+from .word_steps import index_texts, number_values
 
 if TYPE_CHECKING:
     from sqlalchemy import MetaData
@@ -79,8 +80,8 @@ KERNEL = SchemaSpec(
         see_it_otherwise,
     ),
 )
-MEMORY = SchemaSpec("kv", _memory, (tell_who_remembers, find_by_words))
+MEMORY = SchemaSpec("kv", _memory, (tell_who_remembers, find_by_words, number_values))
 RETENTION = SchemaSpec("retention", _retention)
 PERSONS = SchemaSpec("persons", _persons)
-SEARCH = SchemaSpec("search", _search)
+SEARCH = SchemaSpec("search", _search, (index_texts,))
 UPLOADS = SchemaSpec("uploads", _uploads)

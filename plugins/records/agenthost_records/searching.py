@@ -1,7 +1,9 @@
 """What is remembered and what was said, by words: only ever of one agent.
 
 The words stand in the rows themselves, or go with them: a search sees what a commit has
-left, and nothing else. They are compared as they are, so that a query has no syntax.
+left, and nothing else. Where the database has an index, it finds what has words that
+begin with those of the query, the best first. Where it has none, or they begin nothing,
+the words are looked for as they are, the newest first. A query has no syntax.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select
 
 from .codec import load_labels
 from .session_rows import SUPERSEDED
-from .tables import kv, messages, sessions
-from .texts import MessageTexts, texts
-from .words import CUT, WORDS, folded, patterns
+from .tables import KV_INDEX, kv, messages, sessions
+from .texts import TEXT_INDEX, MessageTexts, texts
+from .word_index import belongs, who
+from .words import CUT, WORDS, folded, matching, patterns
 
 SHARED = "shared"
 FOUND = 20
-"""Of each kind, the newest first."""
+"""So many of each kind."""
 EXCERPT = 600
 """Characters that are shown of one, around the first word of the query."""
 _BEFORE = 200
@@ -36,6 +39,10 @@ def _has_all(text: ColumnElement[str]) -> ColumnElement[bool]:
 def _owned(owner: ColumnElement[str]) -> ColumnElement[bool]:
     asked: ColumnElement[str] = bindparam("owner")
     return or_(asked == "", owner == asked)
+
+
+def _mine(whose: ColumnElement[str], *names: str) -> ColumnElement[bool]:
+    return or_(*(whose == bindparam(name) for name in names))
 
 
 _REMEMBERED: Select[Any] = (
@@ -68,12 +75,17 @@ _SAID: Select[Any] = (
     .order_by(messages.c.id.desc())
     .limit(FOUND)
 )
+_BEST_REMEMBERED = KV_INDEX.joined(_REMEMBERED)
+_BEST_SAID = TEXT_INDEX.joined(_SAID)
+# Those of one owner are few: they are found by an index of whose they are.
+_OWN_REMEMBERED = _REMEMBERED.where(_mine(kv.c.who, "its", "common"))
+_OWN_SAID = _SAID.where(_mine(texts.c.who, "its"))
 
 
 async def search(
     store: Store, texts_: MessageTexts, owner: str, agent_id: str, query: str
 ) -> Sequence[JsonObject]:
-    """Give what has every word of the query, values first, the newest first.
+    """Give what has every word of the query, values first, the best first.
 
     Args:
         store: Where the rows are.
@@ -85,16 +97,44 @@ async def search(
     words = patterns(query)
     if not words:
         return []
-    every = [*words, *["%"] * (WORDS - len(words))]
-    asked = {"agent": agent_id, "owner": owner, **dict(zip(_NAMES, every, strict=True))}
-    kept = await store.read(_REMEMBERED, {**asked, "shared": SHARED})
+    by = {"agent": agent_id, "owner": owner}
     await texts_.catch_up()
-    said = await store.read(_SAID, asked)
+    kept: Sequence[Row] = ()
+    said: Sequence[Row] = ()
+    if await texts_.indexed():
+        kept, said = await _best(store, by, query)
+    by |= _bound(words)
+    shared, its, common = {"shared": SHARED}, {}, {}
+    if owner:
+        its = {"its": who(agent_id, owner)}
+        common = {"common": who(SHARED, owner)}
+    kept = kept or await store.read(
+        _OWN_REMEMBERED if owner else _REMEMBERED, by | shared | its | common
+    )
+    said = said or await store.read(_OWN_SAID if owner else _SAID, by | its)
     first = folded(query).split()[0]
     return [
         *(_value(row, first) for row in kept),
         *(_words(row, first) for row in said),
     ]
+
+
+async def _best(
+    store: Store, by: dict[str, str], query: str
+) -> tuple[Sequence[Row], Sequence[Row]]:
+    match, signs = matching(query)
+    by |= _bound(signs)
+    its, common = (
+        f"who : {belongs(each, by['owner'])}" for each in (by["agent"], SHARED)
+    )
+    either = {"match": f"({its} OR {common}) AND {match}", "shared": SHARED}
+    kept = await store.read(_BEST_REMEMBERED, by | either)
+    return kept, await store.read(_BEST_SAID, by | {"match": f"{its} AND {match}"})
+
+
+def _bound(words: Sequence[str]) -> dict[str, str]:
+    every = [*words, *["%"] * (WORDS - len(words))]
+    return dict(zip(_NAMES, every, strict=True))
 
 
 def words_of(key: str, value: object, written: str) -> str:

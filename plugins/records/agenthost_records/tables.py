@@ -15,6 +15,8 @@ from sqlalchemy import (
     text,
 )
 
+from .word_index import WordIndex
+
 metadata = MetaData()
 
 
@@ -234,12 +236,19 @@ memory = MetaData()
 kv = Table(
     "kv",
     memory,
-    Column("namespace", Text, primary_key=True),
-    Column("key", Text, primary_key=True),
+    Column("id", Integer, primary_key=True),
+    Column("namespace", Text, nullable=False),
+    Column("key", Text, nullable=False),
     Column("value", Text, nullable=False),
     Column("version", Integer, nullable=False),
     Column("digest", Text, nullable=False),
     Column("updated_at", Float, nullable=False),
     *_cause(),
     Column("words", Text, nullable=False, server_default=text("''")),
+    Column("spaced", Text, nullable=False, server_default=text("''")),
+    Column("who", Text, nullable=False, server_default=text("''")),
 )
+Index("kv_by_key", kv.c.namespace, kv.c.key, unique=True)
+Index("kv_by_who", kv.c.who)
+KV_INDEX = WordIndex(kv, "words")
+KV_INDEX.listen()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from unicodedata import category, normalize
 
@@ -17,6 +18,15 @@ TEXT_LIMIT = 20_000
 """Characters of a message that a search looks at."""
 WORDS = 6
 """Words of a query that count."""
+# Scripts that put no space between words: Thai to Burmese, Khmer, Chinese, Japanese.
+_ALONE = re.compile(
+    "[\u0e00-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff"
+    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+# Vowels of Hebrew and Arabic, which are written or not, and what draws a word out.
+_POINTS = re.compile(
+    "[\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]"
+)
 
 
 def text_of(parts: str) -> str:
@@ -53,3 +63,24 @@ def patterns(query: str) -> Sequence[str]:
         word.replace("/", "//").replace("%", "/%").replace("_", "/_") for word in words
     ]
     return [f"%{word}%" for word in escaped]
+
+
+def spaced(text: str) -> str:
+    """Write folded words as they are indexed; "" where that is as they stand."""
+    if text.isascii():
+        return ""
+    apart = _ALONE.sub(r" \g<0> ", _POINTS.sub("", text))
+    return "" if apart == text else " ".join(apart.split())
+
+
+def matching(query: str) -> tuple[str, Sequence[str]]:
+    """Write a query for the index, and what else its words have to be like.
+
+    Each word stands in quotes, so that none has a meaning to the index. Of one with
+    signs the index knows only the letters: it is compared as well.
+    """
+    words = [(word, spaced(word) or word) for word in folded(query).split()[:WORDS]]
+    quoted = (each.replace('"', '""') for _, each in words)
+    signs = [word for word, each in words if not each.replace(" ", "").isalnum()]
+    every = " ".join(f'"{each}"*' for each in quoted)
+    return f"words : ({every})", patterns(" ".join(signs))

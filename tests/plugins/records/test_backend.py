@@ -41,13 +41,17 @@ def test_register_schema_offers_the_kernels_rows_and_memory() -> None:
             *("agents", "messages", "nodes", "pins", "session_holders", "sessions"),
             *("tool_calls", "turns", "usage", "views"),
         ],
-        "kv": ["kv"],
+        "kv": ["kv", "kv_index_mark"],
         "retention": ["retention_marks", "usage_days"],
         "persons": ["person_links", "persons"],
-        "search": ["message_texts", "message_texts_mark"],
+        "search": [
+            "message_texts",
+            "message_texts_index_mark",
+            "message_texts_mark",
+        ],
         "uploads": ["uploads"],
     }
-    assert [len(spec.steps) for spec in register_schema()] == [11, 2, 0, 0, 0, 0]
+    assert [len(spec.steps) for spec in register_schema()] == [11, 3, 0, 0, 1, 0]
 
 
 def test_steps_stand_in_the_order_in_which_databases_took_them() -> None:
