@@ -44,6 +44,7 @@ class Authority:
 
     Attributes:
         says: What its metadata says differently.
+        published: What stands among its keys, instead of ``keys``.
         resources: What it gives tokens for; None for whatever is asked.
         gives: What its answers of ``/token`` say differently.
         returns: What its redirects say differently.
@@ -58,6 +59,7 @@ class Authority:
     asked: Counter[str] = field(default_factory=Counter)
     forms: list[dict[str, str]] = field(default_factory=list)
     clients: dict[str, dict[str, Any]] = field(default_factory=dict)
+    published: list[Any] = field(default_factory=list)
     down: bool = False
     _codes: dict[str, dict[str, str]] = field(default_factory=dict)
     refresh: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -107,7 +109,7 @@ class Authority:
     async def _jwks(self, request: web.Request) -> web.Response:
         self.asked[request.path] += 1
         rows = [public_row(key, kid) for kid, key in self.keys.items()]
-        return web.json_response({"keys": rows})
+        return web.json_response({"keys": self.published or rows})
 
     async def _register(self, request: web.Request) -> web.Response:
         self.asked[request.path] += 1

@@ -326,7 +326,7 @@ async def test_other_algorithms_and_audiences_among_several_are_taken(
     daemons: Daemons,
 ) -> None:
     curve = ec_key(SECP256R1())
-    rows = [
+    rows: list[Any] = [
         public_row(curve, "e1", "ES256"),
         public_row(rsa_key("k1"), "p1", "PS256"),
         # None of these may be used: of another kind, too weak, secret, for encryption.
@@ -337,13 +337,7 @@ async def test_other_algorithms_and_audiences_among_several_are_taken(
         "no key",
     ]
 
-    async def publish(_: Any) -> Any:
-        from aiohttp import web
-
-        return web.json_response({"keys": rows})
-
-    served = Authority()
-    served._jwks = publish  # type: ignore[method-assign]  # reason: it publishes others
+    served = Authority(published=rows)
     async with served.running():
         owner = await guarded(daemons, served)
         claims = {
@@ -422,16 +416,20 @@ async def test_new_keys_of_the_issuer_are_found_and_old_ones_forgotten(
 
 
 @pytest.mark.parametrize(
-    "says",
+    ("says", "logged"),
     [
-        {"issuer": "https://evil.example"},
-        {"jwks_uri": "http://keys.example.com/jwks"},
-        {"jwks_uri": "file:///etc/passwd"},
-        {"jwks_uri": None},
+        ({"issuer": "https://evil.example"}, "of another issuer"),
+        ({"jwks_uri": "http://keys.example.com/jwks"}, "no address of https"),
+        ({"jwks_uri": "file:///etc/passwd"}, "no address of https"),
+        ({"jwks_uri": None}, "no address of https"),
     ],
 )
 async def test_metadata_that_misleads_lets_nobody_in(
-    daemons: Daemons, authority: Authority, says: dict[str, Any]
+    daemons: Daemons,
+    authority: Authority,
+    caplog: pytest.LogCaptureFixture,
+    says: dict[str, Any],
+    logged: str,
 ) -> None:
     authority.says = says
     owner = await guarded(daemons, authority)
@@ -439,6 +437,7 @@ async def test_metadata_that_misleads_lets_nobody_in(
     # It may be a good token: nobody should throw it away.
     assert (await ada.post(LIST)).status_code == 503
     assert authority.asked["/jwks"] == 0
+    assert logged in caplog.text
 
 
 async def test_a_stream_ends_with_the_last_token_shown_for_it(
@@ -453,6 +452,7 @@ async def test_a_stream_ends_with_the_last_token_shown_for_it(
         assert answer.status_code == 200
         later = bearing(owner, authority.token(RESOURCE, exp=clock.time() + 200))
         assert (await later.post(LIST)).status_code == 200
+        assert (await short.post(LIST)).status_code == 200
         ended = asyncio.create_task(_read(answer))
         for _ in range(5):
             await clock.advance(30)
