@@ -80,9 +80,11 @@ def register_service() -> Iterable[ServiceSpec]:
 @hookimpl
 def register_routes() -> Iterable[LateRoutes | RouteGroup]:
     """Offer ``/mcp``, and what people see of servers, and approve."""
-    from .server.challenges import group
+    from .client.callback import group as login
+    from .server.challenges import group as resource
 
-    yield group()
+    yield resource()
+    yield login()
     yield LateRoutes("mcp.server", ("/mcp",), _server_routes)
     yield LateRoutes("mcp_servers", ("/api/mcp/servers",), _client_routes)
 

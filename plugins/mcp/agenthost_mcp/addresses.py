@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
+from typing import Annotated
 from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from pydantic import AfterValidator
 
 RESOURCE = "/.well-known/oauth-protected-resource"
 SERVER = "/.well-known/oauth-authorization-server"
@@ -23,6 +26,17 @@ def is_secure(url: str) -> bool:
     if not host or parts.fragment or parts.username is not None or set(url) & set(' "'):
         return False
     return parts.scheme == "https" or (parts.scheme == "http" and is_local(host))
+
+
+def _secure(value: str) -> str:
+    if not is_secure(value):
+        raise ValueError(
+            "must be an address of https, or of http on this machine, without #fragment"
+        )
+    return value
+
+
+Address = Annotated[str, AfterValidator(_secure)]
 
 
 def is_local(host: str) -> bool:

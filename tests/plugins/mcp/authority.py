@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
@@ -14,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, unquote_plus, urlencode
 
 import jwt
 from aiohttp import web
@@ -48,6 +49,7 @@ class Authority:
         resources: What it gives tokens for; None for whatever is asked.
         gives: What its answers of ``/token`` say differently.
         returns: What its redirects say differently.
+        refuses: The error that every form gets.
     """
 
     resources: set[str] | None = None
@@ -61,6 +63,7 @@ class Authority:
     clients: dict[str, dict[str, Any]] = field(default_factory=dict)
     published: list[Any] = field(default_factory=list)
     down: bool = False
+    refuses: str = ""
     _codes: dict[str, dict[str, str]] = field(default_factory=dict)
     refresh: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -74,6 +77,7 @@ class Authority:
             "exp": now + 600,
             "iat": now,
             "scope": "mcp:use",
+            "jti": secrets.token_hex(8),
             **claims,
         }
         whole = {name: value for name, value in said.items() if value is not None}
@@ -140,11 +144,17 @@ class Authority:
 
     async def _token(self, request: web.Request) -> web.Response:
         form = dict(parse_qsl(await request.text(), strict_parsing=True))
+        if proof := request.headers.get("Authorization", ""):
+            both = base64.b64decode(proof.removeprefix("Basic ")).decode()
+            names = ("client_id", "client_secret")
+            form |= dict(zip(names, map(unquote_plus, both.split(":")), strict=True))
         self.forms.append(form)
+        if self.refuses:
+            return web.json_response({"error": self.refuses}, status=400)
         granted = self._granted(form)
         if granted is None:
             return web.json_response({"error": "invalid_grant"}, status=400)
-        again = f"refresh-{len(self.refresh) + 1}"
+        again = f"refresh-{len(self.forms)}"
         self.refresh[again] = granted
         scope = granted.get("scope", "mcp:use")
         told = {
@@ -172,11 +182,12 @@ class Authority:
         same = ("client_id", "resource")
         if said is None or any(form.get(each) != said[each] for each in same):
             return None
-        return said
+        secret = self.clients[said["client_id"]].get("client_secret")
+        return said if form.get("client_secret") == secret else None
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[Authority]:
-        """Serve until the block ends."""
+    async def running(self, name: str = "127.0.0.1") -> AsyncIterator[Authority]:
+        """Serve until the block ends, at a name of this machine."""
         app = web.Application()
         app.router.add_get("/.well-known/oauth-authorization-server", self._metadata)
         app.router.add_get("/jwks", self._jwks)
@@ -187,7 +198,7 @@ class Authority:
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
-        self.issuer = self.issuer or f"http://127.0.0.1:{runner.addresses[0][1]}"
+        self.issuer = self.issuer or f"http://{name}:{runner.addresses[0][1]}"
         try:
             yield self
         finally:

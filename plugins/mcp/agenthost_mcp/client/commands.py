@@ -18,6 +18,9 @@ class Api(Protocol):
     def post(self, path: str, body: object) -> Any:
         """Send JSON and read the answer's."""
 
+    def delete(self, path: str) -> None:
+        """Delete what is there."""
+
 
 class Here(Protocol):
     """What the command line gives to commands."""
@@ -70,6 +73,26 @@ def approve(here: Here, name: str, *, yes: bool) -> None:
         click.confirm("Agree to this?", abort=True)
     api.post(f"{_path(name)}/approve", {"digest": server["digest"]})
     click.echo(f"approved: {len(server['pending'])} of {name}")
+
+
+@mcp_server.command()
+@click.argument("name")
+@click.pass_obj
+def login(here: Here, name: str) -> None:
+    """Log the daemon in at the server NAME: print the address to open."""
+    started = here.connect().post(f"{_path(name)}/login", {})
+    click.echo(f"Open this in a browser on the machine of {started['redirect_uri']}:\n")
+    click.echo(started["url"])
+    click.echo(f"\nIt is good for ten minutes. Who asks there: {started['issuer']}")
+
+
+@mcp_server.command()
+@click.argument("name")
+@click.pass_obj
+def logout(here: Here, name: str) -> None:
+    """Forget the tokens of the server NAME."""
+    here.connect().delete(f"{_path(name)}/login")
+    click.echo(f"forgotten: the login at {name}")
 
 
 def _path(name: str) -> str:

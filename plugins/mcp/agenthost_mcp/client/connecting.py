@@ -10,10 +10,21 @@ from agenthost import EgressPolicy, Host, JsonObject
 
 from .inbox import Inbox, Pulse
 from .settings import McpServer
-from .wire import CLIENT, HANDSHAKES, LEGACY, MODERN, NO_REVISION, Lost, RpcError
+from .wire import (
+    CLIENT,
+    HANDSHAKES,
+    LEGACY,
+    MODERN,
+    NO_REVISION,
+    LoginWanted,
+    Lost,
+    RpcError,
+)
 
 if TYPE_CHECKING:
     import httpx
+
+    from .oauth.door import Door
 
 SECONDS = 15.0
 GUESS_SECONDS = 5.0
@@ -51,7 +62,9 @@ class Connection(Protocol):
         """End it, and whatever it has started."""
 
 
-async def opened(host: Host, server: McpServer, inbox: Inbox) -> Connection:
+async def opened(
+    host: Host, server: McpServer, inbox: Inbox, door: Door | None = None
+) -> Connection:
     """Open a server's connection; nothing was said yet.
 
     Raises:
@@ -69,7 +82,7 @@ async def opened(host: Host, server: McpServer, inbox: Inbox) -> Connection:
         return Sse(transport.url, server.headers, client, inbox)
     from .http import Http
 
-    return Http(transport.url, server.headers, client, inbox)
+    return Http(transport.url, server.headers, client, inbox, door)
 
 
 async def agree(connection: Connection) -> str:
@@ -80,12 +93,16 @@ async def agree(connection: Connection) -> str:
 
     Raises:
         RpcError: It speaks none that is known here.
+        LoginWanted: It wants a login first.
         Lost: It is gone.
         TimeoutError: It does not answer.
     """
     if connection.modern:
         try:
             return await _discover(connection)
+        except LoginWanted:
+            # Whoever asks for a login has not said yet which revision it speaks.
+            raise
         except (RpcError, TimeoutError):
             connection.modern = False
             return await _shake_hands(connection)

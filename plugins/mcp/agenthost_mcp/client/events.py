@@ -17,3 +17,18 @@ class McpServerPinned(McpEvent):
 
 class McpServerApproved(McpEvent):
     """A person has approved these, new or changed."""
+
+
+class McpLoginEvent(Event):
+    """What becomes of a login: who has issued its tokens, and for which scopes."""
+
+    issuer: str
+    scope: str
+
+
+class McpServerLoggedIn(McpLoginEvent):
+    """A person has logged the daemon in."""
+
+
+class McpServerLoggedOut(McpLoginEvent):
+    """A person has had the tokens forgotten."""

@@ -14,6 +14,7 @@ from .events_stream import events
 from .inbox import Inbox, Pulse
 from .wire import (
     FRAME_BYTES,
+    LoginWanted,
     Lost,
     RpcError,
     headers,
@@ -26,6 +27,8 @@ from .wire import (
 
 if TYPE_CHECKING:
     import httpx
+
+    from .oauth.door import Door
 
 ACCEPT = {
     "Accept": "application/json, text/event-stream",
@@ -45,15 +48,24 @@ class Http:
         own: Headers of every request, each ``Name: value``.
         client: What sends them.
         inbox: Where messages go.
+        door: What shows the token of a login; None where there are none.
 
     Attributes:
         modern: Whether requests carry the envelope of the modern revision.
     """
 
     def __init__(
-        self, url: str, own: tuple[Secret, ...], client: httpx.AsyncClient, inbox: Inbox
+        self,
+        url: str,
+        own: tuple[Secret, ...],
+        client: httpx.AsyncClient,
+        inbox: Inbox,
+        door: Door | None = None,
     ) -> None:
         self.modern = True
+        self._door = door
+        # Also None, which httpx takes and types in some places only.
+        self._auth: Any = door
         self._version = ""
         self._url = url
         self._own = own
@@ -130,7 +142,7 @@ class Http:
             said = {**self._headers(), SESSION: session}
             with suppress(Exception):
                 async with asyncio.timeout(1):
-                    await self._client.delete(self._url, headers=said)
+                    await self._client.delete(self._url, headers=said, auth=self._auth)
 
     def lose(self, reason: str) -> None:
         """Let all requests fail, and whoever runs this know."""
@@ -146,7 +158,11 @@ class Http:
         said = {**self._headers(), **ACCEPT, **extra}
         try:
             async with self._client.stream(
-                "POST", self._url, content=json.dumps(message), headers=said
+                "POST",
+                self._url,
+                content=json.dumps(message),
+                headers=said,
+                auth=self._auth,
             ) as answer:
                 if initial:
                     self._session = answer.headers.get(SESSION, "")[:1_000]
@@ -162,6 +178,8 @@ class Http:
                 if message.get("id") == ident and "method" not in message:
                     return result_of(message)
             raise OutcomeUnknown("its stream ended without an answer")
+        if self._door and (reason := self._door.refusal(answer.status_code)):
+            raise LoginWanted(reason)
         body = await _body(answer)
         if kind == "application/json":
             with suppress(Lost):
@@ -187,6 +205,7 @@ class Http:
                 self._url,
                 content=json.dumps(message),
                 headers={**self._headers(), **ACCEPT},
+                auth=self._auth,
             )
         if answer.status_code == 404 and self._session:
             self.lose("its session has ended")
@@ -229,7 +248,9 @@ class Http:
     async def _hear(self) -> bool:
         """Read the stream of news of an older server; False where there is none."""
         said = {**self._headers(), "Accept": "text/event-stream"}
-        async with self._client.stream("GET", self._url, headers=said) as answer:
+        async with self._client.stream(
+            "GET", self._url, headers=said, auth=self._auth
+        ) as answer:
             if not answer.is_success:
                 return False
             async for _ in self._messages(answer):
@@ -243,7 +264,11 @@ class Http:
         message = {**request(method, params, 0), "id": "news"}
         said = {**self._headers(), **ACCEPT, **headers(method, params)}
         async with self._client.stream(
-            "POST", self._url, content=json.dumps(message), headers=said
+            "POST",
+            self._url,
+            content=json.dumps(message),
+            headers=said,
+            auth=self._auth,
         ) as answer:
             if not answer.headers.get("content-type", "").startswith("text/event"):
                 return False

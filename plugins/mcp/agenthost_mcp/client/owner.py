@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agenthost import (
     AgentHostError,
@@ -44,6 +44,9 @@ from .results import result_from
 from .settings import McpServer
 from .shapes import State
 from .wire import Lost, RpcError, carried, repeated
+
+if TYPE_CHECKING:
+    from .oauth.door import Door
 
 log = logging.getLogger(__name__)
 
@@ -91,8 +94,18 @@ class Owner:
         self._launch = launch_of(server)
         self._tools: dict[str, dict[str, Any]] = {}
         self._connection: Connection | None = None
+        self._door: Door | None = None
         self._news = asyncio.Event()
         self._again = asyncio.Event()
+
+    @property
+    def door(self) -> Door | None:
+        """What shows the token of a login; None where the server takes none."""
+        if self._door is None and self.server.logs_in:
+            from .oauth.door import Door
+
+            self._door = Door(self._host, self.server)
+        return self._door
 
     async def live(self) -> None:
         """Keep it connected until this is cancelled; it ends by nothing else."""
@@ -130,6 +143,11 @@ class Owner:
         if any(each.tool == LAUNCH for each in pending):
             self.reconnect()
         self._offer()
+
+    async def stop(self) -> None:
+        """Let a token that is being renewed be kept."""
+        if self._door is not None:
+            await self._door.stop()
 
     async def call(
         self, tool: str, context: ToolContext, call: JsonObject
@@ -204,7 +222,7 @@ class Owner:
         form: JsonObject = {"elicitation": {"form": {}}}
         may = form if self.server.elicitation else {}
         inbox = Inbox(self._news.set, may)
-        connection = await opened(self._host, self.server, inbox)
+        connection = await opened(self._host, self.server, inbox, self.door)
         hearing = asyncio.create_task(connection.run())
         try:
             async with asyncio.timeout(2 * SECONDS):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from agenthost import Answer, Call, Context, Host, NotFound, RouteGroup, ToolSource
+from agenthost import Answer, Call, Conflict, Context, RouteGroup
 
+from .callback import tell
+from .events import McpServerLoggedOut
 from .owner import Owner
 from .pins import digest_of_all
-from .shapes import Approve, ServerList, ServerShown
-from .source import McpServers, described
+from .shapes import Approve, LoginStarted, ServerList, ServerShown
+from .source import described, source_of
 
 routes = RouteGroup("mcp_servers")
 
@@ -46,16 +48,36 @@ async def approve(call: Call, name: str, body: Approve) -> Answer:
     return dict(_shown(owner))
 
 
-def source_of(host: Host) -> McpServers:
-    """Find the servers.
+@routes.post(
+    "/api/mcp/servers/<name>/login", scope="mcp:admin", cost=10, answer=LoginStarted
+)
+async def log_in(call: Call, name: str) -> Answer:
+    """Begin a login at a server, and say what a person opens in a browser."""
+    source = source_of(call.host)
+    door = source.owner(name).door
+    if door is None:
+        raise Conflict(
+            f"there is no login at {name}: only a server of type http has one, without "
+            "Authorization in its headers"
+        )
+    started = await source.logins_of(call.host).start(door, call.context)
+    return {
+        "url": started.url,
+        "issuer": started.issuer,
+        "redirect_uri": started.redirect,
+        "scope": started.scope,
+    }
 
-    Raises:
-        NotFound: This plugin has failed.
-    """
-    for _, source in host.registry.offered(ToolSource):
-        if isinstance(source, McpServers):
-            return source
-    raise NotFound("plugin", "mcp")
+
+@routes.delete("/api/mcp/servers/<name>/login", scope="mcp:admin", answer=ServerShown)
+async def log_out(call: Call, name: str) -> Answer:
+    """Forget the tokens of a server, and who the daemon is to its issuer."""
+    owner = source_of(call.host).owner(name)
+    if owner.door is not None and (grant := owner.door.grant) is not None:
+        await tell(call.host, McpServerLoggedOut, name, grant, call.context)
+        await owner.door.keep(None)
+        owner.reconnect()
+    return dict(_shown(owner))
 
 
 def _shown(owner: Owner) -> ServerShown:

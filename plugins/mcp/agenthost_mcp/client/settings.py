@@ -10,6 +10,8 @@ from agenthost import Secret
 from agenthost_toml.types import Names, Table
 from pydantic import AfterValidator, ConfigDict, Field, RootModel, model_validator
 
+from ..addresses import Address
+
 # Not compiled here: a start without servers needs none of them.
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}"
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]{0,127}"
@@ -63,6 +65,37 @@ class Transport(Table):
         return self
 
 
+class OAuth(Table):
+    """How a login at a server's authorization server is made."""
+
+    issuer: Address | None = Field(
+        None,
+        description="Who must have issued the tokens; it may be a local one. Whoever "
+        "the server names by default.",
+    )
+    client_id: str = Field(
+        "",
+        description="Who the daemon is there, where it does not register by itself.",
+    )
+    client_secret: Secret | None = Field(
+        None, description="What proves it, where `client_id` has a secret."
+    )
+    scopes: Names = Field(
+        (), description="What to ask for, instead of what the server wants."
+    )
+    redirect_uri: Address | None = Field(
+        None,
+        description="Where a browser finds `/oauth/callback` of the daemon, where that "
+        "is not the address which it listens on.",
+    )
+
+    @model_validator(mode="after")
+    def _whose(self) -> Self:
+        if self.client_secret is not None and not self.client_id:
+            raise ValueError("client_secret needs the client_id whose it is")
+        return self
+
+
 class McpServer(Table):
     """One of ``[[mcp_servers]]``."""
 
@@ -94,6 +127,23 @@ class McpServer(Table):
     headers: tuple[Annotated[Secret, AfterValidator(_header)], ...] = Field(
         (), strict=False, description='Headers of each request, each "Name: value".'
     )
+    oauth: OAuth | None = Field(
+        None, description="How logins are made, where the server's word is not enough."
+    )
+
+    @property
+    def logs_in(self) -> bool:
+        """Whether a token comes from a login, and not from its headers."""
+        named = {each.reveal().partition(":")[0].lower() for each in self.headers}
+        return self.transport.type == "http" and "authorization" not in named
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.oauth is not None and not self.logs_in:
+            raise ValueError(
+                "oauth is for type http alone, without Authorization in headers"
+            )
+        return self
 
 
 # With a parameter, pydantic would build a schema at each start: that takes 2 ms.

@@ -51,6 +51,15 @@ class ServerList(TypedDict):
     total: int
 
 
+class LoginStarted(TypedDict):
+    """What a person opens, and where the browser comes back to within ten minutes."""
+
+    url: str
+    issuer: str
+    redirect_uri: str
+    scope: str
+
+
 class Approve(BaseModel, extra="forbid"):
     """A yes to all that is pending, as it was read."""
 

@@ -18,6 +18,7 @@ from agenthost import (
 )
 
 if TYPE_CHECKING:
+    from .oauth.logins import Logins
     from .owner import Owner
     from .pins import Pin
 
@@ -37,6 +38,7 @@ class McpServers(ToolSource):
 
     def __init__(self) -> None:
         self.owners: Mapping[str, Owner] = {}
+        self.logins: Logins | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._gone: dict[str, tuple[str, str]] = {}
         self._specs: dict[str, tuple[Pin, ToolSpec]] = {}
@@ -84,6 +86,15 @@ class McpServers(ToolSource):
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(owner.stop() for owner in self.owners.values()))
+
+    def logins_of(self, host: Host) -> Logins:
+        """The logins under way."""
+        if self.logins is None:
+            from .oauth.logins import Logins
+
+            self.logins = Logins(host)
+        return self.logins
 
     def owner(self, name: str) -> Owner:
         """Find a server.
@@ -94,6 +105,18 @@ class McpServers(ToolSource):
         if name not in self.owners:
             raise NotFound("MCP server", name)
         return self.owners[name]
+
+
+def source_of(host: Host) -> McpServers:
+    """Find the servers.
+
+    Raises:
+        NotFound: This plugin has failed.
+    """
+    for _, source in host.registry.offered(ToolSource):
+        if isinstance(source, McpServers):
+            return source
+    raise NotFound("plugin", "mcp")
 
 
 def described(server: str, pin: Pin) -> str:

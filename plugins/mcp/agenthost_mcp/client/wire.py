@@ -42,6 +42,13 @@ class RpcError(Exception):
         self.data = data
 
 
+class LoginWanted(RpcError):
+    """It asks for another token, which only a person can bring."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(0, message)
+
+
 def request(method: str, params: JsonObject, ident: int) -> dict[str, Any]:
     """Write a request."""
     return {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Self
 
 from agenthost_toml.types import Names, Table
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from ..addresses import is_secure
-
-
-def _secure(value: str) -> str:
-    if not is_secure(value):
-        raise ValueError(
-            "must be an address of https, or of http on this machine, without #fragment"
-        )
-    return value
-
-
-Address = Annotated[str, AfterValidator(_secure)]
+from ..addresses import Address
 
 
 class McpSection(Table):

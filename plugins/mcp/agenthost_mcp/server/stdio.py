@@ -15,6 +15,8 @@ from typing import Any, Protocol, TextIO
 
 import click
 
+from ..client.commands import login, logout
+
 SECONDS = 3_600
 AT_ONCE = 32
 LONGEST = 4 * 1024 * 1024
@@ -118,11 +120,16 @@ class Bridge:
             self._out.flush()
 
 
-@click.command()
-@click.pass_obj
-def mcp(here: Here, /) -> None:
+@click.group(invoke_without_command=True)
+@click.pass_context
+def mcp(context: click.Context) -> None:
     """Speak MCP over standard input and output, for the running daemon."""
-    Bridge(here, sys.stdout).run(sys.stdin)
+    if context.invoked_subcommand is None:
+        Bridge(context.obj, sys.stdout).run(sys.stdin)
+
+
+mcp.add_command(login)
+mcp.add_command(logout)
 
 
 def _method(message: Any) -> Any:

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 
 from aiohttp import web
 
@@ -94,14 +94,20 @@ class FakeHttp:
         city = {"type": "string", "x-mcp-header": "City"}
         return {"name": name, "inputSchema": {"properties": {"city": city}}}
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[FakeHttp]:
-        """Serve until the block ends."""
+    def app(self) -> web.Application:
+        """What serves it."""
         app = web.Application()
         app.router.add_post("/mcp", self._post)
         app.router.add_get("/mcp", self._get)
         app.router.add_delete("/mcp", self._delete)
-        runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
+        return app
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Self]:
+        """Serve until the block ends."""
+        runner = web.AppRunner(
+            self.app(), shutdown_timeout=0.1, handler_cancellation=True
+        )
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
