@@ -5,6 +5,7 @@ Its tokens are signed with PyJWT, a library that no product code uses.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import secrets
@@ -48,6 +49,7 @@ class Authority:
         published: What stands among its keys, instead of ``keys``.
         resources: What it gives tokens for; None for whatever is asked.
         gives: What its answers of ``/token`` say differently.
+        opens: What its answers of ``/token`` wait for.
         returns: What its redirects say differently.
         refuses: The error that every form gets.
     """
@@ -62,6 +64,7 @@ class Authority:
     forms: list[dict[str, str]] = field(default_factory=list)
     clients: dict[str, dict[str, Any]] = field(default_factory=dict)
     published: list[Any] = field(default_factory=list)
+    opens: asyncio.Event = field(default_factory=asyncio.Event)
     down: bool = False
     refuses: str = ""
     _codes: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -149,6 +152,7 @@ class Authority:
             names = ("client_id", "client_secret")
             form |= dict(zip(names, map(unquote_plus, both.split(":")), strict=True))
         self.forms.append(form)
+        await self.opens.wait()
         if self.refuses:
             return web.json_response({"error": self.refuses}, status=400)
         granted = self._granted(form)
@@ -188,6 +192,7 @@ class Authority:
     @asynccontextmanager
     async def running(self, name: str = "127.0.0.1") -> AsyncIterator[Authority]:
         """Serve until the block ends, at a name of this machine."""
+        self.opens.set()
         app = web.Application()
         app.router.add_get("/.well-known/oauth-authorization-server", self._metadata)
         app.router.add_get("/jwks", self._jwks)

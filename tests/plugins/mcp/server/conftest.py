@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import httpx
 import pytest
 from agenthost.testing.daemons import Daemons, RunningDaemon
 
+from ..authority import Authority
 from ..fixture import Plugin
 
 META = "io.modelcontextprotocol/"
@@ -84,3 +85,10 @@ def headers_of(message: Mapping[str, Any]) -> dict[str, str]:
 async def speaker(daemons: Daemons) -> Speaker:
     """Somebody who speaks to a daemon with the suite's fixture."""
     return Speaker(await daemons.start(plugins=[Plugin()]), {})
+
+
+@pytest.fixture
+async def authority() -> AsyncIterator[Authority]:
+    """An authorization server."""
+    async with Authority().running() as running:
+        yield running
