@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
+import httpx
 import pytest
 from agenthost.testing.daemons import Daemons
 from agenthost.testing.processes import DaemonProcess
 
+from ...authority import Authority
 from ...fixture import Plugin
 
 pytest.importorskip("mcp.client", reason="needs the extra judges")
@@ -25,6 +29,12 @@ NODE = PACKAGES / "node/bin/node"
 MODES = [("auto", "2026-07-28"), ("legacy", "2025-11-25")]
 
 pytestmark = pytest.mark.conformance
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 @pytest.mark.parametrize(("mode", "version"), MODES)
@@ -51,6 +61,70 @@ async def test_the_python_client_lists_calls_and_reads(
         assert "test_simple_prompt" in prompts
         filled = await client.get_prompt("test_simple_prompt")
         assert "simple prompt" in filled.messages[0].content.text  # type: ignore[union-attr]  # reason: it is text
+
+
+class Kept:
+    """Where the Python client keeps what it was given."""
+
+    def __init__(self) -> None:
+        self.tokens: Any = None
+        self.client: Any = None
+
+    async def get_tokens(self) -> Any:
+        return self.tokens
+
+    async def set_tokens(self, tokens: Any) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> Any:
+        return self.client
+
+    async def set_client_info(self, client_info: Any) -> None:
+        self.client = client_info
+
+
+@pytest.mark.parametrize(("mode", "version"), MODES)
+async def test_the_python_client_logs_in_by_itself(
+    daemons: Daemons, authority: Authority, mode: Any, version: str
+) -> None:
+    import httpx2
+    from mcp.client import Client
+    from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared.auth import OAuthClientMetadata
+
+    url = f"http://127.0.0.1:{free_port()}/mcp"
+    authority.resources = {url}
+    opened: list[str] = []
+
+    async def browse(place: str) -> None:
+        async with httpx.AsyncClient(trust_env=False) as browser:
+            answer = await browser.get(place)
+        opened.append(answer.headers["location"])
+
+    async def come_back() -> AuthorizationCodeResult:
+        query = dict(parse_qsl(urlsplit(opened[-1]).query))
+        return AuthorizationCodeResult(**query)
+
+    await daemons.start(
+        config=f'[mcp]\nissuer = "{authority.issuer}"\nresource = "{url}"\n',
+        environ={
+            "AGENTHOST_LISTEN_ADDR": url.split("/")[2],
+            "AGENTHOST_API_KEY": "a-key-of-this-test-0123456",
+        },
+    )
+    redirect: Any = ["http://127.0.0.1:9/callback"]
+    about = OAuthClientMetadata(redirect_uris=redirect, client_name="judge")
+    auth = OAuthClientProvider(url, about, Kept(), browse, come_back)
+    async with httpx2.AsyncClient(auth=auth, trust_env=False, timeout=30) as http:
+        transport = streamable_http_client(url, http_client=http)
+        async with Client(transport, mode=mode) as client:
+            assert client.protocol_version == version
+            sum_of = await client.call_tool("calculate", {"expression": "6*7"})
+            assert [block.text for block in sum_of.content] == ["42"]  # type: ignore[union-attr]  # reason: it is text
+    (form,) = authority.forms
+    assert form["resource"] == url
+    assert len(opened) == 1
 
 
 @pytest.mark.parametrize(("mode", "version"), MODES)
