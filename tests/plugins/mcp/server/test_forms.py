@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -161,6 +162,8 @@ async def test_a_tool_asks_its_client_in_either_age(speaker: Speaker) -> None:
     again = {"name": name, "inputResponses": {"other": {}}}
     repeated = (await speaker.modern("tools/call", able, **again)).json()["result"]
     assert repeated["resultType"] == "input_required"
+    assert repeated["inputRequests"] == first["inputRequests"]
+    assert first["inputRequests"]["confirm"]["method"] == "elicitation/create"
     # A session is asked in the middle of its call.
     session = await speaker.begin(elicitation={})
     http, headers = speaker.daemon.http, session.headers
@@ -196,6 +199,25 @@ async def test_what_is_told_before_an_answer_makes_it_a_stream(
     # Without a token, and for who takes no stream, nothing is told.
     silent = await speaker.modern("tools/call", name="test_tool_with_logging")
     assert silent.headers["content-type"] == "application/json"
+
+
+async def test_each_of_several_streams_has_its_own_answer(speaker: Speaker) -> None:
+    session = await speaker.begin()
+
+    async def told(number: int) -> list[Any]:
+        meta = {"progressToken": f"p{number}"}
+        params = {"name": "test_tool_with_progress", "_meta": meta}
+        answer = await session.post(request("tools/call", params, number))
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = answer.text.splitlines()
+        return [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+
+    streams = await asyncio.gather(*(told(number) for number in range(3)))
+    for number, (*before, last) in enumerate(streams):
+        tokens = [each["params"]["progressToken"] for each in before]
+        assert tokens == [f"p{number}"] * 3
+        assert last["id"] == number
+        assert last["result"]["content"] == [{"type": "text", "text": "done"}]
 
 
 @pytest.mark.conformance
