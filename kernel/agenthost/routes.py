@@ -108,7 +108,7 @@ class HeldFrames:
 
 
 Answer = Mapping[str, Any] | Sequence[Any] | BaseModel | Reply | EventStream
-ErrorBody = Callable[["Host", AgentHostError], Mapping[str, Any]]
+ErrorBody = Callable[["Host", AgentHostError], Mapping[str, Any] | Reply]
 Handler = Callable[..., Awaitable[Answer]]
 HandlerMark = Callable[[Handler], Handler]
 
@@ -150,10 +150,10 @@ class Route:
     ``events`` those of a stream by name, ``headers`` what a client may send besides,
     each with its meaning. ``public`` may be a function, which is asked at each request:
     where it says no of the path, there is no such route, whoever asks. ``errors``
-    writes the body of an error in other words than the daemon's own. ``key_header`` is
-    a header that a key may stand in where there is no ``Authorization``; ``id_header``
-    names the request beside ``x-request-id``, and with it errors do in a field
-    ``request_id``.
+    writes the body of an error in other words than the daemon's own, in a ``Reply``
+    with headers of it too: the status stays the error's. ``key_header`` is a header
+    that a key may stand in where there is no ``Authorization``; ``id_header`` names the
+    request beside ``x-request-id``, and with it errors do in a field ``request_id``.
     """
 
     method: str

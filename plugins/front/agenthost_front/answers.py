@@ -158,6 +158,8 @@ class ErrorMap:
         headers = [JSON_TYPE, *_remedies(error)]
         if route is not None and route.errors is not None:
             told = route.errors(self._host, error)
+            if isinstance(told, Reply):
+                headers, told = _with(headers, told.headers), told.body
             if route.id_header:
                 told = {**told, "request_id": request_id}
             return Plain(error.status, to_json(told), headers)
@@ -168,6 +170,16 @@ class ErrorMap:
         """Log and count an exception that nobody expected."""
         self._on_panic()
         _log.error("unhandled error in request %s", request_id, exc_info=error)
+
+
+def _with(headers: Headers, others: Mapping[str, str]) -> Headers:
+    """Add headers, in place of those of the same name."""
+    added = [
+        (name.lower().encode("latin-1"), value.encode("latin-1"))
+        for name, value in others.items()
+    ]
+    named = {name for name, _ in added}
+    return [*(each for each in headers if each[0] not in named), *added]
 
 
 def _remedies(error: AgentHostError) -> Headers:

@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from agenthost import (
+    Authenticator,
     CommandSpec,
     ConfigSection,
+    Host,
     LateRoutes,
     ManifestTable,
     RouteGroup,
     SchemaSpec,
+    ServiceSpec,
     ToolSource,
     hookimpl,
 )
@@ -53,8 +56,33 @@ def register_tool_source() -> Iterable[ToolSource]:
 
 
 @hookimpl
-def register_routes() -> Iterable[LateRoutes]:
+def register_authenticator() -> Iterable[Authenticator]:
+    """Offer to tell who comes with a token of an issuer."""
+    from .server.admitting import IssuedTokens
+
+    yield IssuedTokens()
+
+
+@hookimpl
+def register_service() -> Iterable[ServiceSpec]:
+    """Offer what ends that which is open for a token once it has expired."""
+    from .server.admitting import tokens_of
+
+    async def start(host: Host) -> None:
+        await tokens_of(host).start(host)
+
+    async def stop(host: Host) -> None:
+        await tokens_of(host).stop()
+
+    yield ServiceSpec("mcp_tokens", start, stop)
+
+
+@hookimpl
+def register_routes() -> Iterable[LateRoutes | RouteGroup]:
     """Offer ``/mcp``, and what people see of servers, and approve."""
+    from .server.challenges import group
+
+    yield group()
     yield LateRoutes("mcp.server", ("/mcp",), _server_routes)
     yield LateRoutes("mcp_servers", ("/api/mcp/servers",), _client_routes)
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from agenthost import Agent, Host, JsonObject, NotFound, Refused, Text, authorize
 
+from .admitting import may
+from .challenges import AGENTS, KIND
 from .source import (
     Contents,
     McpSource,
@@ -108,6 +110,8 @@ class Agents(McpSource):
 
 
 def _may_read(visit: Visit) -> bool:
+    if visit.principal.kind == KIND:
+        return may(visit.principal, AGENTS)
     try:
         authorize(visit.principal, "route", READS)
     except Refused:

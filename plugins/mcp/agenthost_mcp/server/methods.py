@@ -87,7 +87,8 @@ async def ping(_: Inquiry) -> dict[str, Any]:
 
 async def list_tools(asked: Inquiry) -> dict[str, Any]:
     """List the tools that may be called, by name."""
-    rows = asked.server.tools.shown(asked.call.host).listed(asked.version)
+    shown = asked.server.tools.shown(asked.call.host)
+    rows = shown.listed(asked.call.principal, asked.version)
     return _page(asked, "tools", "name", rows)
 
 

@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 
 from . import legacy, modern, rpc
 from .answering import Told, answered, frame, outcome_of
+from .challenges import written
 from .link import Link
 from .listening import listen, session_stream
 from .methods import METHODS, Inquiry, Method, Server, ping
@@ -241,7 +242,7 @@ def _takes_streams(call: Call) -> bool:
 
 def group() -> RouteGroup:
     """The routes of one daemon."""
-    routes, endpoint = RouteGroup("mcp.server", errors=rpc.written), Endpoint()
+    routes, endpoint = RouteGroup("mcp.server", errors=written), Endpoint()
     facts: dict[str, Any] = {"scope": RIGHT, "cost": ROUTE_COST, "headers": SENT}
 
     @routes.post(

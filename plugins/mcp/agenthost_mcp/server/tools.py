@@ -20,6 +20,7 @@ from agenthost import (
     JsonObject,
     Manifest,
     Outcome,
+    Principal,
     RequestCase,
     Tool,
     ToolCalled,
@@ -30,6 +31,8 @@ from agenthost import (
     ToolUse,
 )
 
+from .admitting import may
+from .challenges import TOOLS
 from .link import Link, McpPrincipal
 from .results import result_of
 from .rpc import INVALID_PARAMS, RpcError
@@ -42,6 +45,7 @@ KIND = "mcp"
 CALL_COST = 30
 ROUTE_COST = 5
 EXCERPT = 200
+NOT_READING = dict.fromkeys(("memory_write", "agent_message"), ())
 
 
 class Shown:
@@ -53,6 +57,7 @@ class Shown:
     Attributes:
         tools: The toolbox's tools that this was made of.
         grants: What a call may do.
+        least: What one may do whose token has no more.
     """
 
     def __init__(self, host: Host) -> None:
@@ -71,10 +76,18 @@ class Shown:
         )
         specs = {spec.name: spec for _, spec in host.registry.offered(ToolSpec)}
         self._listed = {n: _told(own[n], specs.get(n)) for n in allowed}
+        reading = tuple(n for n in allowed if own[n].effect == "read")
+        # Whose token has no more: to read, and nothing that goes on elsewhere.
+        self.least = Grants({**self.grants.patterns, **NOT_READING, "tool": reading})
 
-    def listed(self, version: str) -> list[dict[str, Any]]:
+    def of(self, principal: Principal) -> Grants:
+        """What somebody's calls may do."""
+        return self.grants if may(principal, TOOLS) else self.least
+
+    def listed(self, principal: Principal, version: str) -> list[dict[str, Any]]:
         """The tools by name; before 2026 only objects have a schema of the result."""
-        rows = list(self._listed.values())
+        grants = self.of(principal)
+        rows = [row for n, row in self._listed.items() if grants.allow("tool", n)]
         return rows if version >= "2026" else [_before_2026(row) for row in rows]
 
 
@@ -117,7 +130,7 @@ class Tools:
         """Whose call it is: everyone has a workspace and a memory of their own."""
         who = call.principal
         name = f"{who.kind}:{who.name}"
-        grants = self.shown(call.host).grants
+        grants = self.shown(call.host).of(who)
         principal = McpPrincipal(KIND, name, grants, who.person, link=link)
         place = str(uuid5(NAMESPACE_URL, f"mcp:{name}"))
         agent = AgentView(place, f"mcp-{place}", self._manifest, "")

@@ -84,7 +84,8 @@ async def test_everyone_has_a_workspace_and_a_memory_of_their_own(
     assert (await called(other, "file_read", path="a.txt"))["isError"] is True
     out = await called(owner, "file_read", path="../../config.toml")
     assert out["isError"] is True
-    assert '"v"' not in str(await called(other, "kv_get", key="k"))
+    assert (await called(owner, "kv_get", key="k"))["content"][0]["text"] == "v"
+    assert (await called(other, "kv_get", key="k"))["isError"] is True
 
 
 async def test_a_key_needs_the_right_to_use_it(daemons: Daemons) -> None:
