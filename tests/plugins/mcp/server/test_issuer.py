@@ -343,7 +343,7 @@ async def test_other_algorithms_and_audiences_among_several_are_taken(
         return web.json_response({"keys": rows})
 
     served = Authority()
-    served._jwks = publish  # type: ignore[method-assign]  # reason: it publishes others
+    served._jwks = publish  # type: ignore[assignment,method-assign]  # reason: it publishes others
     async with served.running():
         owner = await guarded(daemons, served)
         claims = {
