@@ -15,9 +15,7 @@ from .project import Project
 from .resolve import Record, Resolved, Scope
 from .shell_scope import SHELL, entry_name
 from .tables import Tables
-from .terms import EXECUTE, SPAWN, Caller
-
-RUNS = frozenset({EXECUTE, SPAWN})
+from .terms import RUNS, Caller
 
 
 class Ask(NamedTuple):

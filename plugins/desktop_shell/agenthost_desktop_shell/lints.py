@@ -20,7 +20,7 @@ from .reading import Document
 from .rules import RULES
 from .sources import handlers, named
 from .tables import Tables
-from .terms import EXECUTE, PLATFORMS, SPAWN
+from .terms import PLATFORMS, RUNS
 from .validation import lines_of
 
 FIELDS = frozenset(
@@ -36,7 +36,6 @@ FIELDS = frozenset(
         "windows",
     }
 )
-RUNS = frozenset({EXECUTE, SPAWN})
 INTERPRETERS = frozenset(
     {
         *("ash", "bash", "csh", "dash", "fish", "ksh", "sh", "zsh"),

@@ -151,7 +151,10 @@ class Tables:
 
     def _unknown(self, identifier: str, module: str, name: str) -> str:
         owner = repr(module) if module else "the application"
-        hint = did_you_mean(identifier, self.modules[module].names())
+        known = self.modules[module]
+        hint = did_you_mean(identifier, known.names())
+        if not hint and known.source:
+            hint = f"; the table known here is that of {known.source}: {WAY_OUT}"
         return f"unknown permission {name!r} of {owner}{hint or '; see its table'}"
 
 
