@@ -37,7 +37,7 @@ def test_register_command_offers_the_group() -> None:
 
 def test_validate_counts_what_is_valid(file: Path) -> None:
     result = call("validate", file)
-    assert (result.exit_code, result.output) == (0, "1 capabilities are valid\n")
+    assert (result.exit_code, result.output) == (0, "1 capability is valid\n")
 
 
 def test_validate_says_what_is_wrong_where(tmp_path: Path) -> None:

@@ -102,6 +102,25 @@ def test_a_table_has_what_the_package_of_its_version_invokes(line: str) -> None:
     assert {hyphens(command) for command in commands.split()} <= own(known)
 
 
+@pytest.mark.parametrize(
+    ("identifier", "meant"),
+    [
+        ("core:window:allow-set-titel", "core:window:allow-set-title"),
+        ("core:window:alow-close", "core:window:allow-close"),
+        ("core:window:allow-nope", None),
+        ("store:allow-unheard-of", None),
+    ],
+)
+def test_only_a_slip_of_the_pen_is_taken_for_another_name(
+    identifier: str, meant: str | None
+) -> None:
+    with pytest.raises(UnknownIdentifier) as refused:
+        tables().expand(identifier)
+    told = str(refused.value)
+    assert (f"did you mean {meant!r}?" in told) is (meant is not None)
+    assert ("the table known here" in told) is (meant is None)
+
+
 def test_folders_of_fs_grant_what_their_names_say() -> None:
     read = tables().expand("fs:allow-home-read-recursive")
     assert [p.identifier for p in read] == ["fs:read-all", "fs:scope-home-recursive"]
