@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 HEALTH = "/api/health"
 FIELDS = {"status", "uptime_seconds", "panic_count", "restart_count"}
 PUBLIC = {"/", "/static/<path:path>", HEALTH}
-DOORS = {"/channels/<channel>/<path:rest>"}
+RESOURCE = "/.well-known/oauth-protected-resource"
+DOORS = {"/channels/<channel>/<path:rest>", RESOURCE, f"{RESOURCE}/mcp"}
 """Public where the configuration opens them, and not there at all where it does not."""
 SECRETS = ("canary", "/etc/passwd", "SELECT")
 TELLTALES = (*SECRETS, "Traceback", "Leak")
