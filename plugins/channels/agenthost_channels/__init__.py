@@ -19,7 +19,6 @@ from agenthost import (
 
 if TYPE_CHECKING:
     from agenthost import RouteGroup
-    from sqlalchemy import MetaData
 
 
 @hookimpl
@@ -33,7 +32,9 @@ def register_config() -> Iterable[ConfigSection]:
 @hookimpl
 def register_schema() -> tuple[SchemaSpec, ...]:
     """Offer the tables of what came in and what goes out."""
-    return (SchemaSpec("channels", _tables),)
+    from .bridge.schema import SCHEMA
+
+    return (SCHEMA,)
 
 
 @hookimpl
@@ -97,9 +98,3 @@ def _pairing_routes() -> RouteGroup:
     from .bridge.pairing_routes import routes
 
     return routes
-
-
-def _tables() -> MetaData:
-    from .bridge.tables import metadata
-
-    return metadata

@@ -31,7 +31,7 @@ from .frames import Hello, Invocation, IssueBody, WireArguments
 from .record import Record
 from .refusals import refusing
 from .served import ServedFolders
-from .terms import EXECUTE, OPEN, SPAWN, Caller
+from .terms import OPEN, RUNS, Caller
 from .tokens import Binding, Tokens, seen_origin
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class Asked(NamedTuple):
 
 
 def _arguments(command: str, wanted: Invocation) -> WireArguments | None:
-    if command not in {EXECUTE, SPAWN, OPEN}:
+    if command not in {*RUNS, OPEN}:
         return None
     try:
         return WireArguments.model_validate(wanted.args)

@@ -121,7 +121,8 @@ def validate(
         for finding in report.warnings:
             click.echo(f"warning: {finding}")
         count = len(report.capabilities)
-        click.echo(f"{count} capabilities are valid" if report.valid else "invalid")
+        valid = "1 capability is" if count == 1 else f"{count} capabilities are"
+        click.echo(f"{valid} valid" if report.valid else "invalid")
     sys.exit(0 if report.valid else 1)
 
 

@@ -81,10 +81,8 @@ def records_for(resolved: Resolved, command: str, caller: Caller) -> Iterator[Re
 
 def command_scope(resolved: Resolved, command: str, caller: Caller) -> Scope:
     """The union of the scopes of all records that allow the command to the caller."""
-    scope = Scope()
-    for record in records_for(resolved, resolved.tables.command(command), caller):
-        scope += resolved.scopes.get(record.scope, Scope())
-    return scope
+    records = records_for(resolved, resolved.tables.command(command), caller)
+    return Scope.joined([resolved.scopes.get(r.scope, Scope()) for r in records])
 
 
 def scope_allows(scope: Scope, accepts: Callable[[Json], bool]) -> bool:

@@ -12,7 +12,7 @@ from .policy import Policy
 from .resolve import Record, Resolved, Scope
 from .shell import Programs
 from .shell_scope import entry_name
-from .terms import EXECUTE, LOCAL, PLATFORMS, SPAWN
+from .terms import LOCAL, PLATFORMS, RUNS
 
 RISKY = (
     "shell:execute",
@@ -131,7 +131,7 @@ def _places(resolved: Resolved, record: Record) -> Iterator[tuple[str, str, str]
 
 def _scopes(programs: Programs, command: str, record: Record) -> Iterable[str]:
     scope = programs.resolved.scopes.get(record.scope, Scope())
-    if command not in {EXECUTE, SPAWN}:
+    if command not in RUNS:
         return [_text(scope.as_json())] if scope.allow or scope.deny else [""]
     denied = programs.denied
     entries = (*scope.allow, *programs.resolved.globals.get("shell", Scope()).allow)

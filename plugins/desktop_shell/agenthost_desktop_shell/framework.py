@@ -6,69 +6,91 @@ build; ``permissions/**/*.toml`` are what developers write for their own command
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from agenthost_toml.problems import problems
+from agenthost_toml.suggest import did_you_mean
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from .findings import CapabilityError, Finding
-from .manifests import Module, made
-from .reading import MAX_TABLE_BYTES, read_file
+from .manifests import Manifest, Module, PermissionTable, SetTable, prepare
+from .reading import MAX_TABLE_BYTES, Document, read_file
 
 APPLICATION = "__app-acl__"
 ACL_FILE = "acl-manifests.json"
 SCHEMAS = "schemas"
 _TABLES = frozenset({".toml", ".json", ".json5"})
-_OWN = frozenset({"module", "commands", "aliases"})
-# The requirement has another name for one command of the framework.
-_RENAMED = {"core:app": {"tauri-version": "framework-version"}}
+_DATA = Path(__file__).parent / "data"
 
-Table = dict[str, Any]
+
+class _Own(BaseModel):
+    """A file of ``permissions/``; the application's table is all of them."""
+
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    schema_: Any = Field(default=None, alias="$schema")
+    default: SetTable | None = None
+    permission: tuple[PermissionTable, ...] = ()
+    set: tuple[SetTable, ...] = ()
+
+    def manifest(self) -> Manifest:
+        """The file in the form of ``acl-manifests.json``.
+
+        Raises:
+            ValueError: It defines a name twice.
+        """
+        permissions = {table.identifier: table for table in self.permission}
+        sets = {table.identifier: table for table in self.set}
+        if len(permissions) < len(self.permission) or len(sets) < len(self.set):
+            raise ValueError("a permission or set is defined twice")
+        return Manifest(
+            default_permission=self.default,
+            permissions=permissions,
+            permission_sets=sets,
+        )
+
+
+_OWN_KEYS = frozenset({"$schema", "default", "permission", "set"})
 
 
 def builtin_tables() -> tuple[Module, ...]:
     """Read the tables that come along."""
-    return read_tables([Path(__file__).parent / "data" / "permissions"])
+    sources = json.loads((_DATA / "sources.json").read_text("utf-8"))
+    return read_tables([_DATA / "permissions"], sources)
 
 
-def read_tables(paths: Iterable[Path]) -> tuple[Module, ...]:
-    """Read permission tables from files and folders, of whichever format.
+def read_tables(
+    paths: Iterable[Path], sources: Mapping[str, str] | None = None
+) -> tuple[Module, ...]:
+    """Read permission tables from files and folders.
 
-    Of a module that stands in several, the later one's permissions count: what a
-    developer writes is newer than what the last build wrote.
+    Of a permission that stands in several, the later one counts: what a developer
+    writes is newer than what the last build wrote.
 
     Raises:
         CapabilityError: A file cannot be read, or holds no permission table.
     """
-    tables: dict[str, Table] = {}
-    sources: dict[str, str] = {}
-    for path in paths:
-        for file in _files(path):
-            for table in _read(file):
-                module = table.get("module", "")
-                if not isinstance(module, str):
-                    raise _refuse(file, "module: must be text")
-                _add(tables, table, module, file)
-                sources[module] = str(file)
-    return tuple(made(table, sources[name]) for name, table in tables.items())
+    tables: dict[str, Manifest] = {}
+    files: dict[str, Path] = {}
+    for file in (file for path in paths for file in _files(path)):
+        for name, table in _read(file):
+            known = tables.get(name)
+            tables[name] = table.over(known) if known else table
+            files[name] = file
+    return tuple(
+        _prepared(name, table, files[name], (sources or {}).get(name, ""))
+        for name, table in tables.items()
+    )
 
 
-def _add(tables: dict[str, Table], table: Table, module: str, file: Path) -> None:
-    known = tables.get(module)
-    if known is None:
-        tables[module] = table
-    elif known.get("commands") or table.get("commands"):
-        owner = module or "the application"
-        raise _refuse(file, f"the table of {owner} stands twice; merge the two")
-    else:
-        tables[module] = _merged(known, table)
-
-
-def _merged(old: Table, new: Table) -> Table:
-    merged: Table = {**old, **new}
-    for kind in ("permission", "set"):
-        by_name = {t["identifier"]: t for t in (*old.get(kind, ()), *new.get(kind, ()))}
-        merged[kind] = list(by_name.values())
-    return merged
+def _prepared(name: str, table: Manifest, file: Path, source: str) -> Module:
+    try:
+        return prepare(name, table, source)
+    except ValueError as error:
+        raise _refuse(file, str(error)) from error
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -93,103 +115,54 @@ def _is_table(file: Path) -> bool:
     return True
 
 
-def _read(file: Path) -> Iterator[Table]:
+def _read(file: Path) -> Iterator[tuple[str, Manifest]]:
     document = read_file(file, MAX_TABLE_BYTES)
     value = document.value
     if not isinstance(value, Mapping):
         raise _refuse(file, "is no permission table: it is no object")
-    if _OWN & value.keys() or isinstance(value.get("default"), list):
-        yield dict(value)
-    elif value.keys() & {"permission", "set", "default"}:
-        yield _own_commands(file, value)
-    elif document.toml:
-        yield dict(value)
-    else:
+    try:
+        if _is_own(document, value):
+            yield "", _Own.model_validate(value).manifest()
+            return
         for name, table in value.items():
-            yield _manifest(file, name, table)
+            yield "" if name == APPLICATION else name, _manifest(file, name, table)
+    except ValidationError as error:
+        raise _invalid(file, value, error) from error
+    except ValueError as error:
+        raise _refuse(file, str(error)) from error
 
 
-def _own_commands(file: Path, value: Mapping[str, Any]) -> Table:
-    """Read a file of ``permissions/``; the application's table is all of them."""
-    table: Table = {
-        "permission": [
-            _permission(file, item) for item in _list(file, value, "permission")
-        ],
-        "set": [_set(file, item) for item in _list(file, value, "set")],
-    }
-    if "default" in value:
-        table["default"] = _set(file, value["default"])["permissions"]
-    return table
+def _is_own(document: Document, value: Mapping[str, Any]) -> bool:
+    """Whether the file is one of ``permissions/``, which has no names of modules."""
+    for key in value if document.toml else ():
+        if key not in _OWN_KEYS:
+            hint = did_you_mean(key, _OWN_KEYS) or "; write [[permission]] or [[set]]"
+            raise ValueError(f"{key}: unknown key{hint}")
+    return document.toml or bool(value.keys() & {"permission", "set", "default"})
 
 
-def _manifest(file: Path, name: str, value: object) -> Table:
-    entry = _object(file, value)
-    default = entry.get("default_permission")
-    permissions = _object(file, entry.get("permissions", {})).values()
-    sets = _object(file, entry.get("permission_sets", {})).values()
-    table: Table = {
-        "module": "" if name == APPLICATION else name,
-        "default": _set(file, default)["permissions"] if default else [],
-        "permission": [_permission(file, item) for item in permissions],
-        "set": [_set(file, item) for item in sets],
-    }
-    return _renamed(table, _RENAMED.get(name, {}))
+def _manifest(file: Path, name: str, value: object) -> Manifest:
+    if not isinstance(value, Mapping):
+        raise _refuse(
+            file, f"{name}: is no permission table: write what acl-manifests.json has"
+        )
+    try:
+        return Manifest.model_validate(value)
+    except ValidationError as error:
+        raise _invalid(file, value, error, name) from error
 
 
-def _permission(file: Path, value: object) -> Table:
-    item = _object(file, value)
-    commands = _object(file, item.get("commands") or {})
-    scope = _object(file, item.get("scope") or {})
-    kept = {key: item[key] for key in ("description", "platforms") if item.get(key)}
-    sides = {key: item.get(key) or commands.get(key) or [] for key in ("allow", "deny")}
-    return {**kept, **sides, "identifier": _name(file, item), "scope": dict(scope)}
-
-
-def _set(file: Path, value: object) -> Table:
-    item = _object(file, value)
-    return {
-        "identifier": item.get("identifier") or "default",
-        "description": item.get("description") or "",
-        "permissions": item.get("permissions") or [],
-    }
-
-
-def _renamed(table: Table, names: Mapping[str, str]) -> Table:
-    """Give renamed commands the names that they have here; the old ones are aliases."""
-    for old, new in names.items():
-        ours = {f"{verb}-{old}": f"{verb}-{new}" for verb in ("allow", "deny")}
-        present = False
-        for permission in table["permission"]:
-            if permission["identifier"] in ours:
-                permission["identifier"] = ours[permission["identifier"]]
-                verb = permission["identifier"].partition("-")[0]
-                permission[verb], present = [new], True
-        for holder in (table, *table["set"]):
-            key = "default" if holder is table else "permissions"
-            holder[key] = [ours.get(member, member) for member in holder[key]]
-        if present:
-            table["aliases"] = {old: new}
-    return table
-
-
-def _list(file: Path, value: Mapping[str, Any], key: str) -> list[Any]:
-    items = value.get(key, [])
-    if not isinstance(items, list):
-        raise _refuse(file, f"{key}: must be an array")
-    return items
-
-
-def _object(file: Path, value: object) -> Mapping[str, Any]:
-    if isinstance(value, Mapping):
-        return value
-    raise _refuse(file, "is no permission table: write it as acl-manifests.json has it")
-
-
-def _name(file: Path, item: Mapping[str, Any]) -> str:
-    name = item.get("identifier")
-    if isinstance(name, str):
-        return name
-    raise _refuse(file, "a permission has no identifier")
+def _invalid(
+    file: Path, value: Mapping[str, Any], error: ValidationError, module: str = ""
+) -> CapabilityError:
+    return CapabilityError(
+        Finding(
+            problem.text,
+            field=".".join(map(str, filter(str, (module, *problem.path)))),
+            file=str(file),
+        )
+        for problem in problems(error, value)
+    )
 
 
 def _refuse(file: Path, problem: str) -> CapabilityError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from .globs import matches
+from .globs import compile_glob, literal_prefix
 from .urls import compile_url
 
 REMEMBERED = 1024
@@ -16,11 +16,23 @@ def label_index(globs: Iterable[tuple[str, int]]) -> Callable[[str], int]:
 
     The answer raises UnicodeEncodeError for a label that is not Unicode text.
     """
-    known = _together(globs)
+    literal: dict[str, int] = {}
+    others: dict[str, list[tuple[str, int]]] = {}
+    for glob, bits in _together(globs).items():
+        start = literal_prefix(glob)
+        if start == glob:
+            literal[glob] = bits
+        else:
+            others.setdefault(start, []).append((glob, bits))
+    # The empty glob matches nothing, the empty label included.
+    literal.pop("", None)
+    lengths = sorted(set(map(len, others)))
 
     def match(label: str) -> int:
         label.encode()
-        return _union(bits for glob, bits in known.items() if matches(glob, label))
+        near = (each for size in lengths for each in others.get(label[:size], ()))
+        met = (bits for glob, bits in near if compile_glob(glob).fullmatch(label))
+        return literal.get(label, 0) | _union(met)
 
     return remembering(match)
 

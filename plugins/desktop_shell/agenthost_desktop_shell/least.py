@@ -15,9 +15,7 @@ from .project import Project
 from .resolve import Record, Resolved, Scope
 from .shell_scope import SHELL, entry_name
 from .tables import Tables
-from .terms import EXECUTE, SPAWN, Caller
-
-RUNS = frozenset({EXECUTE, SPAWN})
+from .terms import RUNS, Caller
 
 
 class Ask(NamedTuple):
@@ -160,8 +158,8 @@ def _running(
     """Yield the records with whose scope, or the module's, the program may run."""
     common = resolved.globals.get(SHELL, Scope())
     for record in records:
-        scope = resolved.scopes.get(record.scope, Scope()) + common
-        if any(entry_name(value) == program for value in scope.allow):
+        scope = resolved.scopes.get(record.scope, Scope())
+        if any(entry_name(each) == program for each in (*scope.allow, *common.allow)):
             yield record
 
 

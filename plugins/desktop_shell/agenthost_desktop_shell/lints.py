@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from agenthost_toml.problems import dotted
-from agenthost_toml.suggest import did_you_mean
+from agenthost_toml.suggest import nearest
 
 from .findings import TOLD, Finding, Json, Path, shorten
 from .folders import variables
@@ -20,7 +20,7 @@ from .reading import Document
 from .rules import RULES
 from .sources import handlers, named
 from .tables import Tables
-from .terms import EXECUTE, PLATFORMS, SPAWN
+from .terms import PLATFORMS, RUNS
 from .validation import lines_of
 
 FIELDS = frozenset(
@@ -36,7 +36,6 @@ FIELDS = frozenset(
         "windows",
     }
 )
-RUNS = frozenset({EXECUTE, SPAWN})
 INTERPRETERS = frozenset(
     {
         *("ash", "bash", "csh", "dash", "fish", "ksh", "sh", "zsh"),
@@ -170,7 +169,8 @@ def _finding(item: Lint, line: int | None) -> Finding:
 
 def _unknown_field(spot: Spotted) -> Iterator[Lint]:
     for key in islice((k for k in spot.value if k not in FIELDS), TOLD):
-        hint = did_you_mean(key, FIELDS)
+        near = nearest(key, FIELDS)
+        hint = f", unlike {near!r}" if near else ""
         yield spot.found("unknown-field", f"{shorten(key)!r} is no field{hint}", key)
 
 

@@ -2,64 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from agenthost_toml.problems import problems
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue
 
-from .findings import CapabilityError, Finding
 from .identifiers import parse_identifier, qualify
 from .terms import Target
 
 DEFAULT = "default"
+# The requirement has another name for one command of the framework.
+RENAMED: Mapping[str, Mapping[str, str]] = {
+    "core:app": {"tauri-version": "framework-version"}
+}
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
-class ScopeTable(_Strict):
+class Sides(_Table):
+    """The commands that a permission allows and denies."""
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class ScopeTable(_Table):
     """Scope values that a permission itself brings along."""
 
     allow: tuple[JsonValue, ...] | None = None
     deny: tuple[JsonValue, ...] | None = None
 
 
-class PermissionTable(_Strict):
-    """A permission beyond the allow and deny pair that each command has."""
+class PermissionTable(_Table):
+    """A permission, as the framework writes it."""
 
     identifier: str
-    description: str = ""
-    allow: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
+    description: str | None = None
+    commands: Sides | None = None
     platforms: tuple[Target, ...] | None = None
-    scope: ScopeTable = ScopeTable()
+    scope: ScopeTable | None = None
 
 
-class SetTable(_Strict):
+class SetTable(_Table):
     """A named set of permissions and sets."""
 
-    identifier: str
-    description: str = ""
-    permissions: tuple[str, ...]
+    identifier: str = DEFAULT
+    description: str | None = None
+    permissions: tuple[str, ...] = ()
 
 
-class Manifest(_Strict):
-    """One module's table, as its TOML file writes it; ``module`` "" is the app's.
+class Manifest(_Table):
+    """One module's table in ``acl-manifests.json``.
 
-    Each of ``commands`` has ``allow-<command>`` and ``deny-<command>``. ``default``
-    and sets name permissions or sets of this module, or of another with its prefix.
-    ``aliases`` are other names of commands.
+    ``default_permission`` and sets name permissions or sets of this module, or of
+    another with its prefix.
     """
 
-    module: str = ""
-    commands: tuple[str, ...] = ()
-    default: tuple[str, ...] = ()
-    aliases: dict[str, str] = Field(default_factory=dict)
-    set: tuple[SetTable, ...] = ()
-    permission: tuple[PermissionTable, ...] = ()
+    default_permission: SetTable | None = None
+    permissions: dict[str, PermissionTable] | None = None
+    permission_sets: dict[str, SetTable] | None = None
+
+    def over(self, older: Manifest) -> Manifest:
+        """This table, and what only the older one of the same module has."""
+        return Manifest(
+            default_permission=self.default_permission or older.default_permission,
+            permissions={**(older.permissions or {}), **(self.permissions or {})},
+            permission_sets={
+                **(older.permission_sets or {}),
+                **(self.permission_sets or {}),
+            },
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +91,11 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A manifest prepared for look-up by the name after the prefix."""
+    """A manifest prepared for look-up by the name after the prefix.
+
+    ``aliases`` are other names of commands; ``source`` is the package and version
+    whose table it is, where it came along.
+    """
 
     name: str
     commands: frozenset[str]
@@ -85,6 +103,7 @@ class Module:
     sets: Mapping[str, tuple[str, ...]]
     aliases: Mapping[str, str] = field(default_factory=dict)
     descriptions: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
 
     def names(self) -> Iterator[str]:
         """Yield every permission, set and ``default`` with its prefix."""
@@ -93,10 +112,7 @@ class Module:
 
     def canonical(self, name: str) -> str:
         """The permission's name, whichever alias was used."""
-        verb, dash, command = name.partition("-")
-        if dash and verb in {"allow", "deny"} and command in self.aliases:
-            return f"{verb}-{self.aliases[command]}"
-        return name
+        return _canonical(self.aliases, name)
 
     def _alias_names(self) -> Iterator[str]:
         for alias in self.aliases:
@@ -104,78 +120,73 @@ class Module:
             yield f"deny-{alias}"
 
 
-def prepare(manifest: Manifest) -> Module:
-    """Check a manifest and write out what its short forms mean.
+def prepare(name: str, manifest: Manifest, source: str = "") -> Module:
+    """Check a module's table and write commands as decisions have them.
 
     Raises:
-        ValueError: A name is malformed or given twice, or an alias leads nowhere.
+        ValueError: A name is malformed or given twice.
     """
-    permissions: dict[str, Permission] = {}
-    for table in (*_pairs(manifest.commands), *manifest.permission):
-        if table.identifier in permissions or table.identifier == DEFAULT:
-            raise ValueError(f"permission {table.identifier!r} is defined twice")
-        permissions[table.identifier] = _permission(manifest.module, table)
-    sets = {table.identifier: table.permissions for table in manifest.set}
-    if len(sets) < len(manifest.set) or sets.keys() & {DEFAULT, *permissions}:
-        raise ValueError("a set has the name of another set or permission")
-    if manifest.default:
-        sets[DEFAULT] = manifest.default
+    permissions, sets = manifest.permissions or {}, dict(manifest.permission_sets or {})
+    if sets.keys() & {DEFAULT, *permissions} or DEFAULT in permissions:
+        raise ValueError("a set or permission has the name of another, or is 'default'")
+    if manifest.default_permission is not None:
+        sets[DEFAULT] = manifest.default_permission
+    described: dict[str, PermissionTable | SetTable] = {**permissions, **sets}
+    renamed = RENAMED.get(name, {})
+    known = {
+        _canonical(renamed, key): _permission(name, renamed, table)
+        for key, table in permissions.items()
+    }
     commands = frozenset(
-        command
-        for permission in permissions.values()
-        for command in (*permission.allow, *permission.deny)
+        command for each in known.values() for command in (*each.allow, *each.deny)
     )
-    targets = {qualify(manifest.module, name) for name in manifest.aliases.values()}
-    if targets - commands:
-        unknown = sorted(targets - commands)
-        raise ValueError(f"aliases lead to unknown commands: {unknown}")
-    described = {t.identifier: t.description for t in manifest.set if t.description}
-    named = (t for t in manifest.permission if t.description)
-    described |= {t.identifier: t.description for t in named}
     module = Module(
-        manifest.module, commands, permissions, sets, manifest.aliases, described
+        name,
+        commands,
+        known,
+        {
+            key: tuple(_canonical(renamed, member) for member in table.permissions)
+            for key, table in sets.items()
+        },
+        {old: new for old, new in renamed.items() if qualify(name, new) in commands},
+        {
+            _canonical(renamed, key): table.description
+            for key, table in described.items()
+            if table.description
+        },
+        source,
     )
-    for name in module.names():
-        parse_identifier(name)
+    for each in module.names():
+        parse_identifier(each)
     return module
 
 
-def _pairs(commands: Iterable[str]) -> Iterator[PermissionTable]:
-    for command in commands:
-        yield PermissionTable(identifier=f"allow-{command}", allow=(command,))
-        yield PermissionTable(identifier=f"deny-{command}", deny=(command,))
+def _permission(
+    module: str, renamed: Mapping[str, str], table: PermissionTable
+) -> Permission:
+    def full(command: str) -> str:
+        name = hyphens(command)
+        return qualify(module, renamed.get(name, name))
 
-
-def _permission(module: str, table: PermissionTable) -> Permission:
+    sides, scope = table.commands or Sides(), table.scope or ScopeTable()
     return Permission(
-        identifier=qualify(module, table.identifier),
+        identifier=qualify(module, _canonical(renamed, table.identifier)),
         module=module,
-        allow=tuple(qualify(module, hyphens(command)) for command in table.allow),
-        deny=tuple(qualify(module, hyphens(command)) for command in table.deny),
+        allow=tuple(map(full, sides.allow)),
+        deny=tuple(map(full, sides.deny)),
         platforms=table.platforms,
-        scope_allow=table.scope.allow,
-        scope_deny=table.scope.deny,
+        scope_allow=scope.allow,
+        scope_deny=scope.deny,
     )
+
+
+def _canonical(renamed: Mapping[str, str], name: str) -> str:
+    verb, dash, command = name.partition("-")
+    if dash and verb in {"allow", "deny"} and command in renamed:
+        return f"{verb}-{renamed[command]}"
+    return name
 
 
 def hyphens(command: str) -> str:
     """Write a command's underscores as hyphens."""
     return command.replace("_", "-")
-
-
-def made(table: Mapping[str, Any], name: str) -> Module:
-    """Make the module that a table describes.
-
-    Raises:
-        CapabilityError: It describes none.
-    """
-    try:
-        return prepare(Manifest.model_validate(table))
-    except ValidationError as error:
-        findings = [
-            Finding(problem.text, field=".".join(map(str, problem.path)), file=name)
-            for problem in problems(error, table)
-        ]
-        raise CapabilityError(findings) from error
-    except ValueError as error:
-        raise CapabilityError([Finding(str(error), file=name)]) from error

@@ -15,6 +15,7 @@ from .model import Capability
 from .policy import Policy, capability_files, read_documents, read_reports
 from .positions import nearest_line
 from .reading import MAX_BYTES, Document, read_bytes
+from .sources import written
 from .tables import Tables
 from .terms import MANIFESTS, PLATFORMS, Mode, host_platform
 from .validation import Report, lines_of
@@ -24,7 +25,6 @@ SOURCES = "src-tauri"
 PERMISSIONS = "permissions"
 STANDARD_INPUT = Path("-")
 DEPTH = 6
-_SKIPPED = frozenset({"node_modules", "target", "dist", "build", "gen"})
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def find_projects(path: Path) -> list[Path]:
     for place, folders, _ in os.walk(path):
         here = Path(place)
         depth = len(here.relative_to(path).parts)
-        folders[:] = [f for f in folders if f not in _SKIPPED and f[0] != "."]
+        folders[:] = written(folders)
         if has_config(here):
             found.append(here)
         if has_config(here) or depth >= DEPTH:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -36,11 +36,13 @@ class Scope(NamedTuple):
     allow: tuple[Json, ...] = ()
     deny: tuple[Json, ...] = ()
 
-    def __add__(self, other: tuple[object, ...]) -> Scope:
-        """The union, in order."""
-        if not isinstance(other, Scope):
-            return NotImplemented
-        return Scope(self.allow + other.allow, self.deny + other.deny)
+    @classmethod
+    def joined(cls, scopes: Sequence[Scope]) -> Scope:
+        """The union of any number, in order, in time that grows as they do."""
+        return cls(
+            tuple(value for scope in scopes for value in scope.allow),
+            tuple(value for scope in scopes for value in scope.deny),
+        )
 
     def as_json(self) -> dict[str, Json]:
         """The values as the resolved form shows them."""
@@ -97,10 +99,13 @@ class Resolved:
         self.inactive = tuple(c for c in ordered if not c.active_on(platform))
         self.commands: dict[str, Access] = {}
         self.scopes: dict[int, Scope] = {}
-        self.globals: dict[str, Scope] = {}
+        self._globals: dict[str, list[Scope]] = {}
         self._refuse_excess()
         for index, capability in enumerate(self.capabilities):
             self._resolve(index, capability)
+        self.globals = {
+            name: Scope.joined(found) for name, found in self._globals.items()
+        }
         self._index()
 
     def _index(self) -> None:
@@ -145,8 +150,7 @@ class Resolved:
         scope = _scope(entry, permission)
         if not permission.allow and not permission.deny:
             if scope is not None:
-                known = self.globals.get(permission.module, Scope())
-                self.globals[permission.module] = known + scope
+                self._globals.setdefault(permission.module, []).append(scope)
             return
         number = NO_SCOPE
         if scope is not None:

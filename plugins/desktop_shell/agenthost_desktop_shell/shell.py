@@ -19,7 +19,7 @@ from .shell_scope import (
     openable,
     parse_entry,
 )
-from .terms import EXECUTE, OPEN, SPAWN, Caller, ShellCall
+from .terms import EXECUTE, OPEN, RUNS, SPAWN, Caller, ShellCall
 
 REMEMBERED = 256
 OTHERS = ("shell:kill", "shell:stdin-write")
@@ -99,7 +99,7 @@ def decide_shell(
         CapabilityError: A label or the origin is not Unicode text.
     """
     command = programs.resolved.tables.command(call.command)
-    if command not in {EXECUTE, SPAWN}:
+    if command not in RUNS:
         return _no(f"{call.command!r} runs no program; use {EXECUTE} or {SPAWN}")
     decision = decide(programs.resolved, command, caller)
     if not decision.allowed:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,12 +66,17 @@ def _quoted(label: str, text: str) -> bool:
 def _texts(folder: Path, endings: frozenset[str]) -> Iterator[tuple[Path, str]]:
     count = 0
     for place, folders, names in os.walk(folder):
-        folders[:] = sorted(f for f in folders if f not in _SKIPPED and f[0] != ".")
+        folders[:] = written(folders)
         for name in sorted(names):
             file = Path(place) / name
             if file.suffix in endings and count < MAX_FILES:
                 count += 1
                 yield file, _text(file)
+
+
+def written(folders: Iterable[str]) -> list[str]:
+    """Those of a folder's folders that people write, no build nor package manager."""
+    return sorted(f for f in folders if f not in _SKIPPED and f[0] != ".")
 
 
 def _text(file: Path) -> str:

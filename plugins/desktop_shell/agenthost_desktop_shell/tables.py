@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from functools import cached_property
 
-from agenthost_toml.suggest import did_you_mean
-
 from .findings import CapabilityError, Finding
 from .framework import builtin_tables
 from .identifiers import CORE, parse_identifier, qualify
@@ -119,7 +117,7 @@ class Tables:
         elif name in module.sets:
             yield from self._members(module, name, (*above, identifier))
         elif name != DEFAULT:
-            raise UnknownIdentifier(self._unknown(identifier, parsed.module, name))
+            raise UnknownIdentifier(self._unknown(parsed.module, parsed.name))
 
     def _members(
         self, module: Module, name: str, above: tuple[str, ...]
@@ -149,10 +147,19 @@ class Tables:
         hint = f"did you mean {near[0]!r}? Else " if near else ""
         raise UnknownIdentifier(f"unknown module {name!r}; {hint}{WAY_OUT}")
 
-    def _unknown(self, identifier: str, module: str, name: str) -> str:
+    def _unknown(self, module: str, name: str) -> str:
         owner = repr(module) if module else "the application"
-        hint = did_you_mean(identifier, self.modules[module].names())
-        return f"unknown permission {name!r} of {owner}{hint or '; see its table'}"
+        known = self.modules[module]
+        # Without the prefix: a long one makes everything look alike.
+        names = sorted(each.rpartition(":")[2] for each in known.names())
+        near = get_close_matches(name, names, n=1, cutoff=CLOSE)
+        if near:
+            hint = f"; did you mean {qualify(module, near[0])!r}?"
+        elif known.source:
+            hint = f"; the table known here is that of {known.source}: {WAY_OUT}"
+        else:
+            hint = "; see its table"
+        return f"unknown permission {name!r} of {owner}{hint}"
 
 
 def _refuse(module: Module, problem: str) -> CapabilityError:

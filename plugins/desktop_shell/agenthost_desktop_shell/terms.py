@@ -15,6 +15,7 @@ MANIFESTS = "manifests"
 
 EXECUTE = "shell:execute"
 SPAWN = "shell:spawn"
+RUNS = frozenset({EXECUTE, SPAWN})
 OPEN = "shell:open"
 
 

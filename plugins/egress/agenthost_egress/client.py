@@ -28,12 +28,13 @@ class AiohttpEgress:
 
     Attributes:
         exchange: How model calls meet HTTP.
+        traffic: What agents have transferred, once anything is counted.
     """
 
     def __init__(self, guards: Guards) -> None:
         self.exchange = HttpExchange()
         self._guards = guards
-        self._traffic: Traffic | None = None
+        self.traffic: Traffic | None = None
         self._clients: dict[EgressPolicy, httpx.AsyncClient] = {}
         self._closed = False
 
@@ -53,17 +54,23 @@ class AiohttpEgress:
             client = self._clients[policy] = self._made(policy)
         return client
 
+    def metered(self) -> Traffic:
+        """Give what counts the bytes of agents; begin to count."""
+        from .traffic import Traffic
+
+        if self.traffic is None:
+            self.traffic = Traffic()
+        return self.traffic
+
     def _made(self, policy: EgressPolicy) -> httpx.AsyncClient:
         # A boot need not wait for httpx.
         from .cookies import NoCookies
         from .decode import ACCEPTED
         from .direct import DirectClient
-        from .traffic import Traffic
         from .transport import EgressTransport
 
-        self._traffic = self._traffic or Traffic()
         # Calls of models have limits of their own.
-        traffic = None if policy.name.startswith(MODELS) else self._traffic
+        traffic = None if policy.name.startswith(MODELS) else self.metered()
         return DirectClient(
             EgressTransport(policy, self._guards, traffic),
             timeout=policy.timeout,

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 HEALTH = "/api/health"
 FIELDS = {"status", "uptime_seconds", "panic_count", "restart_count"}
 PUBLIC = {"/", "/static/<path:path>", HEALTH}
-DOORS = {"/channels/<channel>/<path:rest>"}
-"""Public where the configuration opens them, and not there at all where it does not."""
+RESOURCE = "/.well-known/oauth-protected-resource"
+LOGIN = "/oauth/callback"
+DOORS = {"/channels/<channel>/<path:rest>", RESOURCE, f"{RESOURCE}/mcp", LOGIN}
+"""Public where the configuration opens them, or a login waits; else not there at all."""
 SECRETS = ("canary", "/etc/passwd", "SELECT")
 TELLTALES = (*SECRETS, "Traceback", "Leak")
 CANARY = " ".join(SECRETS)

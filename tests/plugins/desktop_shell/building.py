@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -24,8 +25,40 @@ def tables() -> Tables:
     return Tables.builtin()
 
 
-def module(**manifest: Any) -> Module:
-    return prepare(Manifest(**manifest))
+def manifest(
+    commands: Iterable[str] = (),
+    default: Iterable[str] = (),
+    permissions: Iterable[dict[str, Any]] = (),
+    sets: Mapping[str, Iterable[str]] | None = None,
+) -> dict[str, Any]:
+    """A table as ``acl-manifests.json`` has it; commands have their two permissions."""
+    pairs = [
+        {"identifier": f"{verb}-{command}", "commands": {verb: [command]}}
+        for command in commands
+        for verb in ("allow", "deny")
+    ]
+    inner = {name: list(members) for name, members in (sets or {}).items()}
+    members = list(default)
+    return {
+        "default_permission": {"permissions": members} if members else None,
+        "permissions": {each["identifier"]: each for each in (*pairs, *permissions)},
+        "permission_sets": {
+            name: {"identifier": name, "permissions": listed}
+            for name, listed in inner.items()
+        },
+    }
+
+
+def module(name: str, *args: Any, **table: Any) -> Module:
+    return prepare(name, Manifest.model_validate(manifest(*args, **table)))
+
+
+def own_table(*commands: str) -> str:
+    """A file of ``permissions/`` that has an allow for each command."""
+    return "\n".join(
+        f'[[permission]]\nidentifier = "allow-{name}"\ncommands.allow = ["{name}"]'
+        for name in commands
+    )
 
 
 def capability(**fields: Any) -> dict[str, Any]:

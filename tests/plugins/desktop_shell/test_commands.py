@@ -11,7 +11,7 @@ import pytest
 from agenthost_desktop_shell.commands import capability as group
 from click.testing import CliRunner, Result
 
-from .building import capability
+from .building import capability, own_table
 
 
 def call(*arguments: object) -> Result:
@@ -37,7 +37,7 @@ def test_register_command_offers_the_group() -> None:
 
 def test_validate_counts_what_is_valid(file: Path) -> None:
     result = call("validate", file)
-    assert (result.exit_code, result.output) == (0, "1 capabilities are valid\n")
+    assert (result.exit_code, result.output) == (0, "1 capability is valid\n")
 
 
 def test_validate_says_what_is_wrong_where(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_explain_of_an_invalid_file_shows_its_findings(tmp_path: Path) -> None:
 
 
 def test_schema_writes_the_schema_with_further_manifests(tmp_path: Path) -> None:
-    (tmp_path / "app.toml").write_text('commands = ["greet"]\n')
+    (tmp_path / "app.toml").write_text(own_table("greet"))
     plain = json.loads(call("schema").output)
     more = json.loads(call("schema", "--manifests", tmp_path).output)
     assert plain["title"] == "CapabilityFile"
@@ -107,11 +107,11 @@ def test_schema_writes_the_schema_with_further_manifests(tmp_path: Path) -> None
         for written in (plain, more)
     )
     added = after - before
-    assert added == {"allow-greet", "deny-greet", "default"}
+    assert added == {"allow-greet", "default"}
 
 
 def test_a_broken_manifest_is_told(tmp_path: Path) -> None:
-    (tmp_path / "app.toml").write_text("commands = 5\n")
+    (tmp_path / "app.toml").write_text("permission = 5\n")
     result = call("schema", "--manifests", tmp_path)
     assert result.exit_code == 2
     assert "app.toml" in result.output

@@ -148,20 +148,19 @@ def test_allowing_one_command_allows_no_other() -> None:
     assert not allowed(grants, "shell:execute")
 
 
-APP = module(
-    commands=("greet", "both"),
-    set=({"identifier": "friendly", "permissions": ("allow-greet", "notes:default")},),
-)
+WRITE = {"allow": ["write"]}
+PAIR = {**WRITE, "deny": ["read_all"]}
+APP = module("", ("greet", "both"), sets={"friendly": ("allow-greet", "notes:default")})
 NOTES = module(
-    module="notes",
-    commands=("read-all", "write"),
-    default=("read", "extra-scope"),
-    set=({"identifier": "read", "permissions": ("allow-read-all", "own")},),
-    permission=(
-        {"identifier": "own", "allow": ("write",), "scope": {"allow": ("own",)}},
-        {"identifier": "extra-scope", "scope": {"allow": ("g1",), "deny": ("g2",)}},
-        {"identifier": "mac", "allow": ("write",), "platforms": ("macOS",)},
-        {"identifier": "pair", "allow": ("write",), "deny": ("read_all",)},
+    "notes",
+    ("read-all", "write"),
+    ("read", "extra-scope"),
+    sets={"read": ("allow-read-all", "own")},
+    permissions=(
+        {"identifier": "own", "commands": WRITE, "scope": {"allow": ["own"]}},
+        {"identifier": "extra-scope", "scope": {"allow": ["g1"], "deny": ["g2"]}},
+        {"identifier": "mac", "commands": WRITE, "platforms": ["macOS"]},
+        {"identifier": "pair", "commands": PAIR},
     ),
 )
 

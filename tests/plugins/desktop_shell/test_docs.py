@@ -21,10 +21,9 @@ DOCS = Path(__file__).parents[3] / "docs" / "desktop-capabilities.md"
 GUIDE = DOCS.read_text("utf-8")
 
 
-def example(language: str) -> str:
-    found = re.search(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
-    assert found
-    return found.group(1)
+def example(language: str, having: str = "") -> str:
+    blocks: list[str] = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
+    return next(block for block in blocks if having in block)
 
 
 def test_the_example_file_is_valid_and_runs_what_the_guide_says() -> None:
@@ -39,10 +38,13 @@ def test_the_example_file_is_valid_and_runs_what_the_guide_says() -> None:
 
 
 def test_the_example_manifest_is_valid(tmp_path: Path) -> None:
-    (tmp_path / "notes.toml").write_text(example("toml"))
+    (tmp_path / "greet.toml").write_text(example("toml"))
+    (tmp_path / "notes.json").write_text(example("json", '"notes"'))
     known = Tables.builtin(*read_tables([tmp_path]))
     names = [p.identifier for p in known.expand("notes:all")]
-    assert names[:2] == ["notes:allow-read", "notes:allow-write"]
+    assert names[:2] == ["notes:allow-read", "core:event:allow-listen"]
+    assert known.expand("friendly")[0].allow == ("greet",)
+    assert known.expand("notes:own-files")[0].platforms == ("linux",)
 
 
 def test_the_guide_s_program_runs_and_its_names_are_the_package_s(
@@ -60,6 +62,13 @@ def test_the_guide_s_program_runs_and_its_names_are_the_package_s(
     for name in agenthost_desktop_shell.__all__:
         assert getattr(agenthost_desktop_shell, name)
         assert f"`{name}`" in GUIDE, name
+
+
+def test_the_guide_says_of_which_version_each_plugin_s_table_is() -> None:
+    for name, known in tables().modules.items():
+        package, _, version = known.source.partition(" ")
+        row = f"`{name}` | {version} |"
+        assert (row if package.startswith("@") else known.source) in GUIDE, name
 
 
 def test_the_guide_names_every_variable_and_module() -> None:

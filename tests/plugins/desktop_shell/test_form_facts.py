@@ -93,7 +93,7 @@ INVALID: list[tuple[Any, str]] = [
     ({**ONE, "platforms": ["macos"]}, "platforms[0]: must be one of macOS"),
     ({**ONE, "platforms": "linux"}, "platforms: must be an array or null"),
     ([ONE, ONE], "a capability 'a' already exists; rename one of them"),
-    ({**ONE, "permissions": ["fs:default"]}, "unknown module 'fs'"),
+    ({**ONE, "permissions": ["nfc:default"]}, "unknown module 'nfc'"),
     ({**ONE, "permissions": ["allow-foo"]}, "the application has no permission table"),
     (
         {**ONE, "permissions": ["core:window:alow-title"]},

@@ -15,7 +15,7 @@ from agenthost_desktop_shell.terms import Caller, Mode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .building import capability
+from .building import capability, manifest
 from .test_check import GOLDEN, call
 from .test_project import app, write
 
@@ -107,22 +107,18 @@ def test_what_counts_on_another_platform_stays_as_it_is(tmp_path: Path) -> None:
     assert ask.command == TITLE
 
 
-TABLE = """
-module = "notes"
-commands = ["read", "write"]
-
-[[permission]]
-identifier = "scope"
-
-[[permission]]
-identifier = "read-home"
-allow = ["read"]
-scope.allow = ["$HOME/**"]
-
-[[set]]
-identifier = "both"
-permissions = ["scope", "allow-read", "allow-write"]
-"""
+READ_HOME = {
+    "identifier": "read-home",
+    "commands": {"allow": ["read"]},
+    "scope": {"allow": ["$HOME/**"]},
+}
+TABLE = {
+    "notes": manifest(
+        ("read", "write"),
+        permissions=({"identifier": "scope"}, READ_HOME),
+        sets={"both": ("scope", "allow-read", "allow-write")},
+    )
+}
 
 
 @pytest.mark.parametrize(
@@ -137,7 +133,7 @@ permissions = ["scope", "allow-read", "allow-write"]
 def test_a_scope_of_a_module_stays_while_the_module_is_used(
     tmp_path: Path, entry: Any, asked: str, kept: bool
 ) -> None:
-    write(tmp_path / "manifests" / "notes.toml", TABLE)
+    write(tmp_path / "manifests" / "notes.json", TABLE)
     grants = ["core:window:allow-title", "notes:allow-read"]
     write(tmp_path / "a.json", capability(permissions=[*grants, entry]))
     (found,) = suggest(open_project([tmp_path]), asks(asked)).capabilities
@@ -146,7 +142,7 @@ def test_a_scope_of_a_module_stays_while_the_module_is_used(
 
 
 def test_a_set_with_a_scope_keeps_what_is_the_whole_module_s(tmp_path: Path) -> None:
-    write(tmp_path / "manifests" / "notes.toml", TABLE)
+    write(tmp_path / "manifests" / "notes.json", TABLE)
     both = {"identifier": "notes:both", "allow": ["x"]}
     write(tmp_path / "a.json", capability(permissions=[both]))
     (found,) = suggest(open_project([tmp_path]), asks("notes:read")).capabilities

@@ -140,7 +140,7 @@ def test_a_malformed_table_of_the_framework_is_told(tmp_path: Path, value: Any) 
         app(tmp_path, {**files, "gen/schemas/acl-manifests.json": value})
 
 
-@pytest.mark.parametrize("name", ["store", "log", "fs"])
+@pytest.mark.parametrize("name", ["cli", "nfc", "stronghold"])
 def test_an_unknown_module_names_the_way_out(tmp_path: Path, name: str) -> None:
     grants = capability(permissions=[f"{name}:default"])
     (error,) = app(tmp_path, {"capabilities/a.json": grants}).report.errors

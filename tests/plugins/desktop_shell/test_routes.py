@@ -13,7 +13,7 @@ from agenthost_desktop_shell.routes import CapabilityRoutes
 from agenthost_desktop_shell.rules import RULES
 from agenthost_desktop_shell.served import ServedFolders
 
-from .building import capability
+from .building import capability, own_table
 from .test_bridge import Talk
 from .test_check import call as command
 from .test_lints import CASES
@@ -198,12 +198,12 @@ async def test_manifests_of_the_served_folder_are_known(daemons: Daemons) -> Non
     daemon = await daemons.start(clock=clock)
     folder = daemon.daemon.home / "capabilities" / "manifests"
     folder.mkdir(parents=True)
-    (folder / "app.toml").write_text('commands = ["greet"]\n')
+    (folder / "app.toml").write_text(own_table("greet"))
     await clock.advance(1)
     call = {"command": "greet", "window": "main"}
     greeting = capability(permissions=["allow-greet"])
     assert (await ask(daemon, "decide", capabilities=greeting, **call))["allowed"]
-    (folder / "app.toml").write_text("commands = 5\n")
+    (folder / "app.toml").write_text("permission = 5\n")
     await clock.advance(1)
     url = f"{PREFIX}/validate"
     answer = await daemon.http.post(url, json={"capabilities": greeting})

@@ -30,8 +30,10 @@ HEADERS = {
 }
 
 
-def is_awaited(host: Host, path: str) -> bool:  # noqa: ARG001
-    """Tell whether a login is under way; otherwise there is no such path."""
+def is_awaited(host: Host, path: str) -> bool:
+    """Tell whether a browser may come to a path: while a login is under way."""
+    if path != PATH:
+        return False
     for _, source in host.registry.offered(ToolSource):
         if isinstance(source, McpServers):
             return source.logins is not None and source.logins.any

@@ -42,9 +42,10 @@ class ProtectedResource(TypedDict):
     resource_name: str
 
 
-def has_issuer(host: Host, path: str = "") -> bool:  # noqa: ARG001
-    """Tell whether tokens of an issuer are taken."""
-    return host.settings(McpSection).issuer is not None
+def is_told(host: Host, path: str) -> bool:
+    """Tell whether metadata stands at a path: where tokens of an issuer are taken."""
+    told = host.settings(McpSection).issuer is not None
+    return told and path in {RESOURCE, f"{RESOURCE}/mcp"}
 
 
 def written(host: Host, error: AgentHostError) -> Any:
@@ -82,7 +83,7 @@ def group() -> RouteGroup:
     routes = RouteGroup("mcp.resource")
     facts: dict[str, Any] = {
         "scope": "mcp:read",
-        "public": has_issuer,
+        "public": is_told,
         "answer": ProtectedResource,
         "direct": True,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -25,12 +26,13 @@ class Slate(Pager):
     def __init__(self) -> None:
         super().__init__()
         self.drafts: list[Sent] = []
+        self.facts = FACTS
 
     def adapter(self) -> type[Adapter]:
         service = self
 
         class Changing(super().adapter()):  # type: ignore[misc]  # reason: made on the spot
-            facts = FACTS
+            facts = service.facts
 
             async def send(self, message: Outbound) -> Sent:
                 # What is not whole yet takes none of the fates of what is.
@@ -71,6 +73,8 @@ async def test_an_answer_grows_in_its_message(daemons: Daemons) -> None:
     assert shown[:2] == [(f"one{MORE}", "", "m1"), (f"one two{MORE}", "v1", "")]
     assert shown[-1] == ("one two three", "v1", "")
     assert all(edit_of == "v1" for _, edit_of, _ in shown[1:])
+    # A service that knows keys would take a whole answer for its draft.
+    assert pager.sent[0].key != pager.sent[-1].key
     assert await rows(running, KEPT) == [(0,)]
 
 
@@ -149,3 +153,18 @@ async def test_what_was_stopped_stays_as_it_is(daemons: Daemons) -> None:
     await quiet(running)
     assert [each.text for each in pager.sent] == [f"one{MORE}", "Stopped."]
     assert await rows(running, KEPT) == [(0,)]
+
+
+async def test_a_draft_counts_for_the_pace_of_its_place(daemons: Daemons) -> None:
+    pager, pause = Slate(), Pause()
+    pager.facts = replace(FACTS, per_peer=4.0)
+    running = await started(daemons, pager, STREAMING)
+    line = await pager.line()
+    running.model.says("one ", pause, "two")
+    await line.received(said("count"))
+    await pager.until(lambda: pager.sent)
+    began = running.daemon.clock.monotonic()
+    pause.go_on()
+    await quiet(running)
+    assert running.daemon.clock.monotonic() - began > 0.2
+    assert pager.sent[-1].text == "one two"

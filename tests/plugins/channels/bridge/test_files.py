@@ -235,3 +235,34 @@ def test_any_text_has_links_or_none(text: str) -> None:
     for path in linked(text):
         assert not path.startswith("/")
     assert linked(f"[a](b/{'c' * 9}.txt)") == ["b/ccccccccc.txt"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://x.example/a",
+        "mailto:a@b.example",
+        "//x/a",
+        "/etc/a",
+        "a?b",
+        "a#b",
+        "#b",
+    ],
+)
+def test_what_is_no_path_of_the_workspace_is_none(address: str) -> None:
+    assert linked(f"[a](<{address}>) ![b](<{address}>)") == []
+
+
+async def test_an_answer_brings_ten_files_at_most(daemons: Daemons) -> None:
+    pager = Courier()
+    running = await started(daemons, pager)
+    line = await pager.line()
+    workspace(running).mkdir(parents=True)
+    names = [f"{number}.txt" for number in range(12)]
+    for name in names:
+        (workspace(running) / name).write_text("x")
+    running.model.says(" ".join(f"[{name}]({name})" for name in names))
+    await line.received(said("all"))
+    await quiet(running)
+    sent = [each.files[0].name for each in pager.sent if each.files]
+    assert sent == names[:10]

@@ -21,6 +21,7 @@ from agenthost_mcp.client.oauth.discovery import (
 )
 from agenthost_mcp.client.oauth.grant import kept
 from agenthost_mcp.server.stdio import mcp
+from agenthost_security import health_redaction
 from click.testing import CliRunner
 
 from ..authority import Authority
@@ -318,3 +319,11 @@ def test_the_command_prints_what_to_open(group: Any) -> None:
     assert gone.exit_code == 0, gone.output
     path = "/api/mcp/servers/a%2Fb/login"
     assert api.asked == [("POST", path), ("DELETE", path)]
+
+
+async def test_the_protections_know_of_the_callback(
+    daemons: Daemons, server: Guarded
+) -> None:
+    daemon = await outside(daemons, server)
+    await answer_of(daemon)
+    await asyncio.to_thread(health_redaction._prove_routes, daemon.daemon)

@@ -12,6 +12,7 @@ from agenthost import Authenticator, Credentials, Host, Principal, hookimpl
 from agenthost.testing import Daemons, ManualClock
 from agenthost_mcp import register_authenticator, register_service
 from agenthost_mcp.server.issuer import EVERY, FRESH, KEPT
+from agenthost_security import health_redaction
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1
 from cryptography.hazmat.primitives.asymmetric.ec import (
     generate_private_key as ec_key,
@@ -325,3 +326,14 @@ async def test_tokens_of_other_plugins_are_left_to_them(
     owner = await guarded(daemons, authority, plugins=[Plugin()])
     assert (await bearing(owner, "guest").post(LIST)).status_code == 200
     assert (await bearing(owner, "nobody").post(LIST)).status_code == 401
+
+
+async def test_the_protections_know_of_the_open_paths(
+    daemons: Daemons, authority: Authority
+) -> None:
+    owner = await guarded(daemons, authority)
+    running = owner.daemon
+    for path in ("", "/mcp"):
+        known = f"/.well-known/oauth-protected-resource{path}"
+        assert (await running.http.get(known)).status_code == 200
+    await asyncio.to_thread(health_redaction._prove_routes, running.daemon)
