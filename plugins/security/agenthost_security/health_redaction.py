@@ -38,7 +38,7 @@ PUBLIC = {"/", "/static/<path:path>", HEALTH}
 RESOURCE = "/.well-known/oauth-protected-resource"
 LOGIN = "/oauth/callback"
 DOORS = {"/channels/<channel>/<path:rest>", RESOURCE, f"{RESOURCE}/mcp", LOGIN}
-"""Public where the configuration opens them, or a login waits; else not there at all."""
+"""Public where the configuration or a login opens them; otherwise not there at all."""
 SECRETS = ("canary", "/etc/passwd", "SELECT")
 TELLTALES = (*SECRETS, "Traceback", "Leak")
 CANARY = " ".join(SECRETS)

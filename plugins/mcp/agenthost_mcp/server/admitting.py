@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from agenthost import (
     Authenticator,
@@ -14,9 +15,11 @@ from agenthost import (
 )
 
 from .challenges import AGENTS, KIND, TOOLS, USE, TokenRefused
-from .issuer import IssuerKeys
 from .settings import McpSection
-from .tokens import LEEWAY, Bearer, head_of, issuer_in, looks_like_one, verified
+
+if TYPE_CHECKING:
+    from .issuer import IssuerKeys
+    from .tokens import Bearer
 
 NAMED = "ah_"
 """How named keys begin."""
@@ -59,6 +62,9 @@ class IssuedTokens(Authenticator):
         settings = host.settings(McpSection)
         if settings.issuer is None or settings.resource is None:
             return None
+        # A start without an issuer needs none of them.
+        from .tokens import LEEWAY, head_of, issuer_in, looks_like_one, verified
+
         token = shown.token.reveal()
         if shown.scheme != "bearer" or not token or token.startswith(NAMED):
             return None
@@ -77,6 +83,8 @@ class IssuedTokens(Authenticator):
         return principal
 
     def _keys_of(self, host: Host, issuer: str) -> IssuerKeys:
+        from .issuer import IssuerKeys
+
         if self._keys is None or self._keys.issuer != issuer:
             self._keys = IssuerKeys(host, issuer)
         return self._keys
