@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, cast
 
 from sqlalchemy import (
@@ -35,7 +36,7 @@ class Compiled:
     ``plain`` says that values go as they are, all of them, and that no row comes back.
     """
 
-    __slots__ = ("_constants", "_known", "_order", "plain", "sql")
+    __slots__ = ("_constants", "_known", "_pick", "plain", "sql")
 
     def __init__(
         self,
@@ -50,7 +51,13 @@ class Compiled:
         binds = compiled.binds
         required = {name for name, bind in binds.items() if bind.required}
         self.sql = compiled.string
-        self._order = tuple(compiled.positiontup or ())
+        order = compiled.positiontup or ()
+        # An itemgetter of one name gives the value itself; of none there is none.
+        self._pick: Callable[[Mapping[str, Any]], Sequence[Any]] = (
+            itemgetter(*order)
+            if len(order) > 1
+            else lambda values: [values[name] for name in order]
+        )
         self._known = frozenset(binds)
         self._constants = {
             name: value
@@ -63,7 +70,7 @@ class Compiled:
             or compiled.update_prefetch
         ) and all(_goes_as_it_is(bind.type) for bind in binds.values())
 
-    def arguments(self, parameters: Mapping[str, Any]) -> list[Any]:
+    def arguments(self, parameters: Mapping[str, Any]) -> Sequence[Any]:
         """Put the parameters in the order of the SQL text.
 
         Raises:
@@ -74,7 +81,7 @@ class Compiled:
             raise TypeError(f"the statement has no parameters {unknown}")
         values = {**self._constants, **parameters} if self._constants else parameters
         try:
-            return [values[name] for name in self._order]
+            return self._pick(values)
         except KeyError as error:
             raise TypeError(f"the statement needs the parameter {error}") from None
 
@@ -111,7 +118,7 @@ class QuickConnection(Connection):
         return super().execute(statement, parameters, **options)
 
     def _compile(self, statement: UpdateBase, parameters: Any) -> Compiled:
-        columns = parameters if isinstance(parameters, Mapping) else parameters[0]
+        columns = parameters if _is_row(parameters) else parameters[0]
         key = (statement, *columns)
         compiled = self._known.get(key)
         if compiled is None:
@@ -123,7 +130,7 @@ class QuickConnection(Connection):
     def _run(self, compiled: Compiled, parameters: Any) -> Changed:
         database = driver(self)
         try:
-            if isinstance(parameters, Mapping):
+            if _is_row(parameters):
                 cursor = database.execute(compiled.sql, compiled.arguments(parameters))
             else:
                 rows = [compiled.arguments(each) for each in parameters]
@@ -133,6 +140,11 @@ class QuickConnection(Connection):
                 compiled.sql, None, error, sqlite3.Error, hide_parameters=True
             ) from error
         return Changed(cursor.rowcount)
+
+
+def _is_row(parameters: Any) -> bool:
+    # Asking the abstract class takes longer than all else here.
+    return type(parameters) is dict or isinstance(parameters, Mapping)
 
 
 def _goes_as_it_is(kind: TypeEngine[Any]) -> bool:
