@@ -53,6 +53,15 @@ def test_windows_or_webviews_must_match(
     assert allowed(granting(ALLOW, **fields), caller=caller) is expected
 
 
+@pytest.mark.parametrize("caller", [MAIN, Caller("nowhere"), PAGE])
+def test_an_answer_in_pieces_is_fetched_without_a_grant(caller: Caller) -> None:
+    # The reference lets every page fetch the rest of its own answers.
+    fetch = "plugin:__TAURI_CHANNEL__|fetch"
+    of = policy(GRANT)
+    assert allowed(of, fetch, caller)
+    assert not allowed(of, "plugin:__TAURI_CHANNEL__|other", caller)
+
+
 ORIGINS: list[tuple[dict[str, Any], Caller, bool]] = [
     ({}, MAIN, True),
     ({}, PAGE, False),
