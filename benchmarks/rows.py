@@ -16,6 +16,7 @@ from pathlib import Path
 from . import install, load, measure, servers, sockets, writes
 from .crowds import Crowd, crowd_rows
 from .figures import Row
+from .idle_channels import channel_rows
 from .nodes import node_rows
 from .triggers import trigger_rows
 from .workflows import workflow_rows
@@ -178,6 +179,7 @@ def daemon_rows(home: Path) -> Iterator[Row]:
         servers.write_home(other, upstream.port)
         with servers.daemon(other) as (daemon, _):
             yield from crowd_rows(daemon, Crowd())
+        yield from channel_rows(upstream.port)
 
 
 def all_rows() -> Iterator[Row]:

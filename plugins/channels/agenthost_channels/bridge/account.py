@@ -7,8 +7,7 @@ import logging
 from dataclasses import replace
 from typing import Any
 
-from agenthost import AgentHostError, Host, InvalidInput, Unauthenticated
-from pydantic import ValidationError
+from agenthost import AgentHostError, Host, Unauthenticated
 
 from ..contract import Adapter, Facts
 from . import tables
@@ -22,31 +21,6 @@ from .settings import ChannelSection
 log = logging.getLogger(__name__)
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
-
-
-def opened(
-    host: Host, kind: type[Adapter], section: ChannelSection, facts: Facts
-) -> AccountLine:
-    """Make the line of a channel as it is configured.
-
-    Raises:
-        InvalidInput: A key of the channel's own is wrong, or a secret is missing.
-    """
-    said = section.model_extra or {}
-    try:
-        settings = kind.settings.model_validate(said)
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        key = ".".join(str(each) for each in first["loc"])
-        field = f"channels.{facts.id}.{key}".rstrip(".")
-        raise InvalidInput(field, first["msg"]) from None
-    allowed = frozenset(section.allowed_hosts)
-    line = AccountLine(host, facts.id, settings, kind.secrets, allowed)
-    for name in sorted(kind.needed):
-        if line.secret(name) is None:
-            problem = f"is not set; set the variable {kind.secrets[name]}"
-            raise InvalidInput(f"channels.{facts.id}.{name}", problem)
-    return line
 
 
 class Account:

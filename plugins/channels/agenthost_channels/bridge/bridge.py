@@ -40,6 +40,8 @@ class Bridge:
         self._following: asyncio.Task[None] | None = None
         # One change after another: two would begin the same channel twice.
         self._changing = asyncio.Lock()
+        # One thread loads all: each that does keeps memory of its own.
+        self._loading = asyncio.Lock()
         self._ready = False
 
     async def start(self, host: Host) -> None:
@@ -100,7 +102,7 @@ class Bridge:
         if not on:
             return {}
         if not self._ready:
-            # SQLAlchemy, adapters and what they import: off the loop, after the start.
+            # SQLAlchemy and what it imports: off the loop, after the start.
             await asyncio.to_thread(_prepare)
             from .writes import forget
 
@@ -139,13 +141,15 @@ class Bridge:
         self, host: Host, spec: ChannelSpec, section: ChannelSection
     ) -> bool:
         from ..facts import known
-        from .account import Account, opened
-        from .receiver import Receiver
+        from .line import opened
 
         try:
-            kind = await asyncio.to_thread(spec.load)
+            async with self._loading:
+                kind = await asyncio.to_thread(spec.load)
             facts = getattr(kind, "facts", None) or known(spec.name)
             line = opened(host, kind, section, facts)
+            # Only who has all that it needs is worth the rest.
+            await asyncio.to_thread(_load_accounts)
         except AgentHostError as error:
             self._trouble(spec.name, str(error))
             return False
@@ -153,6 +157,9 @@ class Bridge:
             log.exception("channel %s cannot be loaded", spec.name)
             self.troubles[spec.name] = "it cannot be loaded; see the log"
             return False
+        from .account import Account
+        from .receiver import Receiver
+
         account = Account(host, kind, line, section, facts)
         self.accounts[spec.name] = account
         if account.adapter.called:
@@ -230,6 +237,12 @@ def _configured(host: Host) -> dict[str, ChannelSection]:
 
 
 def _prepare() -> None:
+    from . import line, tables, writes
+
+    del line, tables, writes
+
+
+def _load_accounts() -> None:
     from . import account, receiver
 
     del account, receiver

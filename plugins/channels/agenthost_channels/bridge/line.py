@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,15 +15,20 @@ from agenthost import (
     EgressPolicy,
     Guard,
     Host,
+    InvalidInput,
     Secret,
     Unavailable,
 )
+from agenthost_toml.problems import problems, unknown_keys
+from pydantic import ValidationError
 
-from ..contract import Inbound
+from ..contract import Adapter, Facts, Inbound
+from .settings import ChannelSection
 
 if TYPE_CHECKING:
     import httpx
 
+log = logging.getLogger(__name__)
 CONNECT_SECONDS = 30.0
 BODY_BYTES = 25 * 1024 * 1024
 
@@ -130,3 +136,29 @@ class AccountLine:
         except OSError:
             raise Unavailable(f"{host} has no address") from None
         return [str(place[0]) for *_, place in found]
+
+
+def opened(
+    host: Host, kind: type[Adapter], section: ChannelSection, facts: Facts
+) -> AccountLine:
+    """Make the line of a channel as it is configured.
+
+    Raises:
+        InvalidInput: A key of the channel's own is wrong, or a secret is missing.
+    """
+    said = section.model_extra or {}
+    for unknown in unknown_keys(kind.settings, said):
+        log.warning("channels.%s.%s: %s", facts.id, unknown.key, unknown.text)
+    try:
+        settings = kind.settings.model_validate(said)
+    except ValidationError as error:
+        first = problems(error, said)[0]
+        field = f"channels.{facts.id}.{first.key}".rstrip(".")
+        raise InvalidInput(field, first.text) from None
+    allowed = frozenset(section.allowed_hosts)
+    line = AccountLine(host, facts.id, settings, kind.secrets, allowed)
+    for name in sorted(kind.needed):
+        if line.secret(name) is None:
+            problem = f"is not set; set the variable {kind.secrets[name]}"
+            raise InvalidInput(f"channels.{facts.id}.{name}", problem)
+    return line

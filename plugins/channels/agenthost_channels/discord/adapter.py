@@ -11,7 +11,7 @@ import hashlib
 import random
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from agenthost import AgentHostError, NotFound, Unavailable
 from pydantic import BaseModel, Field
@@ -19,7 +19,6 @@ from pydantic import BaseModel, Field
 from ..contract import Adapter, Attachment, Fate, Inbound, Line, Outbound, Sent
 from ..transports.addresses import EncryptedUrl
 from .client import PAGE, Client, reaction_path
-from .gateway import Broken, Event, Gateway
 from .mapping import (
     SNOWFLAKE,
     Whereabouts,
@@ -29,6 +28,9 @@ from .mapping import (
     whereabouts,
 )
 from .session import Session
+
+if TYPE_CHECKING:
+    from .gateway import Event
 
 GUILD_MESSAGES, DIRECT_MESSAGES, MESSAGE_CONTENT = 1 << 9, 1 << 12, 1 << 15
 SUPPRESS_EMBEDS = 1 << 2
@@ -82,6 +84,8 @@ class Discord(Adapter):
 
     async def run(self) -> None:
         """Stay connected; a connection that Discord ends is begun anew."""
+        from .gateway import Broken
+
         await self.identity()
         session = self._session
         idle = 0
@@ -105,6 +109,8 @@ class Discord(Adapter):
         return self._kept
 
     async def _listen(self, session: Session) -> None:
+        from .gateway import Gateway
+
         token = self._client.token()
         url = session.url or await self._client.gateway()
         intents = GUILD_MESSAGES | DIRECT_MESSAGES

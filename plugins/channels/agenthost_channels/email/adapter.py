@@ -16,8 +16,7 @@ import logging
 from collections import OrderedDict
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from email.headerregistry import Address
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from agenthost import (
     Blocked,
@@ -40,11 +39,13 @@ from ..contract import (
     Sender,
     Sent,
 )
-from ..transports.addresses import LOOPBACK
+from ..transports.addresses import LOOPBACK, MAILBOX, Mailbox
 from ..transports.imap import Imap
 from ..transports.smtp import Lost, Refused, Smtp
 from ..transports.tls import encrypting, trusting
-from . import mails
+
+if TYPE_CHECKING:
+    from . import mails
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ Security = Literal["tls", "starttls", "none"]
 class Settings(BaseModel):
     """Settings of ``[channels.email]``."""
 
-    address: str = Field(pattern=mails.ADDRESS.pattern, description="Our address")
+    address: Mailbox = Field(description="Our address")
     name: str = Field("", description="Name shown with the address")
     user: str = Field("", description="Name to log in with; the address where empty")
     login: Literal["password", "xoauth2"] = Field(
@@ -191,6 +192,8 @@ class Email(Adapter):
             await imap.mark_seen(uid)
 
     def _message(self, raw: bytes, arrived: str, cursor: str) -> Inbound | None:
+        from . import mails
+
         try:
             mail = mails.read(raw)
         except mails.UNREADABLE:
@@ -242,6 +245,8 @@ class Email(Adapter):
         finally:
             imap.close()
         if fetched and isinstance(part, int):
+            from . import mails
+
             data = mails.file_of(fetched[0], part)
             if data is not None:
                 return data
@@ -251,10 +256,14 @@ class Email(Adapter):
 
     async def send(self, message: Outbound) -> Sent:
         """Hand in a mail: taken means that the server answers for it from then on."""
+        from email.headerregistry import Address
+
+        from . import mails
+
         options = self._options
         if message.typing or message.reaction or message.edit_of:
             return Sent(Fate.NOT_SENT, reason="a mail is a whole text", final=True)
-        if not mails.ADDRESS.fullmatch(message.place.peer):
+        if not MAILBOX.fullmatch(message.place.peer):
             reason = "a mail goes to one address"
             return Sent(Fate.NOT_SENT, reason=reason, final=True)
         user, _, domain = options.address.rpartition("@")

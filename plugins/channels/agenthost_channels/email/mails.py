@@ -15,10 +15,8 @@ from email.parser import BytesParser
 from email.utils import format_datetime, parseaddr
 
 from ..contract import Outbound
+from ..transports.addresses import MAILBOX
 
-ADDRESS = re.compile(
-    r"[^\s\x00-\x20\x7f<>()\[\]\\,;:@\"]+@[^\s\x00-\x20\x7f<>()\[\]\\,;:@\"]+"
-)
 _ID = re.compile(r"<[^<>\s\x00-\x1f]{1,500}>")
 _MOST_REFERENCES = 50
 _KIND = re.compile(r"[a-z]+/[A-Za-z0-9.+-]+")
@@ -86,7 +84,7 @@ def _sender(headers: list[str]) -> tuple[str, str]:
     A name that shows another address than the one behind it is there to deceive.
     """
     name, address = parseaddr(headers[0] if headers else "")
-    shown = {each.lower() for line in headers for each in ADDRESS.findall(line)}
+    shown = {each.lower() for line in headers for each in MAILBOX.findall(line)}
     return (name, address) if shown == {address.lower()} else ("", "")
 
 

@@ -54,7 +54,7 @@ UNJOINED = {"403", "405", "471", "473", "474", "475", "476", "477"}
 BAD_LOGIN = {"464", "902", "904", "905", "906"}
 
 
-Channel = Annotated[str, Field(pattern=r"^[#&+!][^\s\x00-\x1f,:@!*?]{1,49}$")]
+Channel = Annotated[str, Field(pattern=r"^[#&+!][^\s\x00-\x1f,:@!*?]+$", max_length=50)]
 
 
 class Settings(BaseModel):
@@ -65,7 +65,7 @@ class Settings(BaseModel):
     tls: bool = Field(default=True, description="Encrypt; the certificate is checked")
     ca_file: str = Field("", description="Authority of a server of your own, as PEM")
     nick: str = Field(
-        "agenthost", pattern=r"^[A-Za-z\[\]\\`_^{|}][^\s,:@!*?#&+$]{0,29}$"
+        "agenthost", pattern=r"^[A-Za-z\[\]\\`_^{|}][^\s,:@!*?#&+$]*$", max_length=30
     )
     user: str = Field("", description="Name of the account; the nick where empty")
     channels: list[Channel] = Field([], description="Channels to join")

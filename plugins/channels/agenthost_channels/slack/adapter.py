@@ -17,7 +17,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from agenthost import InvalidInput, Unauthenticated, Unavailable
 from pydantic import BaseModel, Field
@@ -32,9 +32,11 @@ from ..contract import (
     Outbound,
     Sent,
 )
-from ..transports.websocket import WebSocket
 from .client import Client
 from .mapping import CHANNEL, STAMP, inbound
+
+if TYPE_CHECKING:
+    from ..transports.websocket import WebSocket
 
 WINDOW_SECONDS = 300
 QUIET_SECONDS = 60.0
@@ -113,6 +115,8 @@ class Slack(Adapter):
 
     async def _listen(self) -> None:
         """Read one connection until Slack wants a new one."""
+        from ..transports.websocket import WebSocket
+
         found = await self._client.asked("apps.connections.open", "app_token")
         socket = await WebSocket.connect(self.line, str(found.get("url", "")))
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from agenthost.testing import Daemons
 
 CONFIG = """
@@ -51,3 +52,37 @@ async def test_channels_are_listed_with_what_they_lack(daemons: Daemons) -> None
     assert rows["gitter"]["trouble"] == "no plugin offers this channel"
     config = (await daemon.http.get("/api/config")).json()
     assert config["channels_configured"] == 2
+
+
+WRONG = '''
+[channels.ntfy]
+agent = "helper"
+topic = ["alerts"]
+
+[channels.mumble]
+agent = "helper"
+server = 5
+
+[channels.email]
+agent = "helper"
+address = "Ada <ada@example.org>"
+imap_host = "mail.example.org"
+smtp_host = "mail.example.org"
+'''
+
+
+async def test_what_is_wrong_with_a_channels_own_keys_is_said(
+    daemons: Daemons, caplog: pytest.LogCaptureFixture
+) -> None:
+    daemon = await daemons.start(config=WRONG)
+    said: dict[str, str] = {}
+    async with asyncio.timeout(30):
+        while not all(said.get(name) for name in ("ntfy", "mumble", "email")):
+            listed = (await daemon.http.get("/api/channels")).json()["channels"]
+            said = {row["name"]: row["trouble"] for row in listed}
+    assert said["ntfy"] == "channels.ntfy.topics: is missing; add it"
+    assert said["mumble"].startswith("channels.mumble.server: must be text in quotes")
+    assert said["email"].endswith("one address without a name: agent@example.org")
+    assert "Ada" not in said["email"]
+    unknown = "channels.ntfy.topic: unknown key, ignored; did you mean 'topics'?"
+    assert unknown in caplog.messages
