@@ -208,6 +208,7 @@ class ChatRequest(ModelSettings):
     ``model`` is the id on the provider's wire. ``thinking_budget`` is None for the
     model's default, 0 for off, else the tokens a model may think. Requests that begin
     alike have the same ``cache_key``: services that keep prompts find theirs by it.
+    ``native`` has, by dialect, what only that dialect's vendors know; others leave it.
     """
 
     model: str
@@ -219,6 +220,7 @@ class ChatRequest(ModelSettings):
     thinking_budget: int | None = None
     stream: bool = True
     cache_key: str = ""
+    native: Mapping[str, JsonObject] | None = None
 
 
 class Finish(StrEnum):

@@ -49,6 +49,7 @@ KEY_HEADER = {"x-api-key": "{key}"}
 VERSION = "2026-10-21"
 # The newest version has no temperature; older models take one through the last.
 SAMPLING_VERSION = "2023-06-01"
+SAMPLING = frozenset({"temperature", "top_k", "top_p"})
 CACHED = {"type": "ephemeral"}
 CACHED_AN_HOUR = {"type": "ephemeral", "ttl": "1h"}
 LEAST_THINKING = 1024
@@ -113,10 +114,11 @@ class AnthropicMessages:
             _mark(body, CACHED_AN_HOUR if keeps_an_hour(endpoint) else CACHED)
         body.update(_sampling(request, quirks, endpoint, limit))
         _set(body, request)
+        if request.native:
+            body.update(request.native.get(NAME, {}))
         if request.stream:
             body["stream"] = True
-        sampling = "temperature" in body or "top_p" in body
-        version = SAMPLING_VERSION if sampling else VERSION
+        version = VERSION if SAMPLING.isdisjoint(body) else SAMPLING_VERSION
         root = endpoint.base_url.rstrip("/").removesuffix("/v1")
         return post(endpoint, root + "/v1/messages", _headers(endpoint, version), body)
 

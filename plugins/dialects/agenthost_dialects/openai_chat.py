@@ -182,6 +182,8 @@ class OpenAIChat:
             _mark(body["messages"], endpoint)
         body.update(_options(request, quirks, endpoint))
         body.update(settings)
+        if request.native:
+            body.update(request.native.get(NAME, {}))
         url = endpoint.base_url.rstrip("/") + "/chat/completions"
         return post(endpoint, url, bearer(endpoint), body)
 

@@ -29,9 +29,10 @@ from .aside import read_aside
 from .asking import settings_of
 from .heard import Heard
 from .media import fetched
+from .native import native_of
 from .passthrough import payer_of, spoken
 from .reading import Reader
-from .shapes import ChatBody
+from .shapes import NATIVE, ChatBody
 from .stream import PATIENCE, Chunks, completion_of, failure
 from .tools import wanted
 
@@ -55,6 +56,7 @@ async def answered(call: Call, target: Target, body: ChatBody) -> Answer:
         temperature=body.temperature,
         stream=bool(body.stream),
         cache_key=body.prompt_cache_key or "",
+        native=native_of(body, "openai-chat", NATIVE),
         **(settings.asked if settings else {}),
     )
     if not body.stream:

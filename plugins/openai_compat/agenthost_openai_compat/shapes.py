@@ -7,8 +7,11 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
+from .native import Bias, Candidates, Nonnegative, Penalty, Word
+
 MOST_MESSAGES = 10_000
 MOST_TOOLS = 128
+ITSELF = "For a model itself; an agent passes it over"
 
 JsonDict = dict[str, Any]
 StopWord = Annotated[str, Field(min_length=1, max_length=100)]
@@ -68,8 +71,29 @@ class ChatBody(Body):
     prompt_cache_key: Annotated[str, Field(max_length=512)] | None = Field(
         None, description="Of a model itself; an agent has a key of its own"
     )
+    frequency_penalty: Penalty | None = Field(None, description=ITSELF)
+    presence_penalty: Penalty | None = Field(None, description=ITSELF)
+    repetition_penalty: Nonnegative | None = Field(None, description=ITSELF)
+    logit_bias: Bias | None = Field(None, description=ITSELF)
+    top_k: Candidates | None = Field(None, description=ITSELF)
+    min_p: Share | None = Field(None, description=ITSELF)
+    reasoning_effort: Word | None = Field(None, description=ITSELF)
+    verbosity: Word | None = Field(None, description=ITSELF)
     functions: Any = None
     function_call: Any = None
+
+
+NATIVE = (
+    "frequency_penalty",
+    "presence_penalty",
+    "repetition_penalty",
+    "logit_bias",
+    "top_k",
+    "min_p",
+    "reasoning_effort",
+    "verbosity",
+)
+"""What goes on as it is, to a model itself that speaks OpenAI's chat completions."""
 
 
 class CalledFunction(TypedDict):

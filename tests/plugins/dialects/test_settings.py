@@ -30,7 +30,7 @@ from agenthost_dialects.ollama import Ollama
 from agenthost_dialects.openai_chat import OpenAIChat
 from agenthost_dialects.openai_responses import OpenAIResponses
 from agenthost_dialects.settings import TAKES, fitted
-from agenthost_dialects.spoken import DIALECTS
+from agenthost_dialects.spoken import DIALECTS, make
 from agenthost_providers.catalogue import load_facts
 
 from .exchange import HERE, body_of, there
@@ -85,6 +85,16 @@ def test_what_a_dialect_does_not_take_leaves_nothing_behind(name: str) -> None:
     left = fitted(asked(**settings), HERE, TAKES[name])
     kept = {n for n in settings if getattr(left, n) != getattr(ModelSettings(), n)}
     assert kept == settings.keys() & TAKES[name].settings
+
+
+# Replicate's is a driver: it writes more than one request.
+@pytest.mark.parametrize("name", sorted(DIALECTS.keys() - {"replicate-predictions"}))
+def test_what_one_wire_alone_has_goes_on_no_other(name: str) -> None:
+    dialect: Any = make(name, {})
+    fields = {each: {f"of {each}": 1} for each in DIALECTS}
+    told = {k for k in body_of(dialect, replace(BARE, native=fields)) if "of " in k}
+    own = {"openai-chat", "anthropic-messages"} & {name}
+    assert told == {f"of {each}" for each in own}
 
 
 @pytest.mark.parametrize("name", ["openai-responses", "replicate-predictions"])

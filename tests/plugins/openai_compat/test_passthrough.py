@@ -144,6 +144,19 @@ async def test_an_answer_is_streamed(daemons: Daemons) -> None:
     assert daemon.model.requests[0].stream
 
 
+NATIVE = {
+    "frequency_penalty": 0.5,
+    "presence_penalty": -2.0,
+    "repetition_penalty": 1.1,
+    "logit_bias": {"1234": -100.0},
+    "top_k": 40,
+    "min_p": 0.1,
+    "reasoning_effort": "high",
+    "verbosity": "low",
+}
+"""Fields that only OpenAI's wire has."""
+
+
 async def test_what_is_asked_goes_on_as_it_is(daemons: Daemons) -> None:
     daemon = await daemons.start(config=ON)
     picture = {"type": "image_url", "image_url": {"url": PIXEL}}
@@ -163,6 +176,9 @@ async def test_what_is_asked_goes_on_as_it_is(daemons: Daemons) -> None:
         "tools": [WEATHER],
         "tool_choice": "none",
         "response_format": form,
+        **NATIVE,
+        "logprobs": True,
+        "n": 1,
     }
     # A form is the model's to keep: who asks a model itself reads what it says.
     assert choice_of(await direct(daemon, **asked))["finish_reason"] == "stop"
@@ -179,6 +195,31 @@ async def test_what_is_asked_goes_on_as_it_is(daemons: Daemons) -> None:
         "none",
     )
     assert request.response_format == schema
+    assert request.native == {"openai-chat": NATIVE}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("frequency_penalty", 2.1),
+        ("presence_penalty", "much"),
+        ("repetition_penalty", -1),
+        ("logit_bias", {"x": 1}),
+        ("logit_bias", {"1": 101}),
+        ("top_k", 1.5),
+        ("min_p", 2),
+        ("reasoning_effort", "sk-1234"),
+        ("verbosity", 3),
+    ],
+)
+async def test_what_nobody_looks_at_is_numbers_and_single_words(
+    daemons: Daemons, field: str, value: object
+) -> None:
+    daemon = await daemons.start(config=ON)
+    answer = await direct(daemon, **{field: value})
+    assert answer.status_code == 400
+    assert field in answer.text
+    assert not daemon.model.requests
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -21,6 +21,7 @@ from agenthost import (
 )
 
 from ..heard import Heard
+from ..native import native_of
 from ..passthrough import payer_of, spoken
 from ..passthrough_chat import Said, begun, result_of
 from .answer import calls_of, ending_of, head_of, tokens_of, words_of
@@ -57,6 +58,7 @@ async def answered(call: Call, target: Target, body: MessagesBody) -> Answer:
         temperature=body.temperature,
         thinking_budget=thinking_of(body),
         stream=bool(body.stream),
+        native=native_of(body, "anthropic-messages", ("top_k",)),
         **(settings.asked if settings else {}),
     )
     thoughts = shows_thoughts(body, usual=False)

@@ -52,7 +52,7 @@ class MessagesBody(Conversation):
     temperature: Share | None = None
     top_p: Share | None = None
     top_k: Annotated[int, Field(ge=0, le=10_000_000)] | None = Field(
-        None, description="Passed over"
+        None, description="For a model itself; an agent passes it over"
     )
     stop_sequences: Annotated[list[StopWord], Field(max_length=4)] | None = None
     metadata: JsonDict | None = Field(None, description="`user_id`")

@@ -54,7 +54,7 @@ async def test_channels_are_listed_with_what_they_lack(daemons: Daemons) -> None
     assert config["channels_configured"] == 2
 
 
-WRONG = '''
+WRONG = """
 [channels.ntfy]
 agent = "helper"
 topic = ["alerts"]
@@ -68,7 +68,7 @@ agent = "helper"
 address = "Ada <ada@example.org>"
 imap_host = "mail.example.org"
 smtp_host = "mail.example.org"
-'''
+"""
 
 
 async def test_what_is_wrong_with_a_channels_own_keys_is_said(

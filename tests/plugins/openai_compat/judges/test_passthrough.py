@@ -130,7 +130,10 @@ CHAT: dict[str, dict[str, Any]] = {
     "penalties": {
         "messages": [HELLO],
         "frequency_penalty": 0.5,
+        "presence_penalty": -1,
         "logit_bias": {"1": 2},
+        "reasoning_effort": "low",
+        "verbosity": "high",
         "logprobs": True,
     },
 }
@@ -163,9 +166,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "response_format.type": "json_object wants the word JSON in the prompt",
     },
     "text form": {"response_format": ALIKE},
-    "penalties": dict.fromkeys(
-        ("frequency_penalty", "logit_bias", "logprobs"), NO_PLACE
-    ),
+    "penalties": {"logprobs": NO_PLACE},
 }
 """By case, then by place in the body: why it is not the same."""
 
@@ -252,6 +253,9 @@ CLAUDES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "temperature": 0.25,
             "stop": ["x"],
             "user": "u",
+            # Words of OpenAI's wire, which this one has not.
+            "frequency_penalty": 0.5,
+            "verbosity": "low",
         },
         {
             "messages": [HELLO],

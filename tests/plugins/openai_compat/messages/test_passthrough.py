@@ -59,6 +59,7 @@ async def test_what_is_asked_goes_on_as_it_is(daemons: Daemons) -> None:
         max_tokens=9,
         temperature=0.5,
         top_p=0.25,
+        top_k=5,
         stop_sequences=["x"],
         metadata={"user_id": "u"},
         thinking={"type": "enabled", "budget_tokens": 2_000},
@@ -72,6 +73,7 @@ async def test_what_is_asked_goes_on_as_it_is(daemons: Daemons) -> None:
     assert (request.stop, request.user, request.thinking_budget) == (("x",), "u", 2_000)
     assert (request.parallel_tool_calls, request.tool_choice) == (False, "auto")
     assert [tool.name for tool in request.tools] == ["weather"]
+    assert request.native == {"anthropic-messages": {"top_k": 5}}
 
 
 @pytest.mark.parametrize("stream", [False, True])
