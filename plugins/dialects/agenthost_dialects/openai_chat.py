@@ -180,10 +180,12 @@ class OpenAIChat:
             body["tools"] = [_tool(tool) for tool in request.tools]
         if marks_cache(endpoint, usual=quirks.cache):
             _mark(body["messages"], endpoint)
+        native = request.native.get(NAME, {}) if request.native else {}
+        if "reasoning_effort" in native:
+            request = replace(request, thinking_budget=None)
         body.update(_options(request, quirks, endpoint))
         body.update(settings)
-        if request.native:
-            body.update(request.native.get(NAME, {}))
+        body.update(native)
         url = endpoint.base_url.rstrip("/") + "/chat/completions"
         return post(endpoint, url, bearer(endpoint), body)
 

@@ -22,6 +22,7 @@ from agenthost import (
 
 from .aside import read_aside
 from .asking import refuse_unserved, settings_of
+from .efforts import budget_of
 from .errors import written
 from .leaving import ended, leave
 from .media import fetched
@@ -93,6 +94,7 @@ def _options(call: Call, agent: Agent, body: ChatBody, asked: Asked) -> TurnOpti
         settings=settings_of(body, choice),
         instructions=asked.instructions,
         tools=tools,
+        thinking_budget=budget_of(body.reasoning_effort, "reasoning_effort"),
     )
     key = call.headers.get("idempotency-key")
     if key is None:

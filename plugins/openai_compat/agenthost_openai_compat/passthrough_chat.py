@@ -27,6 +27,7 @@ from agenthost import (
 
 from .aside import read_aside
 from .asking import settings_of
+from .efforts import REASONING
 from .heard import Heard
 from .media import fetched
 from .native import native_of
@@ -56,6 +57,8 @@ async def answered(call: Call, target: Target, body: ChatBody) -> Answer:
         temperature=body.temperature,
         stream=bool(body.stream),
         cache_key=body.prompt_cache_key or "",
+        # Where the wire is another, its own words say about as much.
+        thinking_budget=REASONING.get(body.reasoning_effort or ""),
         native=native_of(body, "openai-chat", NATIVE),
         **(settings.asked if settings else {}),
     )

@@ -77,7 +77,9 @@ class ChatBody(Body):
     logit_bias: Bias | None = Field(None, description=ITSELF)
     top_k: Candidates | None = Field(None, description=ITSELF)
     min_p: Share | None = Field(None, description=ITSELF)
-    reasoning_effort: Word | None = Field(None, description=ITSELF)
+    reasoning_effort: Word | None = Field(
+        None, description="none, minimal, low, medium, high, xhigh or max"
+    )
     verbosity: Word | None = Field(None, description=ITSELF)
     functions: Any = None
     function_call: Any = None

@@ -87,6 +87,15 @@ def test_what_a_dialect_does_not_take_leaves_nothing_behind(name: str) -> None:
     assert kept == settings.keys() & TAKES[name].settings
 
 
+@pytest.mark.parametrize("way", ["effort", "object", "switch", "template"])
+def test_how_much_is_thought_is_said_once(way: str) -> None:
+    own = {"openai-chat": {"reasoning_effort": "minimal"}}
+    dialect = OpenAIChat.from_quirks({"thinking": way})
+    plain = body_of(dialect, replace(BARE, thinking_budget=None))
+    body = body_of(dialect, replace(BARE, thinking_budget=1_024, native=own))
+    assert body == {**plain, "reasoning_effort": "minimal"}
+
+
 # Replicate's is a driver: it writes more than one request.
 @pytest.mark.parametrize("name", sorted(DIALECTS.keys() - {"replicate-predictions"}))
 def test_what_one_wire_alone_has_goes_on_no_other(name: str) -> None:

@@ -105,11 +105,16 @@ async def test_what_is_asked_of_the_answer_reaches_the_model(
         parallel_tool_calls=False,
         logit_bias={"50256": -100},
         metadata={"unknown": "fields"},
+        reasoning_effort="minimal",
     )
     request = daemon.model.requests[0]
     assert (request.temperature, request.top_p, request.max_tokens) == (0.5, 0.4, 7)
     assert (request.stop, request.seed) == (("END",), 2**31 - 1)
     assert (request.user, request.parallel_tool_calls) == ("somebody", False)
+    assert (request.thinking_budget, request.native) == (1_024, None)
+    refused = await ask(daemon, reasoning_effort="much")
+    assert refused.status_code == 400
+    assert "reasoning_effort: must be one of none, minimal, low" in refused.text
 
 
 FORMS: tuple[tuple[dict[str, Any], Any], ...] = (

@@ -196,6 +196,7 @@ async def test_what_is_asked_goes_on_as_it_is(daemons: Daemons) -> None:
     )
     assert request.response_format == schema
     assert request.native == {"openai-chat": NATIVE}
+    assert request.thinking_budget == 32_768
 
 
 @pytest.mark.parametrize(

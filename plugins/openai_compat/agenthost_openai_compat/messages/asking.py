@@ -8,19 +8,12 @@ from typing import Any
 from agenthost import InvalidInput, JsonObject, ModelSettings, ToolDefinition
 
 from ..checks import filled, taken
+from ..efforts import EFFORTS
 from .errors import NoThreads
 from .shapes import Conversation, MessagesBody
 
 LEAST_THINKING = 1_024
 ADAPTIVE = 10_000
-EFFORTS = {
-    "low": 4_096,
-    "medium": 16_384,
-    "high": 32_768,
-    "xhigh": 49_152,
-    "max": 65_536,
-}
-"""Tokens of thinking, where the model is to choose how many."""
 UNSERVED = {
     "container": "code runs in the agent's own tools",
     "mcp_servers": "give the agent the tools",

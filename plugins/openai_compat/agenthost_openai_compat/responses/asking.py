@@ -9,6 +9,7 @@ from agenthost import InvalidInput, JsonObject, ModelSettings, ToolDefinition
 
 from ..asking import ANY_OBJECT
 from ..checks import taken
+from ..efforts import budget_of
 from ..tools import definition_of
 from .shapes import ResponseBody
 
@@ -74,6 +75,16 @@ def settings_of(body: ResponseBody, tool_choice: str) -> ModelSettings | None:
     }
     asked = {name: value for name, value in told.items() if value is not None}
     return ModelSettings(**asked) if asked else None
+
+
+def thought_of(body: ResponseBody) -> int | None:
+    """Tell how many tokens may be thought; None where nothing is said.
+
+    Raises:
+        InvalidInput: The word for it is not known.
+    """
+    effort = None if body.reasoning is None else body.reasoning.effort
+    return budget_of(effort, "reasoning.effort")
 
 
 def offered(body: ResponseBody) -> tuple[tuple[ToolDefinition, ...], str]:

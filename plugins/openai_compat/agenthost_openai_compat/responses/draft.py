@@ -123,6 +123,7 @@ def shown(known: str, model: str, at: float, asked: JsonObject) -> dict[str, Any
         asked: The request.
     """
     told = {name: asked.get(name, usual) for name, usual in ASKED.items()}
+    told["reasoning"] = {**ASKED["reasoning"], **told["reasoning"]}
     return {
         "id": BEGIN + known,
         "object": "response",

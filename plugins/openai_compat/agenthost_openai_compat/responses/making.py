@@ -19,7 +19,7 @@ from agenthost import (
 from ..media import Remote
 from ..naming import model_id
 from ..tools import kept_of
-from .asking import offered, settings_of
+from .asking import offered, settings_of, thought_of
 from .draft import Draft
 from .items import turns_in
 from .reading import ItemReader
@@ -72,6 +72,7 @@ async def start_of(
         settings=settings,
         instructions=asked.instructions,
         tools=tools,
+        thinking_budget=thought_of(body),
     )
     context = context.labelled(*labels, *((UNTRUSTED,) if remote else ()))
     return context, agent, asked.message, options

@@ -14,6 +14,14 @@ MetaValue = Annotated[str, Field(max_length=512)]
 Name = Annotated[str, Field(max_length=512)]
 
 
+class ReasoningAsked(Body):
+    """``reasoning``; no summary is made."""
+
+    effort: str | None = Field(
+        None, description="none, minimal, low, medium, high, xhigh or max"
+    )
+
+
 class ResponseBody(Body):
     """``POST /v1/responses``; items and tools are read by functions of their own."""
 
@@ -41,6 +49,7 @@ class ResponseBody(Body):
     tool_choice: str | JsonDict | None = None
     parallel_tool_calls: bool | None = None
     text: JsonDict | None = Field(None, description="`format` of the answer")
+    reasoning: ReasoningAsked | None = None
     metadata: Annotated[dict[MetaKey, MetaValue], Field(max_length=16)] | None = None
     include: Annotated[list[str], Field(max_length=16)] | None = None
     truncation: str | None = None

@@ -344,7 +344,7 @@ async def test_an_answer_has_the_form_that_was_asked_for(
 @pytest.mark.conformance
 async def test_settings_reach_the_model(daemon: RunningDaemon) -> None:
     await daemon.agent("ada")
-    await made(
+    answer = await made(
         daemon,
         temperature=0.3,
         top_p=0.5,
@@ -353,8 +353,11 @@ async def test_settings_reach_the_model(daemon: RunningDaemon) -> None:
         safety_identifier="somebody",
         tools=[WEATHER],
         tool_choice={"type": "function", "name": "weather"},
+        reasoning={"effort": "high", "summary": "auto"},
     )
     request = daemon.model.requests[0]
+    assert request.thinking_budget == 32_768
+    assert answer["reasoning"] == {"effort": "high", "summary": None}
     assert (request.temperature, request.top_p, request.max_tokens) == (0.3, 0.5, 77)
     assert (request.parallel_tool_calls, request.user) == (False, "somebody")
     assert request.tool_choice == "weather"
