@@ -19,6 +19,7 @@ UNSERVED = {
     "max_tool_calls": "the agent's own limits hold",
     "top_logprobs": "leave it out",
 }
+VERBOSITIES = ("low", "medium", "high")
 INCLUDED = frozenset({"message.input_image.image_url", "reasoning.encrypted_content"})
 """What is there in any case, or never there: no reasoning is given out."""
 
@@ -85,6 +86,19 @@ def thought_of(body: ResponseBody) -> int | None:
     """
     effort = None if body.reasoning is None else body.reasoning.effort
     return budget_of(effort, "reasoning.effort")
+
+
+def native_of(body: ResponseBody) -> Mapping[str, JsonObject] | None:
+    """Gather what chat completions say in the same words; None for nothing."""
+    effort = None if body.reasoning is None else body.reasoning.effort
+    wordy = (body.text or {}).get("verbosity")
+    told: dict[str, Any] = {"reasoning_effort": effort} if effort else {}
+    if wordy is not None:
+        if wordy not in VERBOSITIES:
+            known = ", ".join(VERBOSITIES)
+            raise InvalidInput("text.verbosity", f"must be one of {known}")
+        told["verbosity"] = wordy
+    return {"openai-chat": told} if told else None
 
 
 def offered(body: ResponseBody) -> tuple[tuple[ToolDefinition, ...], str]:

@@ -32,6 +32,7 @@ from agenthost import (
 
 from ..media import fetched_of
 from ..naming import named
+from ..passthrough import model_named
 from ..stream import begun
 from .asking import refuse_unserved
 from .draft import (
@@ -60,6 +61,11 @@ MISMATCH = "this Idempotency-Key was given before with another body; use a new o
 async def created(call: Call, body: ResponseBody) -> Answer:
     """Make a response, or begin to."""
     refuse_unserved(body)
+    target = model_named(call, body.model)
+    if target is not None:
+        from .passthrough import answered as itself
+
+        return await itself(call, target, body)
     agent = named(call.host, body.model)
     keyed = _keyed(call, agent, body)
     own = Responses(call.host.store, call.context.owner)

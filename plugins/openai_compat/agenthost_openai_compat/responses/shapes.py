@@ -26,8 +26,8 @@ class ResponseBody(Body):
     """``POST /v1/responses``; items and tools are read by functions of their own."""
 
     model: str = Field(
-        description="`service:<agent>`, an agent's id or name; any other value is the "
-        "first agent",
+        description="`service:<agent>`, an agent's id or name; `<provider>/<model>` is "
+        "that model where `[openai] passthrough` says so; else the first agent",
         max_length=1_024,
     )
     input: str | Annotated[list[JsonDict], Field(max_length=MOST_MESSAGES)] = Field(

@@ -100,13 +100,14 @@ class Following:
 
     Args:
         draft: The response.
+        held: Whether its words wait for its end; those that are to have a form do.
     """
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Draft, *, held: bool | None = None) -> None:
         self._draft = draft
         self._frames = Frames()
         # What is to have a form comes as a whole, and only the last of it is given.
-        self._held = has_form(draft)
+        self._held = has_form(draft) if held is None else held
         self._index = 0
         self._words: list[str] = []
 

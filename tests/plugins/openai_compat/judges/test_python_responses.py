@@ -14,6 +14,7 @@ from agenthost.testing import Pause
 from agenthost.testing.daemons import Daemons, RunningDaemon
 from pydantic import BaseModel, TypeAdapter
 
+from ..test_passthrough import DIRECT, ON
 from .test_python import PIXEL, WHY, City
 
 openai = pytest.importorskip("openai", reason=WHY)
@@ -304,3 +305,35 @@ async def test_leaving_a_stream(client: Any, daemon: RunningDaemon) -> None:
     async with asyncio.timeout(20):
         while daemon.daemon.turns.running:
             await client.models.list()
+
+
+async def test_a_model_itself(daemons: Daemons) -> None:
+    from openai.types.responses import Response
+
+    running = await daemons.start(config=ON)
+    async with openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key="x") as client:
+        whole = await client.responses.create(model=DIRECT, input="hello")
+        check(Response, whole)
+        assert whole.output_text == "You said: hello"
+        async with client.responses.stream(model=DIRECT, input="hello") as stream:
+            said = [each.delta async for each in stream if "text.delta" in each.type]
+            last = await stream.get_final_response()
+        assert "".join(said) == last.output_text == "You said: hello"
+        assert last.usage.total_tokens == 15
+        running.model.calls("weather", city="Rome")
+        asked = await client.responses.create(
+            model=DIRECT, input="Is it nice?", tools=[WEATHER]
+        )
+        (call,) = asked.output
+        result = {
+            "type": "function_call_output",
+            "call_id": call.call_id,
+            "output": "sunny",
+        }
+        question = {"role": "user", "content": "Is it nice?"}
+        await client.responses.create(
+            model=DIRECT, input=[question, call, result], tools=[WEATHER]
+        )
+    assert running.model.requests[-1].messages[-1].parts == (
+        ToolOutput("call_1", "weather", "sunny"),
+    )
