@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 RETRY_SECONDS = 5.0
 LOOK_SECONDS = 1.0
+FORGET_SECONDS = 86_400.0
 
 
 class Bridge:
@@ -43,6 +44,7 @@ class Bridge:
         # One thread loads all: each that does keeps memory of its own.
         self._loading = asyncio.Lock()
         self._ready = False
+        self._forget_at = 0.0
 
     async def start(self, host: Host) -> None:
         """Begin to connect; nobody waits for it."""
@@ -74,8 +76,21 @@ class Bridge:
                     log.warning("channels: not as configured yet: %s", error)
                 except Exception:
                     log.exception("channels: not as configured yet")
+            if self._ready and host.clock.time() >= self._forget_at:
+                await self._forget(host)
             # By no clock that a test may hurry: it would do nothing else.
             await asyncio.sleep(LOOK_SECONDS)
+
+    async def _forget(self, host: Host) -> None:
+        """Forget what was over long ago, and look again in a day."""
+        from .writes import forget
+
+        now = host.clock.time()
+        self._forget_at = now + FORGET_SECONDS
+        try:
+            await host.store.write(partial(forget, now=now))
+        except AgentHostError as error:
+            log.warning("channels: nothing was forgotten: %s", error)
 
     async def apply(self, host: Host) -> None:
         """Connect what is on now, and end what is not or is another than before.
@@ -104,13 +119,7 @@ class Bridge:
         if not self._ready:
             # SQLAlchemy and what it imports: off the loop, after the start.
             await asyncio.to_thread(_prepare)
-            from .writes import forget
-
             self._ready = True
-            try:
-                await host.store.write(partial(forget, now=host.clock.time()))
-            except Unavailable as error:
-                log.warning("channels: nothing was forgotten: %s", error)
         from .tables import SWITCHED_OFF
 
         off = {row["channel"] for row in await host.store.read(SWITCHED_OFF)}

@@ -170,7 +170,6 @@ def settle(connection: Connection, outbox_id: str, values: Columns) -> None:
 
 def keep_draft(connection: Connection, row: Columns) -> None:
     """Keep which message shows an answer."""
-    connection.execute(delete(drafts).where(drafts.c.id == row["id"]))
     connection.execute(insert(drafts).values(row))
 
 

@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
+from agenthost import TurnEnded
 from agenthost.testing import Daemons, Pause, RunningDaemon
 from agenthost_channels.bridge.drafts import MORE
 from agenthost_channels.contract import Adapter, Facts, Fate, Outbound, Sent
 
 from .pager import CONFIG, LOST, THERE, Pager, said
 from .test_bridge import quiet, rows, started
+from .test_switching import posted
 
 FACTS = Facts("pager", "Pager", "test", "", edits=True, edit_every=0.01, per_peer=1e6)
 STREAMING = CONFIG + "streaming = true\n"
@@ -26,6 +28,7 @@ class Slate(Pager):
     def __init__(self) -> None:
         super().__init__()
         self.drafts: list[Sent] = []
+        self.held: asyncio.Event | None = None
         self.facts = FACTS
 
     def adapter(self) -> type[Adapter]:
@@ -40,6 +43,8 @@ class Slate(Pager):
                     return cast("Sent", await super().send(message))
                 service.sent.append(message)
                 service.changed.set()
+                if service.held is not None:
+                    await service.held.wait()
                 return service.drafts.pop(0) if service.drafts else THERE
 
         return Changing
@@ -168,3 +173,49 @@ async def test_a_draft_counts_for_the_pace_of_its_place(daemons: Daemons) -> Non
     await quiet(running)
     assert running.daemon.clock.monotonic() - began > 0.2
     assert pager.sent[-1].text == "one two"
+
+
+async def test_what_is_on_its_way_when_the_answer_ends_is_changed_too(
+    daemons: Daemons,
+) -> None:
+    pager, pause = Slate(), Pause()
+    running = await started(daemons, pager, STREAMING)
+    line = await pager.line()
+    pager.held = asyncio.Event()
+    running.model.says("one ", pause, "two")
+    await line.received(said("count"))
+    await pager.until(lambda: pager.sent)
+    over = asyncio.Event()
+    running.daemon.events.subscribe(lambda _: over.set(), TurnEnded)
+    pause.go_on()
+    # The turn is over, and its first words have not arrived yet.
+    await over.wait()
+    pager.held.set()
+    await quiet(running)
+    shown = await seen(pager)
+    assert shown == [(f"one{MORE}", "", "m1"), ("one two", "v1", "")]
+
+
+async def test_a_channel_that_is_off_shows_nothing_and_then_goes_on(
+    daemons: Daemons,
+) -> None:
+    pager, first, second, third = Slate(), Pause(), Pause(), Pause()
+    running = await started(daemons, pager, STREAMING)
+    line = await pager.line()
+    running.model.says("one ", first, "two ", second, "three ", third, "four")
+    await line.received(said("count"))
+    await begun(running)
+    assert (await posted(running, "disable"))[0] == 200
+    first.go_on()
+    await second.reached.wait()
+    await running.daemon.clock.sleep(0.1)
+    assert await seen(pager) == [(f"one{MORE}", "", "m1")]
+    assert (await posted(running, "enable"))[0] == 200
+    await running.daemon.clock.sleep(0.1)
+    second.go_on()
+    await pager.until(lambda: len(pager.sent) == 2)
+    third.go_on()
+    await quiet(running)
+    shown = await seen(pager)
+    assert shown[1:3] == [(f"one two three{MORE}", "v1", ""), shown[-1]]
+    assert shown[-1] == ("one two three four", "v1", "")
