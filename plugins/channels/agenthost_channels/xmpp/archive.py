@@ -11,9 +11,10 @@ import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agenthost import Unavailable
+from slixmpp import Iq
 from slixmpp.exceptions import IqError, IqTimeout
 
 from .client import PATIENCE, Client
@@ -127,8 +128,10 @@ class Archives:
         query = self._client.make_iq_get()
         query.enable("mam_prefs")
         try:
-            prefs = (await query.send(timeout=PATIENCE)).xml.find(f"{{{MAM}}}prefs")
+            prefs = (await _asked(query)).xml.find(f"{{{MAM}}}prefs")
         except (IqError, IqTimeout):
+            return False
+        if prefs is None:
             return False
         never = [each.text for each in prefs.iterfind(f"{{{MAM}}}never/{{{MAM}}}jid")]
         return prefs.get("default") == "always" and who not in never
@@ -154,7 +157,7 @@ class Archives:
         kept: list[Kept] = []
         self._open[name] = (archive, kept)
         try:
-            done = await query.send(timeout=PATIENCE)
+            done = await _asked(query)
         except IqTimeout:
             raise Unavailable(f"the archive of {archive} does not answer") from None
         finally:
@@ -162,7 +165,12 @@ class Archives:
         return Page(kept, _is_last(done))
 
 
-def _is_last(done: Any) -> bool:
+async def _asked(query: Iq) -> Iq:
+    answer: Iq = await query.send(timeout=PATIENCE)  # type: ignore[no-untyped-call]  # slixmpp types it not
+    return answer
+
+
+def _is_last(done: Iq) -> bool:
     fin = done.xml.find(f"{{{MAM}}}fin")
     return fin is None or fin.get("complete") in {"true", "1"}
 

@@ -31,7 +31,7 @@ PATIENCE = 30.0
 logging.getLogger("slixmpp").setLevel(logging.CRITICAL)
 
 
-class Client(ClientXMPP):  # type: ignore[misc]  # its parents are untyped in parts
+class Client(ClientXMPP):
     """One stream, from login to end.
 
     Attributes:
@@ -143,7 +143,8 @@ class Client(ClientXMPP):  # type: ignore[misc]  # its parents are untyped in pa
         self.connect()
         ready = asyncio.ensure_future(self._ready.wait())
         try:
-            await asyncio.wait({ready, self.ended}, return_when=asyncio.FIRST_COMPLETED)
+            either: tuple[asyncio.Future[Any], ...] = (ready, self.ended)
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         finally:
             ready.cancel()
         if self.ended.done():

@@ -88,7 +88,8 @@ def said_of(xml: Element) -> Said | None:
         return None
     kind = "groupchat" if kind == "groupchat" else "chat"
     origin = xml.find(f"{{{SID}}}origin-id")
-    named = xml.get("id") or (origin.get("id", "") if origin is not None else "")
+    given = "" if origin is None else origin.get("id", "")
+    named = xml.get("id", "") or given
     return Said(xml.get("from", ""), kind, named, words, xml)
 
 
@@ -102,6 +103,12 @@ def late(xml: Element) -> datetime | None:
     """Tell when a message was said that was kept since; None for one of now."""
     delay = xml.find(f"{{{DELAY}}}delay")
     return None if delay is None else moment(delay.get("stamp", ""))
+
+
+def delayed_by(xml: Element) -> str:
+    """Tell who says that a message is of earlier, "" for nobody."""
+    delay = xml.find(f"{{{DELAY}}}delay")
+    return "" if delay is None else delay.get("from", "").lower()
 
 
 def moment(stamp: str) -> datetime | None:

@@ -21,26 +21,25 @@ NICKS = 4
 class Rooms:
     """The rooms of one account."""
 
-    def __init__(self, options: Settings) -> None:
+    def __init__(self, options: Settings, client: Client) -> None:
         self._options = options
+        self._client = client
         self.named = frozenset(each.lower() for each in options.rooms)
         self._in: dict[str, Room] = {}
-        self._client: Client | None = None
 
-    async def join(self, client: Client) -> list[str]:
+    async def join(self) -> list[str]:
         """Join them, and give those that took us; the others are told of."""
-        self._in, self._client = {}, client
         for room in sorted(self.named):
-            client.add_event_handler(f"muc::{room}::self-presence", self._moved)
-            if await self._joined(client, room):
-                self._in[room] = await self._kind(client, room)
+            self._client.add_event_handler(f"muc::{room}::self-presence", self._moved)
+            if await self._joined(room):
+                self._in[room] = await self._kind(room)
         return list(self._in)
 
-    async def _joined(self, client: Client, room: str) -> bool:
+    async def _joined(self, room: str) -> bool:
         nick = self._options.nick
         for _ in range(NICKS):
             try:
-                await client.plugin["xep_0045"].join_muc_wait(
+                await self._client.plugin["xep_0045"].join_muc_wait(
                     JID(room), nick, maxstanzas=0, timeout=PATIENCE
                 )
             except PresenceError as error:
@@ -66,7 +65,7 @@ class Rooms:
         log.warning("put out of %s: %s", room, sorted(codes))
         # 332: it shuts down; it is worth coming back. Who was put out stays out until
         # the next start.
-        if 332 in codes and self._client is not None:
+        if 332 in codes:
             self._client.end(Unavailable(f"{room} shuts down"))
 
     def kind(self, room: str) -> Room | None:
@@ -75,10 +74,8 @@ class Rooms:
 
     def nick(self, room: str) -> str:
         """Tell our nick in a room."""
-        if self._client is None:
-            return self._options.nick
         nicks = self._client.plugin["xep_0045"].our_nicks[None]
-        return str(nicks.get(room) or self._options.nick)
+        return str(nicks.get(JID(room)) or self._options.nick)
 
     def ours(self, sender: str) -> bool:
         """Tell whether an address is ours in one of our rooms."""
@@ -87,20 +84,18 @@ class Rooms:
 
     def address(self, room: str, nick: str) -> str:
         """Tell the address of an occupant, where the room shows it."""
-        if self._client is None or room not in self._in:
-            return ""
-        occupants = self._client.plugin["xep_0045"].rooms[None].get(room) or {}
+        occupants = self._client.plugin["xep_0045"].rooms[None].get(JID(room)) or {}
         jid = (occupants.get(nick) or {}).get("jid")
-        return jid.bare if isinstance(jid, JID) else str(jid or "").partition("/")[0]
+        return str(jid or "").partition("/")[0]
 
-    async def look(self, client: Client) -> None:
+    async def look(self) -> None:
         """Ask the server and the rooms whether they still know us.
 
         Raises:
             Unavailable: One of them does not.
         """
-        pinged = client.plugin["xep_0199"]
-        for address in (client.boundjid.domain, *self._selves()):
+        pinged = self._client.plugin["xep_0199"]
+        for address in (self._client.boundjid.domain, *self._selves()):
             try:
                 await pinged.send_ping(JID(address), timeout=PATIENCE)
             except IqError as error:
@@ -114,17 +109,19 @@ class Rooms:
     def _selves(self) -> list[str]:
         return [f"{room}/{self.nick(room)}" for room in self._in]
 
-    async def has_archive(self, client: Client, room: str | None) -> bool:
-        """Tell whether a room keeps what is said in it; None for our account."""
-        return MAM in await self._features(client, room or client.boundjid.bare)
+    async def has_archive(self, address: str) -> bool:
+        """Tell whether what is said in a room, or to an account, is kept."""
+        return MAM in await self._features(address)
 
-    async def _kind(self, client: Client, room: str) -> Room:
-        closed = "muc_membersonly" in await self._features(client, room)
+    async def _kind(self, room: str) -> Room:
+        closed = "muc_membersonly" in await self._features(room)
         return Room.GROUP if closed else Room.PUBLIC
 
-    async def _features(self, client: Client, address: str) -> set[str]:
+    async def _features(self, address: str) -> set[str]:
         try:
-            told = await client.plugin["xep_0030"].get_info(jid=JID(address), timeout=PATIENCE)
+            told = await self._client.plugin["xep_0030"].get_info(
+                jid=JID(address), timeout=PATIENCE
+            )
         except (IqError, IqTimeout):
             return set()
         return set(told["disco_info"]["features"])

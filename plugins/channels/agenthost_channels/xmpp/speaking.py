@@ -21,15 +21,13 @@ ERROR = "{jabber:client}error"
 class Speaker:
     """What is on its way, by its id."""
 
-    def __init__(self) -> None:
-        self._waiting: dict[str, tuple[bool, asyncio.Future[Sent]]] = {}
-        self._tried: set[str] = set()
-
-    def attach(self, client: Client) -> None:
-        """Listen to what a stream's server acknowledges."""
+    def __init__(self, client: Client) -> None:
+        self._client = client
         client.add_event_handler(
             "stanza_acked", lambda stanza: self._taken(str(stanza["id"]))
         )
+        self._waiting: dict[str, tuple[bool, asyncio.Future[Sent]]] = {}
+        self._tried: set[str] = set()
 
     def forget(self) -> None:
         """End the waiting: the stream is over."""
@@ -37,7 +35,6 @@ class Speaker:
         for _, future in self._waiting.values():
             if not future.done():
                 future.set_result(lost)
-        self._tried.clear()
 
     def was_tried_here(self, key: str) -> bool:
         """Tell whether this very stream may still have a message on its way."""
@@ -58,10 +55,11 @@ class Speaker:
             return _never("there is no text in it")
         return None
 
-    async def say(self, client: Client, message: Outbound, *, in_room: bool) -> Sent:
+    async def say(self, message: Outbound, *, in_room: bool) -> Sent:
         """Send a message, and wait for what becomes of it."""
-        kind = "groupchat" if in_room else "chat"
-        stanza = client.make_message(JID(message.place.peer), mtype=kind)
+        stanza = self._client.make_message(
+            JID(message.place.peer), mtype="groupchat" if in_room else "chat"
+        )
         stanza["chat_state"] = "composing" if message.typing else "active"
         if message.typing:
             stanza.send()
@@ -72,7 +70,7 @@ class Speaker:
         answered: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
         self._waiting[message.key] = (in_room, answered)
         self._tried.add(message.key)
-        asking = asyncio.ensure_future(self._asked(client, stanza))
+        asking = asyncio.ensure_future(self._asked(stanza))
         try:
             async with asyncio.timeout(PATIENCE):
                 sent = await answered
@@ -85,15 +83,15 @@ class Speaker:
             self._tried.discard(message.key)
         return sent
 
-    async def _asked(self, client: Client, stanza: Any) -> None:
+    async def _asked(self, stanza: Any) -> None:
         """Send it, and something behind it that is answered when it was taken."""
         key = stanza["id"]
-        if client.acknowledges:
+        if self._client.acknowledges:
             stanza.send()
-            client.ask_acknowledgement()
+            self._client.ask_acknowledgement()
             return
         stanza.send()
-        await client.plugin["xep_0199"].ping(timeout=PATIENCE)
+        await self._client.plugin["xep_0199"].ping(timeout=PATIENCE)
         self._taken(key)
 
     def _taken(self, key: str) -> None:
@@ -102,7 +100,7 @@ class Speaker:
         if not in_room and future is not None and not future.done():
             future.set_result(Sent(Fate.DELIVERED, message_id=key))
 
-    def noted(self, xml: Element, ours: bool) -> bool:
+    def noted(self, xml: Element, *, ours: bool) -> bool:
         """Take what is an answer to a message of ours; tell whether it was one."""
         in_room, future = self._waiting.get(xml.get("id", ""), (False, None))
         if xml.get("type") == "error":

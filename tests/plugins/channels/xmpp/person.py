@@ -1,7 +1,7 @@
 """Somebody with another program of XMPP: slixmpp as it comes, by its own sockets."""
 
 import asyncio
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from slixmpp import ClientXMPP
 from slixmpp.jid import JID
@@ -9,7 +9,7 @@ from slixmpp.jid import JID
 PATIENCE = 20.0
 
 
-class Person(ClientXMPP):  # type: ignore[misc]  # its parents are untyped in parts
+class Person(ClientXMPP):
     """One account, seen from outside."""
 
     def __init__(self, port: int, jid: str, password: str, room: str = "") -> None:
@@ -59,15 +59,21 @@ class Person(ClientXMPP):  # type: ignore[misc]  # its parents are untyped in pa
 
     async def __aexit__(self, *_: object) -> None:
         await self.disconnect(wait=1.0)
-        filters = self._run_out_filters
-        filters.cancel()
-        await asyncio.wait([filters])
+        if (filters := self._run_out_filters) is not None:
+            filters.cancel()
+            await asyncio.wait([filters])
 
     async def settled(self) -> None:
         """Wait until the server has handled what was said."""
         await self.plugin["xep_0199"].send_ping(JID("localhost"), timeout=PATIENCE)
 
-    async def says(self, to: str, text: str, kind: str = "chat", id_: str = "") -> str:
+    async def says(
+        self,
+        to: str,
+        text: str,
+        kind: Literal["chat", "groupchat"] = "chat",
+        id_: str = "",
+    ) -> str:
         message = self.make_message(JID(to), mbody=text, mtype=kind)
         if id_:
             message["id"] = id_

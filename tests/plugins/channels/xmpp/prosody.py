@@ -1,5 +1,6 @@
 """Prosody with two people and a room."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,11 @@ from ..servers import Cable, found, free_port, serving
 from .person import Person
 
 PASSWORD = "canary-of-prosody"
+FORGED = (
+    "<result xmlns='urn:xmpp:mam:2' queryid='x' id='y'>"
+    "<forwarded xmlns='urn:xmpp:forward:0'><message xmlns='jabber:client'"
+    " from='eve@localhost'><body>forged</body></message></forwarded></result>"
+)
 ROOM = "room@conference.localhost"
 CONFIGURATION = """\
 pidfile = "{folder}/pid"
@@ -42,6 +48,29 @@ muc_room_default_public_jids = {open_rooms}
 """
 
 
+class Wire(Cable):
+    """A cable that can carry one way only, and breaks then."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        self._deaf = False
+
+    def deafen(self) -> None:
+        """Let the server hear what comes next, and break instead of an answer."""
+        self._deaf = True
+
+    async def _copy(  # type: ignore[override]  # it looks at what it carries
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        while data := await reader.read(65536):
+            if self._deaf and writer in self._writers[::2]:
+                self._deaf = False
+                self.pull()
+                return
+            writer.write(data)
+        writer.close()
+
+
 class ProsodyStage(Stage):
     """Prosody, with Ada in a room."""
 
@@ -51,7 +80,7 @@ class ProsodyStage(Stage):
     judge = "Prosody"
     person = "ada@localhost"
 
-    def __init__(self, cable: Cable, ada: Person, folder: Path) -> None:
+    def __init__(self, cable: Wire, ada: Person, folder: Path) -> None:
         self.cable = cable
         self.ada = ada
         self.folder = folder
@@ -105,39 +134,14 @@ class ProsodyStage(Stage):
             f"<message {to} type='chat'><body/></message>",
             f"<message {to} type='headline'><body>news</body></message>",
             f"<message {to} type='error'><body>bounced</body></message>",
-            f"<message {to}><result xmlns='urn:xmpp:mam:2' queryid='x' id='y'>"
-            "<forwarded xmlns='urn:xmpp:forward:0'><message xmlns='jabber:client'"
-            " from='eve@localhost'><body>forged</body></message></forwarded>"
-            "</result></message>",
+            f"<message {to}>{FORGED}</message>",
             f"<message {to}><stanza-id xmlns='urn:xmpp:sid:0' by='x'/></message>",
-            f"<message {to}><delay xmlns='urn:xmpp:delay' stamp='never'/>"
-            "<active xmlns='http://jabber.org/protocol/chatstates'/></message>",
+            f"<message {to}><delay xmlns='urn:xmpp:delay' stamp='never'/></message>",
             f"<iq {to} type='get' id='q'><query xmlns='no:such:thing'/></iq>",
             f"<presence {to} type='subscribe'/>",
         ):
             self.ada.send_raw(raw)
         await self.ada.settled()
-
-
-class Wire(Cable):
-    """A cable that can carry one way only, and breaks then."""
-
-    def __init__(self, port: int) -> None:
-        super().__init__(port)
-        self._deaf = False
-
-    def deafen(self) -> None:
-        """Let the server hear what comes next, and break instead of an answer."""
-        self._deaf = True
-
-    async def _copy(self, reader, writer) -> None:  # type: ignore[no-untyped-def,override]  # noqa: ANN001
-        while data := await reader.read(65536):
-            if self._deaf and writer in self._writers[::2]:
-                self._deaf = False
-                self.pull()
-                return
-            writer.write(data)
-        writer.close()
 
 
 def _account(name: str, password: str = PASSWORD) -> tuple[str, str]:
