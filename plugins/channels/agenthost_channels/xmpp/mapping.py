@@ -64,10 +64,14 @@ class Said:
         return self.xml.find(ENCRYPTION) is not None
 
     def kept_as(self, archive: str) -> str:
-        """Tell the id that an archive has given it, "" for none."""
-        for each in self.xml.findall(f"{{{SID}}}stanza-id"):
-            if each.get("by") == archive and _SHOWN_ID.fullmatch(each.get("id", "")):
-                return each.get("id", "")
+        """Tell the id that an archive has given it, "" for none.
+
+        Servers put it at the end, and Prosody leaves what somebody forged before it.
+        """
+        for each in reversed(self.xml.findall(f"{{{SID}}}stanza-id")):
+            if each.get("by", "").lower() == archive:
+                named = each.get("id", "")
+                return named if _SHOWN_ID.fullmatch(named) else ""
         return ""
 
     def own_id(self) -> str:

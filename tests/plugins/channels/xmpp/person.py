@@ -13,11 +13,13 @@ class Person(ClientXMPP):
     """One account, seen from outside."""
 
     def __init__(self, port: int, jid: str, password: str, room: str = "") -> None:
-        asked = {"feature_mechanisms": {"unencrypted_scram": True}}
+        asked = {
+            "feature_mechanisms": {"unencrypted_scram": True, "unencrypted_plain": True}
+        }
         super().__init__(jid, password, plugin_config=asked)
         for name in ("xep_0045", "xep_0085", "xep_0199"):
             self.register_plugin(name)
-        self._port = port
+        self.port = port
         self.room = room
         self.got: list[tuple[str, str, str]] = []
         self.signs: list[str] = []
@@ -47,7 +49,7 @@ class Person(ClientXMPP):
         self.subscriptions.append(str(presence["from"].bare))
 
     async def __aenter__(self) -> Self:
-        self.connect("127.0.0.1", self._port)
+        self.connect("127.0.0.1", self.port)
         async with asyncio.timeout(PATIENCE):
             await self._started.wait()
             self.send_presence()

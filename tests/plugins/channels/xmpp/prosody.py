@@ -84,6 +84,7 @@ class ProsodyStage(Stage):
         self.cable = cable
         self.ada = ada
         self.folder = folder
+        self.port = ada.port
 
     def settings(self) -> Settings:
         return Settings(
