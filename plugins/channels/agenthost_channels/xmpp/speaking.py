@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any
 
 from slixmpp.jid import JID, InvalidJID
 
 from ..contract import Fate, Outbound, Sent
-from ..rendering.dialects import CONTROLS
 from .client import PATIENCE, Client
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element  # nosec B405 # a type; nothing is parsed
 
+# None of them may stand in XML.
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 STANZAS = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
 ERROR = "{jabber:client}error"
 

@@ -61,6 +61,7 @@ async def _until(reader: asyncio.StreamReader, end: re.Pattern[bytes]) -> bytes:
     while not end.search(said):
         more = await reader.read(4096)
         said += more
-        if not more or len(said) > LONGEST_GREETING:
+        wrong = not said.lstrip().startswith(b"<")
+        if not more or wrong or len(said) > LONGEST_GREETING:
             raise Unavailable("what answers there is no XMPP server")
     return said
