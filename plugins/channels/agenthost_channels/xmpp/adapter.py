@@ -48,7 +48,6 @@ class Xmpp(Adapter):
             await session.run()
         finally:
             self._session = None
-            self._up.clear()
 
     async def send(self, message: Outbound) -> Sent:
         """Say something, and wait until the server or the room has it."""

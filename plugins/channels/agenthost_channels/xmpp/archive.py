@@ -17,7 +17,7 @@ from agenthost import Unavailable
 from slixmpp import Iq
 from slixmpp.exceptions import IqError, IqTimeout
 
-from .client import PATIENCE, Client
+from .client import Client
 from .mapping import MAM, archived
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Archives:
         query = self._client.make_iq_get()
         query.enable("mam_prefs")
         try:
-            prefs = (await _asked(query)).xml.find(f"{{{MAM}}}prefs")
+            prefs = (await self._client.ask(query)).xml.find(f"{{{MAM}}}prefs")
         except (IqError, IqTimeout):
             return False
         if prefs is None:
@@ -157,17 +157,12 @@ class Archives:
         kept: list[Kept] = []
         self._open[name] = (archive, kept)
         try:
-            done = await _asked(query)
+            done = await self._client.ask(query)
         except IqTimeout:
             raise Unavailable(f"the archive of {archive} does not answer") from None
         finally:
             del self._open[name]
         return Page(kept, _is_last(done))
-
-
-async def _asked(query: Iq) -> Iq:
-    answer: Iq = await query.send(timeout=PATIENCE)  # type: ignore[no-untyped-call]  # slixmpp types it not
-    return answer
 
 
 def _is_last(done: Iq) -> bool:

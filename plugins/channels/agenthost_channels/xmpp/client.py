@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agenthost import Unauthenticated, Unavailable
-from slixmpp import ClientXMPP
+from slixmpp import ClientXMPP, Iq
 from slixmpp.jid import JID
 from slixmpp.plugins.xep_0198.stanza import RequestAck
 from slixmpp.xmlstream.handler import Callback
@@ -155,6 +155,26 @@ class Client(ClientXMPP):
     def is_bound(self) -> bool:
         """Tell whether the server has given us an address."""
         return "bind" in self.features and bool(self.boundjid.resource)
+
+    async def ask(self, query: Iq) -> Iq:
+        """Ask something, as long as there is anybody to answer.
+
+        Raises:
+            IqError: The answer is a refusal.
+            IqTimeout: None comes.
+            Unavailable: The stream has ended.
+        """
+        asking: asyncio.Future[Iq] = asyncio.ensure_future(
+            query.send(timeout=PATIENCE)  # type: ignore[no-untyped-call]  # not typed
+        )
+        either: tuple[asyncio.Future[Any], ...] = (asking, self.ended)
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if asking.done():
+                return asking.result()
+            raise self.ended.result()
+        finally:
+            asking.cancel()
 
     def ask_acknowledgement(self) -> None:
         """Ask, behind what was said so far, how much of it the server has."""

@@ -88,6 +88,8 @@ class Session:
             await self._log_in(client)
             await self._live(client)
         finally:
+            # Before whoever waited for an answer looks for it in a stream that is over.
+            self._up.clear()
             self._speaker.forget()
             await client.close()
 
