@@ -244,6 +244,19 @@ async def test_a_sign_of_typing_is_seen(tmp_path: Path) -> None:
         await stage.ada.until(lambda: stage.ada.signs == ["bot@localhost"])
 
 
+async def test_what_a_room_dates_back_is_not_heard(tmp_path: Path) -> None:
+    """Some rooms show newcomers what was said before, though nobody asked."""
+    async with prosody(tmp_path) as stage, played(stage) as play:
+        stage.ada.send_raw(
+            f"<message to='{ROOM}' type='groupchat'><body>of yesterday</body><delay"
+            f" xmlns='urn:xmpp:delay' from='{ROOM}' stamp='2026-01-01T00:00:00Z'/>"
+            "</message>"
+        )
+        await stage.say("of now", Room.PUBLIC)
+        heard = await play.line.hear(1)
+    assert [each.text for each in heard] == ["of now"]
+
+
 async def test_whispers_of_occupants_are_not_heard(tmp_path: Path) -> None:
     async with prosody(tmp_path) as stage, played(stage) as play:
         await stage.ada.says(f"{ROOM}/bot", "psst")
