@@ -12,6 +12,7 @@ from agenthost_channels.contract import Fate, Outbound, Place
 from agenthost_channels.testing import FakeLine
 from agenthost_channels.xmpp.adapter import Xmpp
 from agenthost_channels.xmpp.archive import Archives, Marks
+from agenthost_channels.xmpp.client import Client
 from agenthost_channels.xmpp.config import Settings
 from agenthost_channels.xmpp.mapping import (
     addressed,
@@ -26,6 +27,7 @@ from agenthost_channels.xmpp.wire import opened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from slixmpp.jid import JID
 
 ROOM = "room@conference.example.org"
 
@@ -288,6 +290,15 @@ async def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -
     adapter = Xmpp(FakeLine(Settings(jid="bot@x"), {"password": "x"}))
     with pytest.raises(Unavailable, match=r"pip install 'agenthost\[xmpp\]'"):
         await adapter.run()
+
+
+async def test_strangers_are_not_let_in_and_not_turned_away() -> None:
+    client = Client(Settings(jid="bot@x"), "secret")
+    said: list[Any] = []
+    client.add_event_handler("stanza_not_sent", said.append)
+    asks = client.make_presence("bot@x", ptype="subscribe", pfrom=JID("eve@x"))
+    client.recv_stanza(asks)
+    assert said == []
 
 
 async def test_a_password_is_needed() -> None:
