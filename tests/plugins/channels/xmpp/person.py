@@ -30,6 +30,8 @@ class Person(ClientXMPP):
         self.enable_plaintext = True
         self.add_event_handler("session_start", lambda _: self._started.set())
         self.add_event_handler("message", self._heard)
+        gone = f"muc::{room}::got_offline"
+        self.add_event_handler(gone, lambda _: self._changed.set())
         self.add_event_handler("groupchat_message", self._heard)
         self.add_event_handler("chatstate_composing", self._typing)
         self.add_event_handler("presence_subscribed", self._subscribed)
@@ -64,6 +66,10 @@ class Person(ClientXMPP):
         if (filters := self._run_out_filters) is not None:
             filters.cancel()
             await asyncio.wait([filters])
+
+    def here(self) -> list[str]:
+        """Tell who is in the room."""
+        return list(self.plugin["xep_0045"].rooms[None].get(JID(self.room)) or {})
 
     async def settled(self) -> None:
         """Wait until the server has handled what was said."""
