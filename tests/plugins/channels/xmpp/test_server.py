@@ -251,7 +251,8 @@ async def test_what_a_room_dates_back_is_not_heard(tmp_path: Path) -> None:
     async with prosody(tmp_path) as stage, played(stage) as play:
         stage.ada.send_raw(
             f"<message to='{ROOM}' type='groupchat'><body>of yesterday</body><delay"
-            f" xmlns='urn:xmpp:delay' from='ada@localhost' stamp='2026-01-01T00:00:00Z'/>"
+            f" xmlns='urn:xmpp:delay' from='ada@localhost'"
+            " stamp='2026-01-01T00:00:00Z'/>"
             "</message>"
         )
         await stage.say("of now", Room.PUBLIC)
