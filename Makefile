@@ -27,7 +27,8 @@ SERVERS := ngircd libident libwrap0 mosquitto libcjson1 libdlt2 libmosquitto1 \
   libexttextcat-2.0-0 liblua5.3-0 mumble-server libzeroc-ice3.7 libprotobuf32 \
   libavahi-compat-libdnssd1 libavahi-client3 libavahi-common3 libqt5core5a \
   libqt5dbus5 libqt5network5 libqt5sql5 libqt5sql5-sqlite libqt5xml5 \
-  libdouble-conversion3 libpcre2-16-0 libicu72
+  libdouble-conversion3 libpcre2-16-0 libicu72 prosody lua5.4 liblua5.4-0 \
+  lua-expat libexpat1 lua-filesystem lua-sec lua-socket lua-bitop
 MCP_SUITE := @modelcontextprotocol/conformance@0.2.0-alpha.12 node@22.23.3
 MCP_INSPECTOR := @modelcontextprotocol/inspector@2.12.0
 # One more than there are processors: many tests wait for a daemon or a browser.

@@ -35,6 +35,7 @@ from tests.plugins.channels.nostr.test_relay import staged as on_relay
 from tests.plugins.channels.telegram.bot_api import BotApi
 from tests.plugins.channels.telegram.test_contract import BotApiStage
 from tests.plugins.channels.webhook.program import ENVIRON
+from tests.plugins.channels.xmpp.prosody import prosody
 
 from .talks import (
     ANSWER,
@@ -59,7 +60,7 @@ LONGEST_LIFE = 60.0
 ROOT = Path(__file__).parents[2]
 REPEATED = frozenset({"matrix", "webhook"})
 """Their services know a message that they have taken: nothing is unknown there."""
-IN_ORDER = frozenset({"discord", "telegram", "mqtt", "matrix", "webhook"})
+IN_ORDER = frozenset({"discord", "telegram", "mqtt", "matrix", "webhook", "xmpp"})
 """They hand on in the order in which it was said, also what waited for us.
 
 A mail that answers none begins a conversation of its own: those know no order.
@@ -159,6 +160,10 @@ async def crowd(home: Path, count: int) -> AsyncIterator[World]:
         relay = stack.enter_context(relaying(folder / "nostr"))
         nostr = await entered(on_relay(relay))
         world.add(nostr, Talk(nostr, world.numbers(few * 2), again=True))
+        (folder / "xmpp").mkdir()
+        xmpp = await entered(prosody(folder / "xmpp"))
+        group = Talk(xmpp, world.numbers(few), Room.GROUP)
+        world.add(xmpp, Talk(xmpp, world.numbers(few * 2)), group)
         service = await entered(Service())
         world.config += service.config.partition("\n")[2]
         world.talks += [

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 OURS = (
     *("discord", "email", "irc", "matrix", "mqtt", "mumble"),
-    *("nostr", "ntfy", "slack", "telegram", "webhook"),
+    *("nostr", "ntfy", "slack", "telegram", "webhook", "xmpp"),
 )
 DOCS = Path(__file__).parents[3] / "docs/channels"
 

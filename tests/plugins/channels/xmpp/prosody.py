@@ -1,0 +1,176 @@
+"""Prosody with two people and a room."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from agenthost_channels.contract import Place, Room
+from agenthost_channels.facts import facts
+from agenthost_channels.testing import Stage
+from agenthost_channels.xmpp.adapter import Xmpp
+from agenthost_channels.xmpp.config import Settings
+
+from ..servers import Cable, found, free_port, serving
+from .person import Person
+
+PASSWORD = "canary-of-prosody"
+FORGED = (
+    "<result xmlns='urn:xmpp:mam:2' queryid='x' id='y'>"
+    "<forwarded xmlns='urn:xmpp:forward:0'><message xmlns='jabber:client'"
+    " from='eve@localhost'><body>forged</body></message></forwarded></result>"
+)
+ROOM = "room@conference.localhost"
+CONFIGURATION = """\
+pidfile = "{folder}/pid"
+data_path = "{folder}/data"
+run_as_root = true
+log = {{ {level} = "{folder}/log" }}
+interfaces = {{ "127.0.0.1" }}
+c2s_ports = {{ {port} }}
+c2s_direct_tls_ports = {{ {direct} }}
+s2s_ports = {{}}
+http_ports = {{}}
+https_ports = {{}}
+modules_enabled = {{ "roster", "saslauth", "disco", "ping", "message", "presence",
+  "iq", "offline", {modules} }}
+modules_disabled = {{ "s2s" }}
+c2s_require_encryption = {encrypted}
+authentication = "internal_plain"
+storage = "internal"
+archive_expires_after = "never"
+{more}
+VirtualHost "localhost"
+Component "conference.localhost" "muc"
+modules_enabled = {{ {of_rooms} }}
+muc_room_locking = false
+muc_room_default_public_jids = {open_rooms}
+"""
+
+
+class Wire(Cable):
+    """A cable that can carry one way only, and breaks then."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        self._deaf = False
+
+    def deafen(self) -> None:
+        """Keep back what the server says, and break when it answers a message."""
+        self._deaf = True
+
+    async def _copy(  # type: ignore[override]  # it looks at what it carries
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        while data := await reader.read(65536):
+            if not self._deaf or writer not in self._writers[::2]:
+                writer.write(data)
+            # The acknowledgement, or what the room shows: the server has it now.
+            elif any(sign in data for sign in (b"<a ", b"<body")):
+                self._deaf = False
+                self.pull()
+                return
+        writer.close()
+
+
+class ProsodyStage(Stage):
+    """Prosody, with Ada in a room."""
+
+    channel = Xmpp
+    facts = facts("xmpp")
+    keeps = True
+    judge = "Prosody"
+    person = "ada@localhost"
+
+    def __init__(self, cable: Wire, ada: Person, folder: Path) -> None:
+        self.cable = cable
+        self.ada = ada
+        self.folder = folder
+        self.port = ada.port
+
+    def settings(self) -> Settings:
+        return Settings(
+            jid="bot@localhost",
+            server="127.0.0.1",
+            port=self.cable.port,
+            tls="none",
+            rooms=[ROOM],
+            nick="bot",
+        )
+
+    def secrets(self) -> Mapping[str, str]:
+        return {"password": PASSWORD}
+
+    def wrong_secrets(self) -> Mapping[str, str]:
+        return {"password": "canary-that-is-wrong"}
+
+    def place(self, room: Room) -> Place:
+        if room is Room.DIRECT:
+            return Place("default", self.person)
+        return Place("default", ROOM, room=Room.PUBLIC)
+
+    async def say(self, text: str, room: Room = Room.DIRECT) -> None:
+        if room is Room.DIRECT:
+            await self.ada.says("bot@localhost", text)
+        else:
+            await self.ada.says(ROOM, text, "groupchat")
+
+    async def seen(self, count: int, room: Room = Room.DIRECT) -> list[str]:
+        sender = "bot@localhost/" if room is Room.DIRECT else f"{ROOM}/bot"
+        return await self.ada.seen(count, sender)
+
+    def mention(self, text: str) -> str:
+        return f"bot: {text}"
+
+    def nowhere(self) -> Place:
+        return Place("default", "nobody@localhost")
+
+    async def cut(self) -> None:
+        self.cable.pull()
+
+    def lose_answer(self) -> None:
+        self.cable.deafen()
+
+    async def hostile(self) -> None:
+        to = "to='bot@localhost'"
+        for raw in (
+            f"<message {to} type='chat'><body/></message>",
+            f"<message {to} type='headline'><body>news</body></message>",
+            f"<message {to} type='error'><body>bounced</body></message>",
+            f"<message {to}>{FORGED}</message>",
+            f"<message {to}><stanza-id xmlns='urn:xmpp:sid:0' by='x'/></message>",
+            f"<message {to}><delay xmlns='urn:xmpp:delay' stamp='never'/></message>",
+            f"<iq {to} type='get' id='q'><query xmlns='no:such:thing'/></iq>",
+            f"<presence {to} type='subscribe'/>",
+        ):
+            self.ada.send_raw(raw)
+        await self.ada.settled()
+
+
+def _account(name: str, password: str = PASSWORD) -> tuple[str, str]:
+    return f"{name}.dat", f'return {{ ["password"] = "{password}" }};\n'
+
+
+@asynccontextmanager
+async def prosody(folder: Path, **told: str) -> AsyncIterator[ProsodyStage]:
+    port = free_port()
+    values = {
+        "modules": '"mam", "smacks"',
+        "of_rooms": '"muc_mam"',
+        "open_rooms": "true",
+        "encrypted": "false",
+        "direct": "",
+        "more": "",
+        "level": "info",
+        **told,
+    }
+    path = folder / "prosody.cfg.lua"
+    path.write_text(CONFIGURATION.format(folder=folder, port=port, **values))
+    accounts = folder / "data/localhost/accounts"
+    accounts.mkdir(parents=True)
+    for file, text in map(_account, ("ada", "bot", "eve")):
+        (accounts / file).write_text(text)
+    argv = (*found("prosody"), "--config", str(path), "-F")
+    person = Person(port, "ada@localhost/desk", PASSWORD, ROOM)
+    async with serving(*argv, port=port), Wire(port) as cable, person as ada:
+        yield ProsodyStage(cable, ada, folder)
