@@ -12,13 +12,42 @@ from typing import Any
 
 from agenthost import Ask, Asked, InvalidInput, JsonObject, Question, ToolContext
 
+from .settings import McpServer
+
 ROUNDS = 8
 """So often a server may ask before it answers; that is also all that a call may."""
 MESSAGE_LENGTH = 2_000
+ROOTS = "roots/list"
 _RULES = (
     *("type", "title", "description", "default", "enum"),
     *("minLength", "maxLength", "minimum", "maximum"),
 )
+
+
+def answers(
+    server: McpServer, tool: str, context: ToolContext, requests: object
+) -> dict[str, Any] | None:
+    """Give what a server asks for: its roots at once, values by a person.
+
+    Returns:
+        The answers; None where it asks for what is not offered to it.
+
+    Raises:
+        Asked: Nobody has answered yet.
+        InvalidInput: The server asks wrongly.
+    """
+    asked = requests if isinstance(requests, Mapping) else {}
+    roots = {
+        str(key): {"roots": server.told_roots}
+        for key, said in asked.items()
+        if server.roots and isinstance(said, Mapping) and said.get("method") == ROOTS
+    }
+    rest = {key: said for key, said in asked.items() if str(key) not in roots}
+    if roots and not rest:
+        return roots
+    if not server.elicitation:
+        return None
+    return {**roots, **responses(server.name, tool, context, rest)}
 
 
 def responses(

@@ -85,8 +85,12 @@ async def opened(
     return Http(transport.url, server.headers, client, inbox, door)
 
 
-async def agree(connection: Connection) -> str:
+async def agree(connection: Connection, able: JsonObject | None = None) -> str:
     """Find out which revision the server speaks, and speak that.
+
+    Args:
+        connection: A server that nothing was said to yet.
+        able: What it may ask this client for in a session.
 
     Returns:
         The revision.
@@ -105,9 +109,9 @@ async def agree(connection: Connection) -> str:
             raise
         except (RpcError, TimeoutError):
             connection.modern = False
-            return await _shake_hands(connection)
+            return await _shake_hands(connection, able)
     try:
-        return await _shake_hands(connection)
+        return await _shake_hands(connection, able)
     except RpcError:
         from .sse import Sse
 
@@ -161,8 +165,12 @@ async def _discover(connection: Connection) -> str:
     return MODERN
 
 
-async def _shake_hands(connection: Connection) -> str:
-    said = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": CLIENT}
+async def _shake_hands(connection: Connection, able: JsonObject | None) -> str:
+    said = {
+        "protocolVersion": LEGACY,
+        "capabilities": dict(able or {}),
+        "clientInfo": CLIENT,
+    }
     answer = await connection.ask("initialize", said, Pulse(SECONDS))
     version = answer.get("protocolVersion")
     if version not in HANDSHAKES:

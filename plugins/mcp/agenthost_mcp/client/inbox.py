@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from time import monotonic
 from types import TracebackType
@@ -68,15 +68,18 @@ class Inbox:
     Args:
         changed: Called when the server says, or may have said, that it has other tools.
         capabilities: What servers of the modern revision may ask this client for.
+        roots: What a server of a revision with sessions hears when it asks for them.
     """
 
     def __init__(
         self,
         changed: Callable[[], object],
         capabilities: Mapping[str, Any] | None = None,
+        roots: Sequence[Mapping[str, str]] = (),
     ) -> None:
         self.changed = changed
         self.capabilities = dict(capabilities or {})
+        self._roots = [dict(each) for each in roots]
         self._ids = count(1)
         self._open: dict[int, tuple[asyncio.Future[dict[str, Any]], Pulse]] = {}
         self._lost: str = ""
@@ -123,7 +126,7 @@ class Inbox:
         self._count()
         method, params = message["method"], message.get("params")
         if "id" in message:
-            return _reply(message["id"], method)
+            return self._reply(message["id"], method)
         if method == "notifications/tools/list_changed":
             self.changed()
         elif method == "notifications/progress" and isinstance(params, dict):
@@ -132,6 +135,15 @@ class Inbox:
             if type(token) is int and token in self._open:
                 self._open[token][1].beat(params)
         return None
+
+    def _reply(self, ident: object, method: object) -> dict[str, Any]:
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": ident}
+        if method == "ping":
+            return {**answer, "result": {}}
+        if method == "roots/list" and self._roots:
+            return {**answer, "result": {"roots": self._roots}}
+        # Nothing else was offered to it: no sampling, no questions to people.
+        return {**answer, "error": {"code": NO_METHOD, "message": "not offered"}}
 
     def _answered(self, message: Mapping[str, Any]) -> bool:
         ident = message.get("id")
@@ -149,11 +161,3 @@ class Inbox:
         self._unasked += 1
         if self._unasked > FLOOD:
             raise Lost(f"it sends over {FLOOD} messages a second that nobody asked for")
-
-
-def _reply(ident: object, method: object) -> dict[str, Any]:
-    answer: dict[str, Any] = {"jsonrpc": "2.0", "id": ident}
-    if method == "ping":
-        return {**answer, "result": {}}
-    # Nothing else was offered to it: no roots, no sampling.
-    return {**answer, "error": {"code": NO_METHOD, "message": "not offered"}}

@@ -25,7 +25,7 @@ from agenthost import (
     describe,
 )
 
-from .asking import ROUNDS, responses
+from .asking import ROUNDS, answers
 from .book import Book
 from .connecting import SECONDS, Connection, agree, listed, opened
 from .events import McpServerApproved, McpServerPinned
@@ -196,9 +196,11 @@ class Owner:
         for _ in range(ROUNDS):
             answer = await connection.ask("tools/call", asked, pulse(), extra)
             requests = answer.get("inputRequests")
-            if requests is None or not (connection.modern and self.server.elicitation):
+            if requests is None or not connection.modern:
                 return answer
-            said = responses(self.server.name, call["name"], context, requests)
+            said = answers(self.server, call["name"], context, requests)
+            if said is None:
+                return answer
             asked = {**call, "inputResponses": said}
             if "requestState" in answer:
                 asked["requestState"] = answer["requestState"]
@@ -220,13 +222,15 @@ class Owner:
         self.state = "connecting"
         self._news.clear()
         form: JsonObject = {"elicitation": {"form": {}}}
-        may = form if self.server.elicitation else {}
-        inbox = Inbox(self._news.set, may)
+        roots = self.server.told_roots
+        able: JsonObject = {"roots": {}} if roots else {}
+        may = {**able, **(form if self.server.elicitation else {})}
+        inbox = Inbox(self._news.set, may, roots)
         connection = await opened(self._host, self.server, inbox, self.door)
         hearing = asyncio.create_task(connection.run())
         try:
             async with asyncio.timeout(2 * SECONDS):
-                self.version = await agree(connection)
+                self.version = await agree(connection, able)
                 await self._list(connection)
             self._connection = connection
             self.state, self.reason = "connected", ""

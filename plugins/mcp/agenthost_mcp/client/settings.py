@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from agenthost import Secret
@@ -41,6 +42,12 @@ def _url(value: str) -> str:
 def _header(value: Secret) -> Secret:
     if not re.fullmatch(_HEADER, value.reveal()):
         raise ValueError('must be "Name: value"')
+    return value
+
+
+def _folder(value: str) -> str:
+    if not value.startswith("/") or "\0" in value:
+        raise ValueError('must be the whole path of a folder, such as "/srv/notes"')
     return value
 
 
@@ -124,12 +131,27 @@ class McpServer(Table):
         "for values before it answers a call. All its calls count as repeatable then: "
         "one that was interrupted is made anew.",
     )
+    roots: tuple[Annotated[str, AfterValidator(_folder)], ...] = Field(
+        (),
+        strict=False,
+        max_length=100,
+        description="Folders that a server is told of when it asks for its roots. It "
+        "is told of no others; being told gives it no right to read them.",
+    )
     headers: tuple[Annotated[Secret, AfterValidator(_header)], ...] = Field(
         (), strict=False, description='Headers of each request, each "Name: value".'
     )
     oauth: OAuth | None = Field(
         None, description="How logins are made, where the server's word is not enough."
     )
+
+    @property
+    def told_roots(self) -> list[dict[str, str]]:
+        """The folders as ``roots/list`` gives them."""
+        return [
+            {"uri": path.as_uri(), "name": path.name or "/"}
+            for path in map(Path, self.roots)
+        ]
 
     @property
     def logs_in(self) -> bool:

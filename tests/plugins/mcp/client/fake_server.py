@@ -105,6 +105,22 @@ def wonder(ident: Any, params: dict[str, Any]) -> None:
     say({"id": ident, "result": {"resultType": "input_required", **needed}})
 
 
+def where(ident: Any, params: dict[str, Any]) -> None:
+    """Ask for the roots first, in the way of either age."""
+    said = params.get("inputResponses")
+    if said is not None:
+        say({"id": ident, "result": text(json.dumps(said["at"]))})
+    elif "io.modelcontextprotocol/protocolVersion" in params["_meta"]:
+        requests = {"at": {"method": "roots/list", "params": {}}}
+        needed = {"resultType": "input_required", "inputRequests": requests}
+        say({"id": ident, "result": needed})
+    else:
+        say({"id": "w", "method": "roots/list"})
+        told = json.loads(sys.stdin.readline())
+        kept = told.get("result", told.get("error"))
+        say({"id": ident, "result": text(json.dumps(kept))})
+
+
 ODD: dict[str, Callable[[Any, dict[str, Any]], None]] = {
     "hang": hang,
     "crash": end,
@@ -115,6 +131,7 @@ ODD: dict[str, Callable[[Any, dict[str, Any]], None]] = {
     "ask_back": ask_back,
     "renew": renew,
     "wonder": wonder,
+    "where": where,
 }
 
 

@@ -1,0 +1,161 @@
+"""The protocol's own suite over a pipe: it speaks HTTP, so its messages are handed on.
+
+The bridge adds nothing: a session, or a request without one, has a process of
+``agenthost mcp`` to itself, and each message goes to it or comes from it as it stands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from agenthost.testing.daemons import Daemons
+from aiohttp import web
+
+from ...fixture import Plugin
+from .test_suite import EXTENSIONS, NODE, SUITE, pytestmark
+
+__all__ = ["pytestmark"]
+
+
+class Pipe:
+    """One process, and where what it says goes."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.waiting: dict[str, asyncio.Queue[Any]] = {}
+        self.unasked: asyncio.Queue[Any] = asyncio.Queue()
+        self._hearing = asyncio.create_task(self._hear())
+
+    async def say(self, message: Any) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        await self.process.stdin.drain()
+
+    async def _hear(self) -> None:
+        assert self.process.stdout is not None
+        async for line in self.process.stdout:
+            message = json.loads(line)
+            queue = self.waiting.get(json.dumps(message.get("id")))
+            if queue is None or "method" in message:
+                queue = next(reversed(self.waiting.values()), self.unasked)
+            queue.put_nowait(message)
+
+    async def end(self) -> None:
+        self._hearing.cancel()
+        await asyncio.gather(self._hearing, return_exceptions=True)
+        if self.process.returncode is None:
+            self.process.kill()
+        await self.process.wait()
+
+
+class Bridge:
+    """HTTP on one side, pipes on the other."""
+
+    def __init__(self, home: Path) -> None:
+        self._environ = {"AGENTHOST_HOME": str(home)}
+        self.sessions: dict[str, Pipe] = {}
+        self.spoken = 0
+
+    async def pipe(self) -> Pipe:
+        program = [str(Path(sys.executable).with_name("agenthost")), "mcp"]
+        process = await asyncio.create_subprocess_exec(
+            *program, stdin=PIPE, stdout=PIPE, env=self._environ, limit=2**24
+        )
+        return Pipe(process)
+
+    async def post(self, request: web.Request) -> web.StreamResponse:
+        message = await request.json()
+        session = request.headers.get("mcp-session-id", "")
+        pipe = self.sessions.get(session) or await self.pipe()
+        if message.get("method") == "initialize":
+            session = uuid4().hex
+        if session:
+            self.sessions[session] = pipe
+        try:
+            if "id" not in message or "method" not in message:
+                await pipe.say(message)
+                return web.Response(status=202)
+            return await self._answer(request, message, pipe, session)
+        finally:
+            if not session:
+                await pipe.end()
+
+    async def _answer(
+        self, request: web.Request, message: Any, pipe: Pipe, session: str
+    ) -> web.StreamResponse:
+        ident = json.dumps(message["id"])
+        queue = pipe.waiting[ident] = asyncio.Queue()
+        stream = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        if session:
+            stream.headers["mcp-session-id"] = session
+        await stream.prepare(request)
+        try:
+            await pipe.say(message)
+            while True:
+                said = await queue.get()
+                self.spoken += 1
+                await stream.write(f"data: {json.dumps(said)}\n\n".encode())
+                if "method" not in said:
+                    return stream
+        finally:
+            pipe.waiting.pop(ident, None)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[str]:
+        app = web.Application()
+        app.router.add_post("/mcp", self.post)
+        runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        try:
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}/mcp"
+        finally:
+            await asyncio.gather(*(each.end() for each in self.sessions.values()))
+            await runner.cleanup()
+
+
+HTTP_ALONE = {"dns-rebinding-protection"}
+"""What looks at headers of HTTP that a pipe does not have."""
+
+
+async def test_all_that_a_revision_requires_over_a_pipe(
+    daemons: Daemons, tmp_path: Path
+) -> None:
+    revision, least = "2025-11-25", 30
+    home = tmp_path / "home"
+    daemon = await daemons.start(plugins=[Plugin()], home=home)
+    # The command finds the daemon by what ``agenthost start`` would have left there.
+    facts = {"pid": os.getpid(), "listen_addr": daemon.url.removeprefix("http://")}
+    (home / "daemon.json").write_text(json.dumps(facts), encoding="utf-8")
+    bridge = Bridge(home)
+    async with bridge.running() as url:
+        process = await asyncio.create_subprocess_exec(
+            str(NODE), str(SUITE), "server", "--url", url, "--requirements", revision,
+            stdout=PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(300):
+                out, _ = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+    said = out.decode()
+    _, _, summary = said.partition("=== SUMMARY ===")
+    rows = re.findall(r"([✓✗]) (\S+): (\d+) passed, (\d+) failed", summary)
+    rows = [row for row in rows if not row[1].startswith(EXTENSIONS)]
+    failed = {name for _, name, _, failures in rows if int(failures)}
+    assert failed == HTTP_ALONE, said
+    assert len([name for _, name, passes, _ in rows if int(passes)]) >= least, said
+    assert bridge.spoken > least
