@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 
 from agenthost import (
+    Denied,
     Effect,
     InvalidInput,
     ToolContext,
@@ -20,6 +21,8 @@ from agenthost import (
     namespace_of,
 )
 from pydantic import BaseModel, Field, JsonValue
+
+from .rooms import is_private
 
 KEY = Field(description="Key; one that begins with shared. is common to all agents")
 
@@ -41,6 +44,11 @@ async def kv_get(context: ToolContext, call: KvGet) -> ToolResult:
     """Return the value of a key as JSON; text as it is."""
     namespace = _allowed(context, "memory_read", call.key)
     value, labels = await context.host.kv.get(namespace, call.key)
+    if is_private(context, labels):
+        raise Denied(
+            f"{call.key} was told in private, and several people hear this; it may be "
+            "asked for in a direct conversation"
+        )
     if not isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False)
     return ToolResult(value, labels=labels)

@@ -17,6 +17,8 @@ from agenthost import (
 )
 from pydantic import BaseModel, Field
 
+from .rooms import LEFT_OUT, is_private, is_said_elsewhere
+
 
 class MemorySearch(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``memory_search``."""
@@ -39,10 +41,18 @@ async def memory_search(context: ToolContext, call: MemorySearch) -> ToolResult:
     if agent is None:
         raise InvalidInput("", "only an agent has a memory; none is calling")
     found = await context.host.kv.search(context.owner, agent.id, call.query)
-    shown = [each for each in found if _may_be_shown(context, agent.id, each)]
+    known = [each for each in found if _may_be_shown(context, agent.id, each)]
+    shown = [each for each in known if not _is_withheld(context, each)]
     labels = frozenset(label for each in shown for label in each["labels"])
-    text = json.dumps(shown, ensure_ascii=False)
-    return ToolResult(text if shown else "nothing found", labels=labels)
+    text = json.dumps(shown, ensure_ascii=False) if shown else "nothing found"
+    told = text + LEFT_OUT if len(shown) < len(known) else text
+    return ToolResult(told, labels=labels)
+
+
+def _is_withheld(context: ToolContext, found: Json) -> bool:
+    if found["kind"] == "message":
+        return is_said_elsewhere(context, found)
+    return is_private(context, found["labels"])
 
 
 def _may_be_shown(context: ToolContext, agent_id: str, found: Json) -> bool:

@@ -28,7 +28,7 @@ from agenthost import (
     user_message,
 )
 
-from ..contract import OutFile
+from ..contract import OutFile, Room
 from . import tables, writes
 from .admission import KIND, external
 from .binding import bound, choosable
@@ -43,6 +43,12 @@ SPENT = "The allowance for this is used up. Ask whoever runs me, or try again to
 MICRO = 1_000_000
 DAY = 86_400
 MOST_POOLS = 10_000
+HEARD_BY = {
+    Room.DIRECT: frozenset({"private"}),
+    Room.GROUP: frozenset({"room"}),
+    Room.PUBLIC: frozenset({"room", "public"}),
+}
+"""The labels of a turn that say who hears its answer."""
 PASSED_ON = (Cancelled, Interrupted, NotFound, Unavailable, Waiting)
 
 
@@ -173,7 +179,8 @@ class Answering:
         spoken_to = Grants({"agent_message": (agent.id, agent.name)})
         speaker = Principal(KIND, who.name, spoken_to, person=who.person)
         pools = self._pool(row["sender"])
-        context = Context(speaker, labels=UNTRUSTED, pools=pools)
+        labels = UNTRUSTED | HEARD_BY[Room(row["room"])]
+        context = Context(speaker, labels=labels, pools=pools)
         # The same message is the same turn, whenever and however often it is started.
         turn_id = str(uuid5(NAMESPACE_URL, f"agenthost:{agent.id}:{row['key']}"))
         most = section.max_cost_usd

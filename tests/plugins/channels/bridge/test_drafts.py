@@ -219,3 +219,29 @@ async def test_a_channel_that_is_off_shows_nothing_and_then_goes_on(
     shown = await seen(pager)
     assert shown[1:3] == [(f"one two three{MORE}", "v1", ""), shown[-1]]
     assert shown[-1] == ("one two three four", "v1", "")
+
+
+ALSO = """
+[[channels.pager.bindings]]
+agent = "helper"
+peer = "*"
+also = ["second"]
+"""
+
+
+@pytest.mark.parametrize("more", [ALSO, "prefix_agent_name = true\n"])
+async def test_what_has_a_name_before_it_comes_whole(
+    daemons: Daemons, more: str
+) -> None:
+    pager, pause = Slate(), Pause()
+    running = await started(daemons, pager, STREAMING + more)
+    await running.agent("second")
+    line = await pager.line()
+    running.model.says("one ", pause, "two")
+    await line.received(said("count"))
+    await pause.reached.wait()
+    await running.daemon.clock.sleep(0.1)
+    assert await seen(pager) == []
+    pause.go_on()
+    await quiet(running)
+    assert "helper:" in pager.sent[0].text
