@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from agenthost import Unavailable
 from agenthost.testing import Daemons, Pause, RunningDaemon
+from agenthost_channels.bridge import bridge
+from agenthost_channels.bridge.account import Account
 from agenthost_channels.bridge.bridge import bridge_of
 
 from .pager import CONFIG, Pager, said
@@ -105,3 +109,37 @@ async def test_the_file_that_is_read_anew_is_followed(daemons: Daemons) -> None:
     assert (await row(running))["enabled"] is False
     assert (await posted(running, "test"))[0] == 409
     await running.daemon.stop()
+
+
+async def test_a_channel_that_is_off_answers_nothing(daemons: Daemons) -> None:
+    pager = Pager()
+    running = await started(daemons, pager)
+    line = await pager.line()
+    assert (await posted(running, "disable"))[0] == 200
+    # What was on its way in is kept, and rests.
+    await line.received(said("hello"))
+    await running.daemon.clock.sleep(0.1)
+    assert pager.sent == []
+    assert (await posted(running, "enable"))[0] == 200
+    await quiet(running)
+    assert [each.text for each in pager.sent] == ["You said: hello"]
+
+
+async def test_a_channel_begins_again_when_the_database_refuses(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, refusals = Account.run, [Unavailable("the disk is full")]
+
+    async def run(account: Account) -> None:
+        if refusals:
+            raise refusals.pop()
+        await begin(account)
+
+    monkeypatch.setattr(Account, "run", run)
+    monkeypatch.setattr(bridge, "RETRY_SECONDS", 0.01)
+    pager = Pager()
+    running = await started(daemons, pager)
+    line = await pager.line()
+    await line.received(said("hello"))
+    await quiet(running)
+    assert [each.text for each in pager.sent] == ["You said: hello"]
