@@ -33,11 +33,12 @@ from .admission import (
     may_speak,
     pairing_row,
 )
-from .answering import APOLOGY, Answering, Said
+from .answering import APOLOGY, SPENT, Answering, Said
 from .binding import Conversation
 from .digests import digest
 from .drafts import Drafts
 from .files import Files, rows_of
+from .marks import Marks
 from .pace import Pace
 from .settings import ChannelSection
 
@@ -146,6 +147,7 @@ class Hearing:
         self._facts = facts
         self._answered = saying.more
         self._show_typing = saying.show_typing
+        self._marks = Marks(saying, section, facts)
         self.files = Files(host, section, facts, saying.download)
         drafts = Drafts(host, saying, section, facts)
         self._answering = Answering(host, section, self.files, drafts)
@@ -231,6 +233,7 @@ class Hearing:
                     await self._more.wait()
         finally:
             silent()
+            await self._marks.stop()
 
     async def tell(self, pairing: Any, text: str) -> None:
         """Say something to somebody who had a code, which answers no message."""
@@ -267,6 +270,7 @@ class Hearing:
 
     async def _one(self, row: Any, place: Conversation) -> None:
         """Answer the oldest message of a conversation, then look for the next."""
+        self._marks.seen(row)
         try:
             async with self._typing(row):
                 said = await self._answering.answer(row)
@@ -282,8 +286,11 @@ class Hearing:
         except AgentHostError as error:
             log.warning("channel %s: a turn failed: %s", self._channel, error)
             await self._settle(row, [Said(APOLOGY)])
+            self._marks.over(row, well=False)
         else:
             await self._settle(row, said)
+            well = all(each.text not in (APOLOGY, SPENT) for each in said)
+            self._marks.over(row, well=well)
         self._busy.pop(place, None)
         self._more.set()
 

@@ -96,6 +96,13 @@ class Saying:
         self._free_at[peer] = self._host.clock.time() + 1 / self._facts.per_peer
         return sent
 
+    async def react(self, row: Any, key: str, emoji: str) -> None:
+        """Put an emoji on a message; it may be lost."""
+        place = Place(row["account"], row["peer"], row["thread"], Room(row["room"]))
+        if self._line.up.is_set():
+            sign = Outbound(key, place, reply_to=row["message_id"], reaction=emoji)
+            await self._asked(self._adapter.send(sign))
+
     async def show_typing(self, row: Any) -> None:
         """Show in a message's place that we are about to answer, until cancelled."""
         place = Place(row["account"], row["peer"], row["thread"], Room(row["room"]))

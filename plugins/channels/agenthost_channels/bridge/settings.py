@@ -98,6 +98,11 @@ class ChannelSection(Table, extra="allow"):
         description="Whether an answer is shown as it is made, by changing its "
         "message, where the service can.",
     )
+    reactions: bool = Field(
+        default=False,
+        description="Whether a message that is answered gets an emoji that says so, "
+        "and then whether it went well, where the service can.",
+    )
     prefix_agent_name: bool = Field(
         default=False, description="Whether an answer begins with the agent's name."
     )
