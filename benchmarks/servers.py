@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,14 +55,22 @@ class Server:
     port: int
 
     def ask(self, path: str, body: object = None) -> Any:
-        """Ask for JSON; POST when there is a body."""
+        """Ask for JSON; POST when there is a body.
+
+        Raises:
+            StartError: It answers with an error, which is told.
+        """
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}{path}",
             data=None if body is None else json.dumps(body).encode(),
             headers={"content-type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return json.load(answer)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            told = error.read().decode(errors="replace")
+            raise StartError(f"{path} answers {error.code}: {told}") from error
 
     def spawn_agents(self, prefix: str, count: int) -> list[str]:
         """Make agents without tools on the default model; return their ids."""

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from agenthost import RouteGroup
 
+    from .catalogue import Catalogue
+
 
 class TemplateRoutes(LateRoutes):
     """The routes of templates; other surfaces find templates by what else it can."""
@@ -27,6 +29,12 @@ class TemplateRoutes(LateRoutes):
         from .catalogue import manifest_of
 
         return manifest_of(home, template, name)
+
+    def catalogue(self, home: Path) -> Catalogue:
+        """Give what lists the templates of a home, as often as somebody looks."""
+        from .catalogue import Catalogue
+
+        return Catalogue(home)
 
 
 @hookimpl

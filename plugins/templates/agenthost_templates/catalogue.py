@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 
 from agenthost import Conflict, InvalidInput, Manifest, NotFound
 from agenthost_toml.parse import TomlSyntax, parse_toml
@@ -39,6 +40,34 @@ def all_templates(home: Path) -> list[Template]:
     found = {template.name: template for template in _shipped()}
     found |= {template.name: template for template in _own(home)}
     return [found[name] for name in sorted(found)]
+
+
+class Catalogue:
+    """The templates of a home as they are now; files are read once they changed."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._lock = Lock()
+        self._stamps: list[tuple[str, int, int, int]] | None = None
+        self._listed: list[Template] = []
+
+    def listed(self) -> list[Template]:
+        """Give every template, by name; it reads files, so call it in a thread."""
+        with self._lock:
+            stamps = [*_stamps(self._home)]
+            if stamps != self._stamps:
+                self._listed, self._stamps = all_templates(self._home), stamps
+            return self._listed
+
+
+def _stamps(home: Path) -> Iterator[tuple[str, int, int, int]]:
+    """What differs once a file of the operator's has been written, moved or removed."""
+    for folder in _folders(home):
+        try:
+            found = (folder / FILE).stat()
+        except OSError:
+            continue
+        yield folder.name, found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def template(home: Path, name: str) -> Template:
@@ -114,13 +143,17 @@ def _shipped_template(name: str) -> Template | None:
 
 
 def _own(home: Path) -> Iterator[Template]:
+    for folder in _folders(home):
+        if found := _own_template(folder):
+            yield found
+
+
+def _folders(home: Path) -> list[Path]:
     try:
         folders = sorted(islice((home / FOLDER).iterdir(), MOST))
     except OSError:
-        return
-    for folder in folders:
-        if NAME.fullmatch(folder.name) and (found := _own_template(folder)):
-            yield found
+        return []
+    return [folder for folder in folders if NAME.fullmatch(folder.name)]
 
 
 def _own_template(folder: Path) -> Template | None:

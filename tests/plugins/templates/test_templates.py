@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from agenthost import Conflict, InvalidInput, NotFound
 from agenthost.testing import Daemons
-from agenthost_templates.catalogue import all_templates, renamed, template
+from agenthost_templates.catalogue import Catalogue, all_templates, renamed, template
 
 TIERS = {"frontier": 3, "smart": 8, "balanced": 11, "fast": 8}
 TOOLS = {
@@ -188,3 +188,20 @@ async def test_every_shipped_template_becomes_an_agent(daemons: Daemons) -> None
         made = await daemon.http.post(path, json={})
         assert made.status_code == 201, made.text
         assert not [each for each in made.json()["warnings"] if "unknown key" in each]
+
+
+def test_a_catalogue_reads_what_has_changed_and_nothing_else(tmp_path: Path) -> None:
+    catalogue = Catalogue(tmp_path)
+    shipped = catalogue.listed()
+    assert catalogue.listed() is shipped
+    file = tmp_path / "agents" / "clerk" / "agent.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('name = "clerk"')
+    (found,) = [each for each in catalogue.listed() if each.name == "clerk"]
+    assert found.text == 'name = "clerk"'
+    file.write_text('name = "clerk"\ndescription = "Files"')
+    (found,) = [each for each in catalogue.listed() if each.name == "clerk"]
+    assert found.manifest is not None
+    assert found.manifest.description == "Files"
+    file.unlink()
+    assert [each.name for each in catalogue.listed()] == [t.name for t in shipped]

@@ -11,7 +11,9 @@ from agenthost import (
     Grants,
     Host,
     Principal,
+    Refused,
     Unavailable,
+    authorize,
 )
 
 from .challenges import AGENTS, KIND, TOOLS, USE, TokenRefused
@@ -133,6 +135,17 @@ def may(principal: Principal, scope: str) -> bool:
     """Tell whether a scope that narrows tokens alone leaves something open."""
     grants = principal.grants
     return principal.kind != KIND or grants is None or grants.allow("mcp", scope)
+
+
+def may_read(principal: Principal) -> bool:
+    """Tell whether agents and templates may be read, as over the API."""
+    if principal.kind == KIND:
+        return may(principal, AGENTS)
+    try:
+        authorize(principal, "route", "agents:read")
+    except Refused:
+        return False
+    return True
 
 
 def _leave_or_refuse(host: Host, mine: Authenticator, reason: str) -> None:

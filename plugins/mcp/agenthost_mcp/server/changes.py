@@ -41,6 +41,10 @@ class Changes:
         self._revisions: dict[str, str] = {}
         self._read()
 
+    async def refresh(self) -> None:
+        """Have what is looked at find out what there is."""
+        await self._server.stock.refresh()
+
     def due(self) -> list[JsonObject]:
         """The notifications of what changed since this was asked last."""
         told: list[JsonObject] = []
@@ -83,6 +87,7 @@ async def frames(
         ended: Says whether there is nobody to tell any more.
     """
     while not ended():
+        await changes.refresh()
         for each in changes.due():
             yield frame(told(each))
         await call.host.clock.sleep(EVERY)

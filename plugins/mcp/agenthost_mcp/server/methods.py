@@ -100,6 +100,7 @@ async def call_tool(asked: Inquiry) -> dict[str, Any]:
 
 async def list_resources(asked: Inquiry) -> dict[str, Any]:
     """List what can be read as it stands."""
+    await asked.server.stock.refresh()
     found = asked.server.stock.resources(asked.visit)
     rows = [_resource(each, "uri") for uri, each in found.items() if "{" not in uri]
     return _page(asked, "resources", "uri", rows)
@@ -107,6 +108,7 @@ async def list_resources(asked: Inquiry) -> dict[str, Any]:
 
 async def list_templates(asked: Inquiry) -> dict[str, Any]:
     """List what can be read once it is filled in."""
+    await asked.server.stock.refresh()
     found = asked.server.stock.resources(asked.visit)
     key = "uriTemplate"
     rows = [_resource(each, key) for uri, each in found.items() if "{" in uri]
@@ -120,6 +122,7 @@ async def read_resource(asked: Inquiry) -> dict[str, Any]:
 
 async def list_prompts(asked: Inquiry) -> dict[str, Any]:
     """List the prompts."""
+    await asked.server.stock.refresh()
     found = asked.server.stock.prompts(asked.visit)
     return _page(asked, "prompts", "name", [*map(_prompt, found.values())])
 

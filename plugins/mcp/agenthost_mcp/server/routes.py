@@ -115,6 +115,7 @@ class Endpoint:
 
     async def get(self, call: Call) -> Answer:
         """Open a session's stream."""
+        await self.server(call.host).stock.refresh()
         return self._of_session(call, partial(session_stream, call))
 
     async def delete(self, call: Call) -> Answer:
@@ -187,6 +188,7 @@ async def _modern(call: Call, server: Server, value: Any) -> Answer:
         return Reply(b"", 202)
     modern.check(call, message)
     if message.method == LISTEN:
+        await server.stock.refresh()
         return listen(call, server, message)
     method = MODERN_METHODS.get(message.method)
     if method is None:

@@ -85,8 +85,12 @@ class McpSource(ToolSource):
     """Resources and prompts, beside the tools of a source.
 
     What lists them is called on the event loop, several times a second while a client
-    listens: it only looks. What reads them has 30 s. ``None`` means: not mine.
+    listens: it only looks at what ``refresh`` has found out. What reads them has 30 s.
+    ``None`` means: not mine.
     """
+
+    async def refresh(self) -> None:
+        """Find out what can be listed now; awaited each time before it is."""
 
     def resources(self, visit: Visit) -> Iterable[Resource]:  # noqa: ARG002
         """The resources on offer to who asks, templates too."""

@@ -13,6 +13,7 @@ from .agents import Agents
 from .results import content_of, contents_of
 from .rpc import INTERNAL, INVALID_PARAMS, RpcError
 from .source import McpSource, Prompt, Resource, Visit
+from .templates import Templates
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +28,17 @@ class Stock:
     def __init__(self, host: Host) -> None:
         offered = (source for _, source in host.registry.offered(ToolSource))
         mcp = (each for each in offered if isinstance(each, McpSource))
-        self._sources: tuple[McpSource, ...] = (Agents(host), *mcp)
+        own = (Agents(host), Templates(host))
+        self._sources: tuple[McpSource, ...] = (*own, *mcp)
+
+    async def refresh(self) -> None:
+        """Have all sources find out what they have; who cannot keeps what it had."""
+        for source in self._sources:
+            try:
+                async with asyncio.timeout(SECONDS):
+                    await source.refresh()
+            except Exception:
+                log.exception("MCP source %s cannot find out what it has", source.name)
 
     def resources(self, visit: Visit) -> dict[str, Resource]:
         """Every resource and template by its address, in a lasting order."""
@@ -62,6 +73,7 @@ class Stock:
         Raises:
             RpcError: There is none, an argument is missing, or its source fails.
         """
+        await self.refresh()
         listed = self.prompts(visit).get(name)
         if listed is None:
             raise RpcError(INVALID_PARAMS, f"unknown prompt: {name[:256]}")
@@ -83,6 +95,7 @@ class Stock:
         Raises:
             RpcError: There is no such prompt or template.
         """
+        await self.refresh()
         name, uri = str(reference.get("name")), str(reference.get("uri"))
         if name not in self.prompts(visit) and uri not in self.resources(visit):
             raise RpcError(INVALID_PARAMS, "ref names no prompt and no resource here")

@@ -115,13 +115,15 @@ async def test_agents_are_resources_and_prompts(daemon: RunningDaemon) -> None:
     extra = '[model]\nsystem_prompt = "You are Bob."'
     await daemon.agent("bob", extra=extra)
     listed = (await speaker.bare("resources/list"))["result"]["resources"]
-    assert [row["uri"] for row in listed] == ["agent://ada", "agent://bob"]
+    agents = [row["uri"] for row in listed if row["uri"].startswith("agent:")]
+    assert agents == ["agent://ada", "agent://bob"]
     shown = (await speaker.bare("resources/read", uri="agent://ada"))["result"]
     assert '"description": "Counts"' in shown["contents"][0]["text"]
     missing = (await speaker.bare("resources/read", uri="agent://zoe"))["error"]
     assert (missing["code"], missing["data"]) == (-32602, {"uri": "agent://zoe"})
-    (prompt,) = (await speaker.bare("prompts/list"))["result"]["prompts"]
-    assert prompt["name"] == "agent.bob"
+    prompts = (await speaker.bare("prompts/list"))["result"]["prompts"]
+    named = [each["name"] for each in prompts]
+    assert [name for name in named if name.startswith("agent.")] == ["agent.bob"]
     given = {"name": "agent.bob", "arguments": {"task": "Add 1 and 1."}}
     filled = (await speaker.bare("prompts/get", **given))["result"]["messages"]
     assert filled[0]["content"]["text"] == "You are Bob.\n\nAdd 1 and 1."
@@ -129,6 +131,37 @@ async def test_agents_are_resources_and_prompts(daemon: RunningDaemon) -> None:
     asked = {"ref": reference, "argument": {"name": "name", "value": "a"}}
     completed = (await speaker.bare("completion/complete", **asked))["result"]
     assert completed["completion"]["values"] == ["ada"]
+
+
+async def test_templates_are_resources_and_prompts(daemon: RunningDaemon) -> None:
+    speaker = Speaker(daemon, {})
+    folder = daemon.daemon.home / "agents" / "clerk"
+    folder.mkdir(parents=True)
+    told = (
+        'name = "clerk"\ndescription = "Files"\n[model]\nsystem_prompt = "File it."\n'
+    )
+    (folder / "agent.toml").write_text(told)
+    damaged = daemon.daemon.home / "agents" / "damaged"
+    damaged.mkdir()
+    (damaged / "agent.toml").write_text("name = ")
+    listed = (await speaker.bare("resources/list"))["result"]["resources"]
+    found = {row["uri"]: row for row in listed}
+    assert {"template://clerk", "template://coder"} <= set(found)
+    assert "template://damaged" not in found
+    assert found["template://clerk"]["description"] == "Files"
+    read = (await speaker.bare("resources/read", uri="template://clerk"))["result"]
+    assert read["contents"][0]["text"] == told
+    assert read["contents"][0]["mimeType"] == "application/toml"
+    given = {"name": "template.clerk", "arguments": {"task": "Three letters."}}
+    filled = (await speaker.bare("prompts/get", **given))["result"]["messages"]
+    assert filled[0]["content"]["text"] == "File it.\n\nThree letters."
+    reference = {"type": "ref/resource", "uri": "template://{name}"}
+    asked = {"ref": reference, "argument": {"name": "name", "value": "cle"}}
+    completed = (await speaker.bare("completion/complete", **asked))["result"]
+    assert completed["completion"]["values"] == ["clerk"]
+    (folder / "agent.toml").unlink()
+    gone = await speaker.bare("resources/read", uri="template://clerk")
+    assert gone["error"]["code"] == -32602
 
 
 @pytest.mark.conformance
