@@ -11,7 +11,7 @@ from agenthost_channels.facts import facts
 from pydantic import BaseModel
 
 OURS = (
-    *("discord", "email", "irc", "matrix", "mqtt", "mumble"),
+    *("bluesky", "discord", "email", "irc", "matrix", "mqtt", "mumble"),
     *("nostr", "ntfy", "slack", "telegram", "webhook", "xmpp"),
 )
 DOCS = Path(__file__).parents[3] / "docs/channels"

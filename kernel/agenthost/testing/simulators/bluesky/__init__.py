@@ -1,0 +1,5 @@
+"""Bluesky on a loopback port."""
+
+from .host import PASSWORD, BlueskySimulator
+
+__all__ = ["PASSWORD", "BlueskySimulator"]
