@@ -23,8 +23,9 @@ def register_dialect() -> Iterable[DialectSpec]:
 
 @hookimpl
 def register_embedder() -> Iterable[EmbedderSpec]:
-    """Offer embeddings in the dialects that have them."""
-    from .spoken import EMBEDDINGS, embed
+    """Offer embeddings in the dialects that have them; some have transcriptions."""
+    from .spoken import EMBEDDINGS, TRANSCRIPTIONS, Listening, embed
 
     for name in EMBEDDINGS:
-        yield EmbedderSpec(name, partial(embed, name))
+        kind = Listening if name in TRANSCRIPTIONS else EmbedderSpec
+        yield kind(name, partial(embed, name))

@@ -8,6 +8,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
+from agenthost import EmbedderSpec
+
 if TYPE_CHECKING:
     from agenthost import Dialect, Driver, Embedded, EmbeddingCall
 
@@ -33,6 +35,8 @@ EMBEDDINGS = (
     "ollama",
 )
 """The dialects that have embeddings."""
+TRANSCRIPTIONS = ("openai-chat", "openai-responses")
+"""Those among them that have transcriptions."""
 
 
 def make(name: str, quirks: Mapping[str, Any]) -> Dialect | Driver:
@@ -64,6 +68,18 @@ async def embed(name: str, call: EmbeddingCall) -> Embedded:
     from .embedding import embed
 
     return await embed(name, call)
+
+
+class Listening(EmbedderSpec):
+    """Speaks a dialect that has transcriptions; others find it by that."""
+
+    async def transcribe(
+        self, call: EmbeddingCall, audio: bytes, media_type: str, language: str
+    ) -> tuple[str, float]:
+        """Give what is said, and its seconds: see ``transcribing``."""
+        from .transcribing import transcribe
+
+        return await transcribe(call, audio, media_type, language)
 
 
 class _Late:

@@ -39,12 +39,14 @@ def register_config() -> Iterable[ConfigSection]:
         EmbeddingDefault,
         FallbackProviders,
         Providers,
+        Transcription,
         Trying,
     )
 
     yield ConfigSection("attempts", Trying)
     yield ConfigSection("budget", Budget)
     yield ConfigSection("embeddings", EmbeddingDefault)
+    yield ConfigSection("transcription", Transcription)
     yield ConfigSection("fallback_providers", FallbackProviders)
     yield ConfigSection("providers", Providers)
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from agenthost import (
-    CONTEXT,
     ChatRequest,
     Embedded,
-    EmbedderSpec,
     EmbeddingCall,
     InvalidInput,
     Message,
@@ -21,22 +18,19 @@ from agenthost import (
     ProviderError,
     ProviderFault,
     Role,
-    Spent,
     Target,
     Text,
     Usage,
     did_you_mean,
 )
 
-from .attempts import ROUNDS, Attempts, Candidate, Patience
-from .keys import lack
 from .means import Means
-from .price import measured
 from .resolver import OFFLINE, STANDINGS, plain
-from .settings import EmbeddingDefault, Trying
+from .settings import EmbeddingDefault
+from .single import Job, Single
 
 if TYPE_CHECKING:
-    from agenthost import ProviderSpec, Secret
+    from agenthost import ProviderSpec
 
 MOST_TEXTS = 1_024
 MOST_BYTES = 8 * 1024 * 1024
@@ -45,7 +39,6 @@ BATCH_BYTES = 256 * 1024
 BATCH_NUMBERS = 100_000
 """Reading more numbers at once would hold up everybody else."""
 UNLISTED_BATCH = 16
-SILENCE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +111,7 @@ class Embeddings:
     def _unlisted(self, name: str) -> Target | None:
         slug, _, rest = name.partition("/")
         spec = self.means.providers.get(slug.lower())
-        if spec is None or not rest or self._embedder(spec) is None:
+        if spec is None or not rest or Single(self.means).speaker(spec) is None:
             return None
         row = ModelFacts(rest, spec.facts.slug, rest, rest, batch=UNLISTED_BATCH)
         return Target(spec, row)
@@ -152,119 +145,29 @@ class Embeddings:
             return STANDINGS.index("configured")
         return STANDINGS.index("missing" if facts.key_required else "no_key_needed")
 
-    def _embedder(self, spec: ProviderSpec) -> EmbedderSpec | None:
-        name = spec.dialect if isinstance(spec.dialect, str) else spec.dialect.name
-        offered = self.means.host.registry.offered(EmbedderSpec)
-        return next((each for _, each in offered if each.name == name), None)
-
     async def _batch(self, batch: _Batch) -> Embedded:
-        """Ask with one key after the other, and again for what passes.
+        """Ask for the vectors of a batch.
 
         Raises:
-            ProviderError: What the last one failed with.
+            ProviderError: What the last try failed with.
         """
-        means, facts = self.means, batch.target.provider.facts
-        embedder = self._embedder(batch.target.provider)
+        spec = batch.target.provider
+        embedder = Single(self.means).speaker(spec)
         if embedder is None:
-            raise InvalidInput("model", f"{facts.slug} has no embeddings; name another")
-        attempts = self._attempts(batch.target)
-        failure: ProviderError | None = None
-        while (candidate := await attempts.next()) is not None:
-            try:
-                return await self._try(candidate, batch, embedder)
-            except ProviderError as error:
-                failure = means.without_secrets(error)
-                attempts.failed(candidate, failure)
-        if failure is None and attempts.refused:
-            failure = means.without_secrets(attempts.refused[0][1])
-        raise failure or ProviderError(ProviderFault.AUTH, facts.slug, lack(facts))
+            slug = spec.facts.slug
+            raise InvalidInput("model", f"{slug} has no embeddings; name another")
 
-    def _attempts(self, target: Target) -> Attempts:
-        means, facts = self.means, target.provider.facts
-        keys: list[Secret | None] = [*means.keys.of(facts)]
-        if not keys and not facts.key_required:
-            keys = [None]
-        patience = Patience(ROUNDS, means.host.settings(Trying).most_calls)
-        return Attempts(
-            [Candidate(target, key) for key in keys],
-            means.breakers,
-            means.host.clock,
-            means.random,
-            patience,
-        )
+        async def send(call: EmbeddingCall) -> Embedded:
+            texts = replace(call, texts=batch.texts, query=batch.query)
+            return await embedder.embed(texts)
 
-    async def _try(
-        self, candidate: Candidate, batch: _Batch, embedder: EmbedderSpec
-    ) -> Embedded:
-        """Make one request, and settle what it has cost, however it ends."""
-        means, clock = self.means, self.means.host.clock
-        spent: Spent | None = None
-        try:
-            hold = await means.budgets.reserve(batch.payer, batch.target, batch.request)
-        except BaseException:
-            means.breakers.abandoned(candidate.id, clock.monotonic())
-            raise
-        try:
-            answer = await self._ask(candidate, batch, embedder)
+        def usage(answer: Embedded) -> Usage:
             _check_answer(batch, answer)
-            spent = self._spent(batch, answer.usage)
-            means.breakers.succeeded(candidate.id)
-            return replace(answer, usage=spent.usage)
-        except ProviderError as error:
-            means.breakers.failed(candidate.id, error, clock.monotonic())
-            if error.fault in {ProviderFault.TIMEOUT, ProviderFault.MALFORMED}:
-                spent = self._spent(batch, Usage())
-            raise
-        except BaseException as error:
-            means.breakers.abandoned(candidate.id, clock.monotonic())
-            if isinstance(error, asyncio.CancelledError):
-                spent = self._spent(batch, Usage())
-            raise
-        finally:
-            means.budgets.settle(hold, spent)
-            if spent is not None:
-                means.host.usage.book(spent)
+            return answer.usage
 
-    def _spent(self, batch: _Batch, usage: Usage) -> Spent:
-        """Price a request; what the vendor does not count is estimated."""
-        counted = measured(usage, batch.request, 0)
-        return self.means.spent(batch.target, batch.payer, counted)
-
-    async def _ask(
-        self, candidate: Candidate, batch: _Batch, embedder: EmbedderSpec
-    ) -> Embedded:
-        tokens = self.means.tokens.get(candidate.target.names[0])
-        if tokens is None:
-            return await self._send(candidate.key, batch, embedder)
-        token = await tokens.of(candidate.key)
-        try:
-            return await self._send(token, batch, embedder)
-        except ProviderError as error:
-            if error.fault is not ProviderFault.AUTH:
-                raise
-        tokens.forget(candidate.key, token)
-        return await self._send(await tokens.of(candidate.key), batch, embedder)
-
-    async def _send(
-        self, key: Secret | None, batch: _Batch, embedder: EmbedderSpec
-    ) -> Embedded:
-        means, facts = self.means, batch.target.provider.facts
-        egress = means.host.egress
-        told = {CONTEXT: batch.payer.context} if batch.payer else {}
-        call = EmbeddingCall(
-            batch.texts,
-            facts.at(key, batch.target.model),
-            egress.client(means.policy(facts, SILENCE)),
-            egress.exchange,
-            batch.query,
-            told,
-        )
-        try:
-            async with asyncio.timeout(2 * SILENCE):
-                return await embedder.embed(call)
-        except TimeoutError:
-            told_so = f"no vectors within {2 * SILENCE:g} seconds"
-            raise ProviderError(ProviderFault.TIMEOUT, facts.slug, told_so) from None
+        job = Job(batch.target, batch.payer, batch.request, send, usage)
+        answer, counted = await Single(self.means).answer(job)
+        return replace(answer, usage=counted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,6 +278,12 @@ class RoutedModels(Catalogue):
         embeddings = Embeddings(self._means, self.names_of_default)
         return await embeddings.embed(texts, model, payer, query=query)
 
+    async def transcribe(self, audio: bytes, media_type: str, payer: Payer) -> str:
+        """Say what is said in a file, and book it: see ``transcription``."""
+        from .transcription import Transcriptions
+
+        return await Transcriptions(self._means).transcribe(audio, media_type, payer)
+
     def _pinned(self, payer: Payer) -> bool:
         """Whether an agent keeps the model it has, whoever else were quicker.
 

@@ -230,6 +230,33 @@ class EmbeddingDefault(Table):
     )
 
 
+class Transcription(Table):
+    """``[transcription]``: what turns the voice messages of people into text."""
+
+    model: Blankable = Field(
+        None,
+        description="The model, as ``<provider>/<model>``; by default one of the "
+        "agent's own provider, where that is known for one (OpenAI, Groq). ``off`` has "
+        "nobody listen.",
+    )
+    language: str = Field(
+        "",
+        max_length=8,
+        description="What people speak, as ISO 639-1 has it (``de``); else it is "
+        "found out.",
+    )
+    max_mb: int = Field(
+        20, gt=0, le=100, description="The largest file that is transcribed."
+    )
+    cost_per_minute: float | None = Field(
+        None,
+        ge=0,
+        le=100,
+        description="USD a minute, for the budgets; by default the known price, and "
+        "nothing where none is known.",
+    )
+
+
 class Trying(Table):
     """``[attempts]``: how often a model call is tried, and with what first."""
 

@@ -191,10 +191,10 @@ class Answering:
             max_cost_micro_usd=None if most is None else round(most * MICRO),
             instructions=section.instructions,
         )
-        words = row["text"]
+        words, notice = row["text"], ""
         if row["has_files"]:
-            files = await self._files.taken(row, agent, context)
-            words = f"{words}\n\n{files}".strip()
+            lines, notice = await self._files.taken(row, agent, context)
+            words = f"{words}\n\n{lines}".strip()
         # What several say is told apart by their names, once it is whole.
         alone = len(self.agents(row, standing)) == 1 and not section.prefix_agent_name
         turn = host.turns.start(context, agent, user_message(words), options)
@@ -204,7 +204,8 @@ class Answering:
         except Interrupted:
             watcher = await host.turns.resume(context, agent, turn_id)
             text = (await watcher.turn.result()).text
-        return Said(text, await self._files.sent_with(text, agent, context))
+        files = await self._files.sent_with(text, agent, context)
+        return Said(f"{notice}\n\n{text}".strip(), files)
 
     def _pool(self, sender: str) -> tuple[Pool, ...]:
         """Give what somebody may still spend today."""

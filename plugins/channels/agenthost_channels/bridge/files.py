@@ -13,7 +13,7 @@ import logging
 import mimetypes
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import category
 from urllib.parse import unquote, urlsplit
 
@@ -32,6 +32,7 @@ from agenthost import (
 from ..contract import Attachment, Facts, OutFile
 from . import tables
 from .events import ChannelFileReceived
+from .listening import UNHEARD, Listening, speech_of
 from .settings import ChannelSection
 
 if TYPE_CHECKING:
@@ -100,6 +101,13 @@ def _path_of(token: Token) -> str:
     return "" if parts.path.startswith("/") else unquote(parts.path)
 
 
+class Taken(NamedTuple):
+    """The files of a message: lines for the agent, and what the sender is told."""
+
+    lines: str
+    notice: str
+
+
 class Files:
     """Files of a channel.
 
@@ -117,21 +125,26 @@ class Files:
         self._largest = section.max_file_mb * MEGABYTE
         self._facts = facts
         self._download = download
+        self._listening = Listening(host)
 
     # In.
 
-    async def taken(self, row: Any, agent: Agent, context: Context) -> str:
+    async def taken(self, row: Any, agent: Agent, context: Context) -> Taken:
         """Put a message's files into the agent's workspace; give a line of each.
 
-        The same message puts them into the same place again.
+        The same message puts them into the same place again. What is said in voice
+        messages is among the lines.
         """
         where = {"key": row["key"]}
         files = await self._host.store.read(tables.FILES_IN, where)
-        lines = []
+        lines: list[str] = []
+        notice = ""
         for each in files:
             name = each["name"]
             try:
-                lines.append(await self._take(row, each, agent, context))
+                line, heard = await self._take(row, each, agent, context)
+                lines.append(line)
+                notice = notice if heard else UNHEARD
             except (TimeoutError, AgentHostError) as error:
                 why = str(error) or "the service did not answer in time"
                 lines.append(f"[file {name}: not taken: {why}]")
@@ -139,9 +152,12 @@ class Files:
                 channel = row["channel"]
                 log.exception("channel %s: a file cannot be fetched", channel)
                 lines.append(f"[file {name}: not taken: it cannot be fetched]")
-        return "\n".join(lines)
+        return Taken("\n".join(lines), notice)
 
-    async def _take(self, row: Any, file: Any, agent: Agent, context: Context) -> str:
+    async def _take(
+        self, row: Any, file: Any, agent: Agent, context: Context
+    ) -> tuple[str, bool]:
+        """Take one; tell whether nothing of it was said in vain."""
         number, name, kind = file["number"], file["name"], file["media_type"]
         if number >= MOST_TAKEN:
             raise TooLarge(f"a message brings {MOST_TAKEN} files at most")
@@ -159,7 +175,14 @@ class Files:
                 await host.store.write(keep)
             workspace = host.files.workspace(agent.id, context)
             await host.workers.in_thread(workspace.write, path, data)
-        return f"[file {path}: {kind}, {len(data)} bytes, in your workspace]"
+        line = f"[file {path}: {kind}, {len(data)} bytes, in your workspace]"
+        if not (speech := speech_of(kind, data)):
+            return line, True
+        words = await self._listening.heard(path, (speech, data), agent, context)
+        if words is None:
+            return f"{line}\n[nobody could listen to it; the sender is told]", False
+        heard = f"[what is said in it, as it was transcribed:]\n{words or '(nothing)'}"
+        return f"{line}\n{heard}", True
 
     def _check_size(self, size: int) -> None:
         if size > self._largest:
