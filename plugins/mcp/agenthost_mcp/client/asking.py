@@ -12,22 +12,25 @@ from typing import Any
 
 from agenthost import Ask, Asked, InvalidInput, JsonObject, Question, ToolContext
 
+from .sampling import METHOD, sampled
 from .settings import McpServer
 
 ROUNDS = 8
 """So often a server may ask before it answers; that is also all that a call may."""
 MESSAGE_LENGTH = 2_000
 ROOTS = "roots/list"
+MOST_SAMPLED = 4
+"""So often a server may ask a model at once."""
 _RULES = (
     *("type", "title", "description", "default", "enum"),
     *("minLength", "maxLength", "minimum", "maximum"),
 )
 
 
-def answers(
+async def answers(
     server: McpServer, tool: str, context: ToolContext, requests: object
 ) -> dict[str, Any] | None:
-    """Give what a server asks for: its roots at once, values by a person.
+    """Give what a server asks for: its roots, values by a person, words of a model.
 
     Returns:
         The answers; None where it asks for what is not offered to it.
@@ -35,19 +38,27 @@ def answers(
     Raises:
         Asked: Nobody has answered yet.
         InvalidInput: The server asks wrongly.
+        AgentHostError: The model gave no answer, or nobody pays for it.
     """
     asked = requests if isinstance(requests, Mapping) else {}
-    roots = {
-        str(key): {"roots": server.told_roots}
+    methods = {
+        str(key): said.get("method") if isinstance(said, Mapping) else None
         for key, said in asked.items()
-        if server.roots and isinstance(said, Mapping) and said.get("method") == ROOTS
     }
-    rest = {key: said for key, said in asked.items() if str(key) not in roots}
-    if roots and not rest:
-        return roots
-    if not server.elicitation:
-        return None
-    return {**roots, **responses(server.name, tool, context, rest)}
+    roots = {key for key in methods if server.roots and methods[key] == ROOTS}
+    models = {key for key in methods if server.sampling and methods[key] == METHOD}
+    rest = {key: said for key, said in asked.items() if str(key) not in roots | models}
+    told: dict[str, Any] = {key: {"roots": server.told_roots} for key in roots}
+    if rest or not methods:
+        if not server.elicitation:
+            return None
+        told |= responses(server.name, tool, context, rest)
+    if len(models) > MOST_SAMPLED:
+        raise InvalidInput("inputRequests", f"ask a model over {MOST_SAMPLED} times")
+    # People first: while they have not answered, the model would be paid in vain.
+    for key in sorted(models):
+        told[key] = await sampled(context, asked[key])
+    return told
 
 
 def responses(

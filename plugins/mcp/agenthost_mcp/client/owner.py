@@ -198,7 +198,7 @@ class Owner:
             requests = answer.get("inputRequests")
             if requests is None or not connection.modern:
                 return answer
-            said = answers(self.server, call["name"], context, requests)
+            said = await answers(self.server, call["name"], context, requests)
             if said is None:
                 return answer
             asked = {**call, "inputResponses": said}
@@ -225,6 +225,8 @@ class Owner:
         roots = self.server.told_roots
         able: JsonObject = {"roots": {}} if roots else {}
         may = {**able, **(form if self.server.elicitation else {})}
+        if self.server.sampling:
+            may["sampling"] = {}
         inbox = Inbox(self._news.set, may, roots)
         connection = await opened(self._host, self.server, inbox, self.door)
         hearing = asyncio.create_task(connection.run())

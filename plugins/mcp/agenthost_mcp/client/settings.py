@@ -131,6 +131,11 @@ class McpServer(Table):
         "for values before it answers a call. All its calls count as repeatable then: "
         "one that was interrupted is made anew.",
     )
+    sampling: bool = Field(
+        default=False,
+        description="Whether a server of revision 2026-07-28 may have the model of the "
+        "agent asked that calls it. The agent pays.",
+    )
     roots: tuple[Annotated[str, AfterValidator(_folder)], ...] = Field(
         (),
         strict=False,

@@ -105,6 +105,25 @@ def wonder(ident: Any, params: dict[str, Any]) -> None:
     say({"id": ident, "result": {"resultType": "input_required", **needed}})
 
 
+def dream(ident: Any, params: dict[str, Any]) -> None:
+    """Ask a model first, with what the call says of the question."""
+    said = params.get("inputResponses")
+    if said is not None:
+        say({"id": ident, "result": text(json.dumps(said))})
+        return
+    asked = params["arguments"]["ask"]
+    requests = {
+        key: {"method": "sampling/createMessage", "params": each}
+        for key, each in asked.items()
+    }
+    if params["arguments"].get("who"):
+        schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+        form = {"message": "Who?", "requestedSchema": schema}
+        requests["who"] = {"method": "elicitation/create", "params": form}
+    needed = {"resultType": "input_required", "inputRequests": requests}
+    say({"id": ident, "result": needed})
+
+
 def where(ident: Any, params: dict[str, Any]) -> None:
     """Ask for the roots first, in the way of either age."""
     said = params.get("inputResponses")
@@ -131,6 +150,7 @@ ODD: dict[str, Callable[[Any, dict[str, Any]], None]] = {
     "ask_back": ask_back,
     "renew": renew,
     "wonder": wonder,
+    "dream": dream,
     "where": where,
 }
 

@@ -76,9 +76,9 @@ def test_a_root_is_the_whole_path_of_a_folder(path: str) -> None:
         server(roots=[path])
 
 
-def test_roots_do_not_let_a_server_ask_a_person() -> None:
+async def test_roots_do_not_let_a_server_ask_a_person() -> None:
     person = {"method": "elicitation/create", "params": {"message": "Who?"}}
     both = {"r": {"method": "roots/list"}, "p": person}
     nobody: Any = None
-    assert answers(server(roots=["/srv"]), "t", nobody, both) is None
-    assert answers(server(roots=["/srv"]), "t", nobody, "nothing") is None
+    assert await answers(server(roots=["/srv"]), "t", nobody, both) is None
+    assert await answers(server(roots=["/srv"]), "t", nobody, "nothing") is None

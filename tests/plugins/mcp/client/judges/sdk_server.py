@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.resolve import Resolve, Sample
+from mcp_types import CreateMessageResult, SamplingMessage, TextContent
 
 server = MCPServer("judge")
 
@@ -29,6 +31,22 @@ async def renew(ctx: Context[Any, Any]) -> str:
     await ctx.session.send_tool_list_changed()
     await ctx.notify_tools_changed()
     return "renewed"
+
+
+def asked(country: str) -> Sample:
+    """Ask the client's model."""
+    said = TextContent(type="text", text=f"What is the capital of {country}?")
+    messages = [SamplingMessage(role="user", content=said)]
+    return Sample(messages, max_tokens=50, system_prompt="One word.")
+
+
+@server.tool()
+def capital(
+    country: str, answer: Annotated[CreateMessageResult, Resolve(asked)]
+) -> str:
+    """Say what the capital of a country is."""
+    assert isinstance(answer.content, TextContent)
+    return f"{country}: {answer.content.text} ({answer.stop_reason})"
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ NODE = PACKAGES / "node/bin/node"
 SUITE = PACKAGES / "@modelcontextprotocol/conformance/dist/index.js"
 EVERYTHING = PACKAGES / "@modelcontextprotocol/server-everything/dist/index.js"
 MCP = 'mcp_servers = ["*"]'
+SDK = {"mcp_j_add", "mcp_j_renew", "mcp_j_capital"}
 SCENARIOS = (
     ("initialize", 1),
     ("tools_call", 2),
@@ -203,7 +204,7 @@ async def test_the_python_sdk_over_stdio(daemons: Daemons) -> None:
     script = str(HERE / "sdk_server.py")
     config = transport("stdio", command=sys.executable, args=[script, "stdio"])
     daemon = await daemons.start(config=config)
-    await until(lambda: tools_of(daemon) == {"mcp_j_add", "mcp_j_renew"}, 30)
+    await until(lambda: tools_of(daemon) == SDK, 30)
     assert (await called(daemon, "mcp_j_add", a=2, b=3)).structured == {"result": 5}
     await called(daemon, "mcp_j_renew")
     await until(lambda: owner_of(daemon, "j").pending)
@@ -215,9 +216,17 @@ async def test_the_python_sdk_over_modern_http(daemons: Daemons) -> None:
     script = HERE / "sdk_server.py"
     async with listening(sys.executable, script, "streamable-http", port, port=port):
         url = f"http://127.0.0.1:{port}/mcp"
-        daemon = await daemons.start(config=transport("http", url=url))
-        await until(lambda: tools_of(daemon) == {"mcp_j_add", "mcp_j_renew"}, 30)
+        config = f"{transport('http', url=url)}sampling = true\n"
+        daemon = await daemons.start(config=config)
+        await until(lambda: tools_of(daemon) == SDK, 30)
         assert owner_of(daemon, "j").version == "2026-07-28"
+        agent = await daemon.agent("asker", tools=["mcp_*"], extra=MCP)
+        daemon.model.calls("mcp_j_capital", country="France")
+        daemon.model.says("Paris")
+        await agent.ask("go")
+        (said,) = daemon.model.requests[-1].messages[-1].parts
+        assert isinstance(said, ToolOutput)
+        assert said.structured == {"result": "France: Paris (endTurn)"}
         assert (await called(daemon, "mcp_j_add", a=2, b=3)).structured == {"result": 5}
         await called(daemon, "mcp_j_renew")
         await until(lambda: owner_of(daemon, "j").pending)
