@@ -19,6 +19,8 @@ REMEMBERED = 512
 LONGEST_PERIOD = 16
 LONGEST_RUN = 512
 PATIENCE = 3
+LONGEST_NAME = 200
+"""No tool is called by more; a model may ask for one by a megabyte."""
 BACKOFF = (5.0, 10.0, 30.0, 60.0)
 """Seconds between polls; the last one for ever."""
 _MORE = (0, 1, 3)
@@ -49,7 +51,7 @@ class Trail:
 
     def begins(self, key: int, tool: str, now: float) -> str:
         """Take a call that is about to begin; say why not, if it is one of a loop."""
-        if self._polling.fullmatch(tool):
+        if self._polling.fullmatch(tool[:LONGEST_NAME]):
             if now - self._polls.get(key, now) >= self._advice:
                 # Who waits as long as it was told is in no loop.
                 self._run.clear()
