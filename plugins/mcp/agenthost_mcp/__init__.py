@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenthost import (
     Authenticator,
@@ -18,9 +18,6 @@ from agenthost import (
     ToolSource,
     hookimpl,
 )
-
-if TYPE_CHECKING:
-    from sqlalchemy import MetaData
 
 
 @hookimpl
@@ -43,8 +40,10 @@ def register_manifest() -> Iterable[ManifestTable[Any]]:
 
 @hookimpl
 def register_schema() -> SchemaSpec:
-    """Offer the table of what was agreed to of servers."""
-    return SchemaSpec("mcp", _pins)
+    """Offer the tables of servers, and of what was agreed to of them."""
+    from .client.schema import SCHEMA
+
+    return SCHEMA
 
 
 @hookimpl
@@ -103,12 +102,6 @@ def _server_routes() -> RouteGroup:
     from .server.routes import group
 
     return group()
-
-
-def _pins() -> MetaData:
-    from .client.tables import metadata
-
-    return metadata
 
 
 def _client_routes() -> RouteGroup:

@@ -49,6 +49,30 @@ def list_servers(here: Here, *, as_json: bool) -> None:
 
 @mcp_server.command()
 @click.argument("name")
+@click.argument("url")
+@click.option("--sse", is_flag=True, help="It speaks the older HTTP with SSE.")
+@click.option("--elicitation", is_flag=True, help="It may have a person asked.")
+@click.option("--sampling", is_flag=True, help="It may have the agent's model asked.")
+@click.pass_obj
+def add(here: Here, /, name: str, url: str, *, sse: bool, **may: bool) -> None:
+    """Add the server NAME at the address URL; programs stand in config.toml."""
+    kind = "sse" if sse else "http"
+    body = {"name": name, "url": url, "type": kind, **may}
+    here.connect().post("/api/mcp/servers", body)
+    click.echo(f"connecting to {name}; see: agenthost mcp-server list")
+
+
+@mcp_server.command()
+@click.argument("name")
+@click.pass_obj
+def remove(here: Here, name: str) -> None:
+    """Remove the server NAME, if it was added."""
+    here.connect().delete(_path(name))
+    click.echo(f"removed: {name}")
+
+
+@mcp_server.command()
+@click.argument("name")
 @click.pass_obj
 def reconnect(here: Here, name: str) -> None:
     """Connect to the server NAME anew."""

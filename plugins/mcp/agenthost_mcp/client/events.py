@@ -19,6 +19,20 @@ class McpServerApproved(McpEvent):
     """A person has approved these, new or changed."""
 
 
+class McpPlaceEvent(Event):
+    """What becomes of a server: its ``url``."""
+
+    url: str
+
+
+class McpServerAdded(McpPlaceEvent):
+    """It is one of the daemon's from now on."""
+
+
+class McpServerRemoved(McpPlaceEvent):
+    """It is none any more, and its tools are gone."""
+
+
 class McpLoginEvent(Event):
     """What becomes of a login: who has issued its tokens, and for which scopes."""
 

@@ -78,6 +78,7 @@ class Owner:
         version: The revision of the protocol that both speak.
         offered: The tools that were agreed to and are there, by their own name.
         pending: What waits for a person.
+        added: Whether it was added while the daemon ran, and not by the configuration.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Owner:
         self.reason = self.version = ""
         self.offered: Mapping[str, Pin] = {}
         self.pending: list[Pending] = []
+        self.added = False
         self.server = server
         self._host = host
         self._book = book

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from agenthost import Answer, Call, Conflict, Context, RouteGroup
+from agenthost import Answer, Call, Conflict, Context, Reply, RouteGroup
 
 from .callback import tell
 from .events import McpServerLoggedOut
 from .owner import Owner
 from .pins import digest_of_all
-from .shapes import Approve, LoginStarted, ServerList, ServerShown
+from .settings import McpServer, Transport
+from .shapes import (
+    AddServer,
+    Approve,
+    LoginStarted,
+    ServerGone,
+    ServerList,
+    ServerShown,
+)
 from .source import described, source_of
 
 routes = RouteGroup("mcp_servers")
@@ -16,9 +24,35 @@ routes = RouteGroup("mcp_servers")
 
 @routes.get("/api/mcp/servers", scope="mcp:read", answer=ServerList)
 async def list_servers(call: Call) -> Answer:
-    """List the MCP servers of the configuration, their tools and what waits."""
+    """List the MCP servers, their tools and what waits."""
     servers = [_shown(each) for each in source_of(call.host).owners.values()]
     return {"servers": servers, "total": len(servers)}
+
+
+@routes.post(
+    "/api/mcp/servers",
+    scope="mcp:admin",
+    cost=10,
+    body=AddServer,
+    answer=ServerShown,
+    status=201,
+)
+async def add_server(call: Call, body: AddServer) -> Answer:
+    """Add a server behind an address; it is connected to at once, and kept."""
+    reached = Transport(type=body.type, url=body.url)
+    more = body.model_dump(exclude={"type", "url"})
+    server = McpServer(transport=reached, **more)
+    owner = await source_of(call.host).add(server, call.context)
+    return Reply(_shown(owner), 201)
+
+
+@routes.delete("/api/mcp/servers/<name>", scope="mcp:admin", answer=ServerGone)
+async def remove_server(call: Call, name: str) -> Answer:
+    """Remove a server that was added, with its tools and its login."""
+    source = source_of(call.host)
+    await _forget_login(call, source.owner(name))
+    await source.remove(name, call.context)
+    return {"status": "removed", "name": name}
 
 
 @routes.get("/api/mcp/servers/<name>", scope="mcp:read", answer=ServerShown)
@@ -73,11 +107,17 @@ async def log_in(call: Call, name: str) -> Answer:
 async def log_out(call: Call, name: str) -> Answer:
     """Forget the tokens of a server, and who the daemon is to its issuer."""
     owner = source_of(call.host).owner(name)
-    if owner.door is not None and (grant := owner.door.grant) is not None:
-        await tell(call.host, McpServerLoggedOut, name, grant, call.context)
-        await owner.door.keep(None)
+    if await _forget_login(call, owner):
         owner.reconnect()
     return dict(_shown(owner))
+
+
+async def _forget_login(call: Call, owner: Owner) -> bool:
+    if owner.door is None or (grant := owner.door.grant) is None:
+        return False
+    await tell(call.host, McpServerLoggedOut, owner.server.name, grant, call.context)
+    await owner.door.keep(None)
+    return True
 
 
 def _shown(owner: Owner) -> ServerShown:
@@ -107,4 +147,5 @@ def _shown(owner: Owner) -> ServerShown:
             for each in pending
         ],
         "digest": digest_of_all(pending) if pending else "",
+        "added": owner.added,
     }

@@ -51,6 +51,10 @@ def _folder(value: str) -> str:
     return value
 
 
+ServerName = Annotated[str, AfterValidator(_name)]
+ServerUrl = Annotated[str, AfterValidator(_url)]
+
+
 class Transport(Table):
     """How a server is reached."""
 
@@ -59,7 +63,7 @@ class Transport(Table):
     )
     command: str = Field("", description="The program, for stdio.")
     args: Names = Field((), description="Its arguments.")
-    url: Annotated[str, AfterValidator(_url)] | None = Field(
+    url: ServerUrl | None = Field(
         None, description="The address, for http and sse; it may be a local one."
     )
 
@@ -106,9 +110,7 @@ class OAuth(Table):
 class McpServer(Table):
     """One of ``[[mcp_servers]]``."""
 
-    name: Annotated[str, AfterValidator(_name)] = Field(
-        description="Its tools are called `mcp_<name>_<tool>`."
-    )
+    name: ServerName = Field(description="Its tools are called `mcp_<name>_<tool>`.")
     transport: Transport = Field(description="How it is reached.")
     timeout_secs: float = Field(
         30.0,

@@ -1,14 +1,16 @@
-"""All configured servers, as one source of tools."""
+"""All servers, as one source of tools."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from agenthost import (
     UNTRUSTED,
+    Conflict,
+    Context,
     Effect,
     Host,
     Manifest,
@@ -18,10 +20,13 @@ from agenthost import (
 )
 
 if TYPE_CHECKING:
+    from .book import Book
     from .oauth.logins import Logins
     from .owner import Owner
     from .pins import Pin
+    from .settings import McpServer
 
+ANY = "SELECT 1 FROM mcp_servers LIMIT 1"
 MOST_TOOLS = 1_000
 """So many a source may offer; who is later in the configuration goes without."""
 DESCRIPTION_LENGTH = 4_000
@@ -32,35 +37,100 @@ FLAGGED = (
 
 
 class McpServers(ToolSource):
-    """The servers of ``[[mcp_servers]]``, each owned by a task of its own."""
+    """The servers, of the configuration and added; each has a task that owns it."""
 
     name = "mcp"
 
     def __init__(self) -> None:
-        self.owners: Mapping[str, Owner] = {}
+        self.owners: dict[str, Owner] = {}
         self.logins: Logins | None = None
-        self._tasks: list[asyncio.Task[None]] = []
+        self._begun: Callable[[McpServer], Owner] | None = None
+        self._tasks: dict[str, asyncio.Task[None]] = {}
         self._gone: dict[str, tuple[str, str]] = {}
         self._specs: dict[str, tuple[Pin, ToolSpec]] = {}
+        self._one = asyncio.Lock()
 
     async def start(self, host: Host, changed: Callable[[], object]) -> None:
         """Connect to every server, in the background."""
         from .settings import McpServers as Section
 
+        self._host, self._changed = host, changed
         servers = host.settings(Section).root
-        self.servers = len(servers)
-        if not servers:
+        for server in servers:
+            (await self._begin())(server)
+        if await host.store.first(ANY) is None:
             return
-        from .book import Book
+        from .added import added_before
+
+        for server in await added_before(host):
+            if server.name in self.owners:
+                host.warnings.append(
+                    f"mcp_servers: {server.name} was added as well; the configuration "
+                    "counts"
+                )
+                continue
+            (await self._begin())(server).added = True
+
+    async def _begin(self) -> Callable[[McpServer], Owner]:
+        """Give what connects to a server; without any, none of it is imported."""
+        if self._begun is None:
+            from .book import Book
+
+            book = Book(self._host)
+            await book.load()
+            self._begun = partial(self._connect, book)
+        return self._begun
+
+    def _connect(self, book: Book, server: McpServer) -> Owner:
         from .owner import Owner
 
-        book = Book(host)
-        await book.load()
-        self.owners = {each.name: Owner(host, each, book, changed) for each in servers}
-        self._tasks = [
-            asyncio.create_task(owner.live(), name=f"mcp server {name}")
-            for name, owner in self.owners.items()
-        ]
+        name = server.name
+        owner = self.owners[name] = Owner(self._host, server, book, self._changed)
+        self._tasks[name] = asyncio.create_task(owner.live(), name=f"mcp server {name}")
+        self.servers = len(self.owners)
+        return owner
+
+    async def add(self, server: McpServer, context: Context) -> Owner:
+        """Have another one, from now on and after each start.
+
+        Raises:
+            Conflict: The name is taken, or there are too many.
+        """
+        from .added import keep
+        from .settings import MOST_SERVERS
+
+        async with self._one:
+            if server.name in self.owners:
+                raise Conflict(f"there is a server {server.name!r}; name it otherwise")
+            if len(self.owners) >= MOST_SERVERS:
+                raise Conflict(f"there are {MOST_SERVERS} servers; remove one first")
+            begin = await self._begin()
+            await keep(self._host, server, context)
+            owner = begin(server)
+            owner.added = True
+            return owner
+
+    async def remove(self, name: str, context: Context) -> None:
+        """Have one no more that was added.
+
+        Raises:
+            NotFound: There is none of this name.
+            Conflict: It stands in the configuration.
+        """
+        from .added import forget
+
+        async with self._one:
+            owner = self.owner(name)
+            if not owner.added:
+                raise Conflict(f"{name} stands in config.toml; remove it there")
+            await forget(self._host, owner.server, context)
+            task = self._tasks.pop(name)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await owner.stop()
+            del self.owners[name]
+            self.servers = len(self.owners)
+            self._changed()
 
     def snapshot(self) -> Iterable[ToolSpec]:
         """Give the tools that were agreed to, of the servers that are connected."""
@@ -79,13 +149,16 @@ class McpServers(ToolSource):
         if tool not in self._gone:
             return "no MCP server offers it"
         server, name = self._gone[tool]
+        if server not in self.owners:
+            return f"the MCP server {server} was removed"
         return self.owners[server].gone(name)
 
     async def stop(self) -> None:
         """End every connection, and every program."""
-        for task in self._tasks:
+        tasks = self._tasks.values()
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*(owner.stop() for owner in self.owners.values()))
 
     def logins_of(self, host: Host) -> Logins:
@@ -100,7 +173,7 @@ class McpServers(ToolSource):
         """Find a server.
 
         Raises:
-            NotFound: None of the configuration has this name.
+            NotFound: None has this name.
         """
         if name not in self.owners:
             raise NotFound("MCP server", name)

@@ -1,4 +1,4 @@
-"""The table of pins."""
+"""The tables of pins, and of servers that were added while the daemon ran."""
 
 from __future__ import annotations
 
@@ -19,3 +19,13 @@ mcp_pins = Table(
     Column("labels", Text, nullable=False),
 )
 Index("mcp_pins_by_name", mcp_pins.c.name)
+
+mcp_servers = Table(
+    "mcp_servers",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("definition", Text, nullable=False),
+    Column("added_at", Float, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("labels", Text, nullable=False),
+)
