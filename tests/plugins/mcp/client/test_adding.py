@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from agenthost import SchemaSpec, ToolOutput
 from agenthost.testing.daemons import Daemons, RunningDaemon
+from agenthost_mcp.client import settings
+from agenthost_mcp.client.commands import mcp_server
 from agenthost_mcp.client.schema import SCHEMA
+from click.testing import CliRunner
 from sqlalchemy import MetaData
 
 from tests.plugins.storage.sqlite.upgrades import shape
@@ -80,6 +83,45 @@ async def test_what_cannot_be_added_is_told(daemons: Daemons) -> None:
         assert (refused.status_code, "config.toml" in refused.text) == (409, True)
         assert (await daemon.http.delete(f"{PATH}/nobody")).status_code == 404
         assert (await daemon.http.get(PATH)).json()["total"] == 1
+
+
+async def test_there_is_an_end_of_them(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "MOST_SERVERS", 1)
+    daemon = await daemons.start()
+    address = "http://127.0.0.1:9/mcp"
+    assert (await added(daemon, name="one", url=address))[0] == 201
+    status, said = await added(daemon, name="two", url=address)
+    assert (status, "remove one first" in str(said)) == (409, True)
+
+
+class Api:
+    """The daemon, as commands see it."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def connect(self) -> Api:
+        return self
+
+    def post(self, path: str, body: object) -> Any:
+        self.asked.append((path, body))
+
+    def delete(self, path: str) -> None:
+        self.asked.append(path)
+
+
+def test_the_commands_add_and_remove() -> None:
+    api = Api()
+    line = ["add", "t", "https://mcp.example.com/mcp", "--sse", "--sampling"]
+    said = CliRunner().invoke(mcp_server, line, obj=api)
+    assert said.exit_code == 0, said.output
+    gone = CliRunner().invoke(mcp_server, ["remove", "a/b"], obj=api)
+    assert gone.exit_code == 0, gone.output
+    body = {"name": "t", "url": "https://mcp.example.com/mcp", "type": "sse"}
+    may = {"elicitation": False, "sampling": True}
+    assert api.asked == [(PATH, {**body, **may}), f"{PATH}/a%2Fb"]
 
 
 async def test_the_configuration_counts_where_both_have_a_name(

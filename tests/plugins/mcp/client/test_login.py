@@ -109,6 +109,21 @@ async def test_a_login_outlives_the_daemon(
     assert len(authority.forms) == 1
 
 
+async def test_a_server_that_is_removed_leaves_no_token(
+    daemons: Daemons, server: Guarded
+) -> None:
+    daemon = await daemons.start()
+    body = {"name": "t", "url": server.url}
+    added = await daemon.http.post("/api/mcp/servers", json=body)
+    assert added.status_code == 201, added.text
+    await until(lambda: WANTED in owner_of(daemon, "t").reason)
+    await logged_in(daemon)
+    assert "mcp/t" in daemon.daemon.vault.names()
+    gone = await daemon.http.delete("/api/mcp/servers/t")
+    assert gone.status_code == 200, gone.text
+    assert "mcp/t" not in daemon.daemon.vault.names()
+
+
 async def test_nobody_without_the_right_logs_in(
     daemons: Daemons, server: Guarded
 ) -> None:
