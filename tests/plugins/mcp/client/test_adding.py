@@ -16,7 +16,7 @@ from sqlalchemy import MetaData
 from tests.plugins.storage.sqlite.upgrades import shape
 
 from .fake_http import FakeHttp
-from .servers import shown, tools_of, until
+from .servers import owner_of, shown, tools_of, until
 
 PATH = "/api/mcp/servers"
 MCP = 'mcp_servers = ["*"]'
@@ -66,6 +66,7 @@ async def test_what_cannot_be_added_is_told(daemons: Daemons) -> None:
         transport = f'{{ type = "http", url = "{fake.url}" }}'
         config = f'[[mcp_servers]]\nname = "fixed"\ntransport = {transport}\n'
         daemon = await daemons.start(config=config)
+        await until(lambda: tools_of(daemon) == {"mcp_fixed_echo"})
         assert (await added(daemon, name="fixed", url=fake.url))[0] == 409
         wrong: list[tuple[dict[str, Any], str]] = [
             ({"name": "a b", "url": fake.url}, "name"),
@@ -94,6 +95,7 @@ async def test_there_is_an_end_of_them(
     assert (await added(daemon, name="one", url=address))[0] == 201
     status, said = await added(daemon, name="two", url=address)
     assert (status, "remove one first" in str(said)) == (409, True)
+    await until(lambda: owner_of(daemon, "one").state == "disconnected")
 
 
 class Api:
@@ -131,6 +133,7 @@ async def test_the_configuration_counts_where_both_have_a_name(
     async with ours.running(), theirs.running():
         daemon = await daemons.start()
         assert (await added(daemon, name="s", url=theirs.url))[0] == 201
+        await until(lambda: tools_of(daemon) == {"mcp_s_echo"})
         home = daemon.daemon.home
         await daemon.daemon.stop()
         transport = f'{{ type = "http", url = "{ours.url}" }}'
@@ -139,6 +142,8 @@ async def test_the_configuration_counts_where_both_have_a_name(
         kept = await shown(again, "s")
         assert (kept["url"], kept["added"]) == (ours.url, False)
         assert any("was added as well" in each for each in again.daemon.warnings)
+        # Another address by the same name: a person must agree to it.
+        await until(lambda: owner_of(again, "s").state == "quarantined")
 
 
 async def test_only_an_administrator_adds_and_removes(daemons: Daemons) -> None:
