@@ -19,6 +19,7 @@ ROUNDS = 8
 """So often a server may ask before it answers; that is also all that a call may."""
 MESSAGE_LENGTH = 2_000
 ROOTS = "roots/list"
+ELICITATION = "elicitation/create"
 MOST_SAMPLED = 4
 """So often a server may ask a model at once."""
 _RULES = (
@@ -98,8 +99,8 @@ def responses(
 
 def _params_of(said: object) -> Mapping[str, Any]:
     match said:
-        case {"method": "elicitation/create", "params": {"message": str()} as params}:
-            if params.get("mode", "form") == "form":
+        case {"method": method, "params": {"message": str()} as params}:
+            if method == ELICITATION and params.get("mode", "form") == "form":
                 return dict(params)
     raise InvalidInput(
         "inputRequests", "the server asks for more than values of a person"

@@ -58,6 +58,9 @@ class Connection(Protocol):
     async def tell(self, method: str, params: JsonObject) -> None:
         """Notify it."""
 
+    async def reply(self, message: Mapping[str, Any]) -> None:
+        """Answer what it has asked."""
+
     async def close(self) -> None:
         """End it, and whatever it has started."""
 
@@ -85,7 +88,7 @@ async def opened(
     return Http(transport.url, server.headers, client, inbox, door)
 
 
-async def agree(connection: Connection, able: JsonObject | None = None) -> str:
+async def agree(connection: Connection, able: JsonObject) -> str:
     """Find out which revision the server speaks, and speak that.
 
     Args:
@@ -165,10 +168,10 @@ async def _discover(connection: Connection) -> str:
     return MODERN
 
 
-async def _shake_hands(connection: Connection, able: JsonObject | None) -> str:
+async def _shake_hands(connection: Connection, able: JsonObject) -> str:
     said = {
         "protocolVersion": LEGACY,
-        "capabilities": dict(able or {}),
+        "capabilities": dict(able),
         "clientInfo": CLIENT,
     }
     answer = await connection.ask("initialize", said, Pulse(SECONDS))

@@ -17,6 +17,7 @@ from .wire import (
     LoginWanted,
     Lost,
     RpcError,
+    cancelled,
     headers,
     modern,
     notification,
@@ -132,6 +133,10 @@ class Http:
         if not self.modern:
             await self._notify(notification(method, params))
 
+    async def reply(self, message: Mapping[str, Any]) -> None:
+        """Answer what it has asked."""
+        await self._notify(message)
+
     async def close(self) -> None:
         """End the session, where there is one."""
         self.lose("the connection was closed")
@@ -212,9 +217,7 @@ class Http:
 
     def _forget(self, ident: int) -> None:
         """Tell it, without waiting, that nobody waits any more."""
-        params = {"requestId": ident, "reason": "nobody waits for it any more"}
-        message = notification("notifications/cancelled", params)
-        task = asyncio.create_task(self._notify_quietly(message))
+        task = asyncio.create_task(self._notify_quietly(cancelled(ident)))
         self._farewells.add(task)
         task.add_done_callback(self._farewells.discard)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count
 from time import monotonic
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from .wire import NO_METHOD, Lost
 
@@ -32,9 +33,11 @@ class Pulse:
         self._end = asyncio.get_running_loop().time() + (most or seconds)
         self._report = report
         self._timeout = asyncio.timeout(None)
+        self._runs = self._over = self._still = False
 
     async def __aenter__(self) -> Self:
         await self._timeout.__aenter__()
+        self._runs = True
         self._begin()
         return self
 
@@ -44,12 +47,27 @@ class Pulse:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._runs = False
         await self._timeout.__aexit__(kind, error, trace)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let it be silent while something is done for it; its end stays."""
+        self._still = True
+        self._begin()
+        try:
+            yield
+        finally:
+            self._still = False
+            self._begin()
+
+    def end(self) -> None:
+        """Have no time left: whoever waits hears :class:`TimeoutError`."""
+        self._over = True
+        self._begin()
 
     def beat(self, said: Mapping[str, Any]) -> None:
         """Take a notification of progress."""
-        if self._timeout.expired():
-            return
         self._begin()
         done, total, text = (said.get(k) for k in ("progress", "total", "message"))
         if self._report is not None and isinstance(done, int | float):
@@ -58,8 +76,21 @@ class Pulse:
             self._report(float(done), known, words)
 
     def _begin(self) -> None:
+        if not self._runs or self._timeout.expired():
+            return
         now = asyncio.get_running_loop().time()
-        self._timeout.reschedule(min(now + self._seconds, self._end))
+        end = self._end if self._still else min(now + self._seconds, self._end)
+        self._timeout.reschedule(now if self._over else end)
+
+
+class Questions(Protocol):
+    """Answers what a server asks in the midst of a call."""
+
+    def take(self, message: Mapping[str, Any]) -> bool:
+        """Answer a question later; False where the server may not ask for this."""
+
+    def drop(self, said: object) -> None:
+        """Answer a question no more: what the server says of which."""
 
 
 class Inbox:
@@ -69,6 +100,9 @@ class Inbox:
         changed: Called when the server says, or may have said, that it has other tools.
         capabilities: What servers of the modern revision may ask this client for.
         roots: What a server of a revision with sessions hears when it asks for them.
+
+    Attributes:
+        questions: Who answers the server's other questions; None while nobody does.
     """
 
     def __init__(
@@ -79,6 +113,7 @@ class Inbox:
     ) -> None:
         self.changed = changed
         self.capabilities = dict(capabilities or {})
+        self.questions: Questions | None = None
         self._roots = [dict(each) for each in roots]
         self._ids = count(1)
         self._open: dict[int, tuple[asyncio.Future[dict[str, Any]], Pulse]] = {}
@@ -126,6 +161,8 @@ class Inbox:
         self._count()
         method, params = message["method"], message.get("params")
         if "id" in message:
+            if self.questions is not None and self.questions.take(message):
+                return None
             return self._reply(message["id"], method)
         if method == "notifications/tools/list_changed":
             self.changed()
@@ -134,6 +171,8 @@ class Inbox:
             # True is no 1, whatever Python says.
             if type(token) is int and token in self._open:
                 self._open[token][1].beat(params)
+        elif method == "notifications/cancelled" and self.questions is not None:
+            self.questions.drop(params)
         return None
 
     def _reply(self, ident: object, method: object) -> dict[str, Any]:
@@ -142,7 +181,7 @@ class Inbox:
             return {**answer, "result": {}}
         if method == "roots/list" and self._roots:
             return {**answer, "result": {"roots": self._roots}}
-        # Nothing else was offered to it: no sampling, no questions to people.
+        # Nothing else was offered to it, or not outside of a call.
         return {**answer, "error": {"code": NO_METHOD, "message": "not offered"}}
 
     def _answered(self, message: Mapping[str, Any]) -> bool:

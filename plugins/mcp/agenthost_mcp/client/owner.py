@@ -30,6 +30,7 @@ from .book import Book
 from .connecting import SECONDS, Connection, agree, listed, opened
 from .events import McpServerApproved, McpServerPinned
 from .inbox import Inbox, Pulse
+from .midcall import Midcall
 from .pins import (
     LAUNCH,
     Pending,
@@ -96,6 +97,7 @@ class Owner:
         self._launch = launch_of(server)
         self._tools: dict[str, dict[str, Any]] = {}
         self._connection: Connection | None = None
+        self._midcall: Midcall | None = None
         self._door: Door | None = None
         self._news = asyncio.Event()
         self._again = asyncio.Event()
@@ -194,6 +196,10 @@ class Owner:
         extra: Mapping[str, str],
     ) -> dict[str, Any]:
         """Ask until there is a result; what the server asks first, a person answers."""
+        if self._midcall is not None:
+            lasts = pulse()
+            ask = partial(connection.ask, "tools/call", call, lasts, extra)
+            return await self._midcall.call(call["name"], context, lasts, ask)
         asked = call
         for _ in range(ROUNDS):
             answer = await connection.ask("tools/call", asked, pulse(), extra)
@@ -223,25 +229,22 @@ class Owner:
         await self._check_launch()
         self.state = "connecting"
         self._news.clear()
-        form: JsonObject = {"elicitation": {"form": {}}}
-        roots = self.server.told_roots
-        able: JsonObject = {"roots": {}} if roots else {}
-        may = {**able, **(form if self.server.elicitation else {})}
-        if self.server.sampling:
-            may["sampling"] = {}
-        inbox = Inbox(self._news.set, may, roots)
+        may = self.server.capabilities
+        inbox = Inbox(self._news.set, may, self.server.told_roots)
         connection = await opened(self._host, self.server, inbox, self.door)
         hearing = asyncio.create_task(connection.run())
         try:
             async with asyncio.timeout(2 * SECONDS):
-                self.version = await agree(connection, able)
+                self.version = await agree(connection, may)
                 await self._list(connection)
             self._connection = connection
+            if not connection.modern and may.keys() & {"elicitation", "sampling"}:
+                self._midcall = Midcall(self.server, connection, inbox)
             self.state, self.reason = "connected", ""
             self._offer()
             await self._follow(connection, hearing)
         finally:
-            self._connection = None
+            self._connection = self._midcall = None
             hearing.cancel()
             await asyncio.gather(hearing, return_exceptions=True)
             with suppress(Exception):

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from agenthost import Secret
+from agenthost import JsonObject, Secret
 from agenthost_toml.types import Names, Table
 from pydantic import AfterValidator, ConfigDict, Field, RootModel, model_validator
 
@@ -129,14 +129,16 @@ class McpServer(Table):
     )
     elicitation: bool = Field(
         default=False,
-        description="Whether a server of revision 2026-07-28 may have a person asked "
-        "for values before it answers a call. All its calls count as repeatable then: "
-        "one that was interrupted is made anew.",
+        description="Whether the server may have a person asked for values before it "
+        "answers a call. All its calls count as repeatable then: one that was "
+        "interrupted is made anew. A server older than revision 2026-07-28 is called "
+        "by one turn at a time.",
     )
     sampling: bool = Field(
         default=False,
-        description="Whether a server of revision 2026-07-28 may have the model of the "
-        "agent asked that calls it. The agent pays.",
+        description="Whether the server may have the model of the agent asked that "
+        "calls it. The agent pays. A server older than revision 2026-07-28 is called "
+        "by one turn at a time.",
     )
     roots: tuple[Annotated[str, AfterValidator(_folder)], ...] = Field(
         (),
@@ -159,6 +161,16 @@ class McpServer(Table):
             {"uri": path.as_uri(), "name": path.name or "/"}
             for path in map(Path, self.roots)
         ]
+
+    @property
+    def capabilities(self) -> JsonObject:
+        """What the server may ask for, as the protocol writes it."""
+        able: dict[str, JsonObject] = {"roots": {}} if self.roots else {}
+        if self.elicitation:
+            able["elicitation"] = {"form": {}}
+        if self.sampling:
+            able["sampling"] = {}
+        return able
 
     @property
     def logs_in(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
@@ -12,7 +13,7 @@ from agenthost import JsonObject, OutcomeUnknown, Secret
 
 from .events_stream import events
 from .inbox import Inbox, Pulse
-from .wire import Lost, notification, read, request, result_of
+from .wire import Lost, cancelled, notification, read, request, result_of
 
 if TYPE_CHECKING:
     import httpx
@@ -43,6 +44,7 @@ class Sse:
         self._client = client
         self._inbox = inbox
         self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._farewells: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Hear it until the stream ends.
@@ -86,6 +88,10 @@ class Sse:
             try:
                 await self._send(request(method, told, ident))
                 return result_of(await answer)
+            except (asyncio.CancelledError, TimeoutError):
+                if method == "tools/call":
+                    self._forget(ident)
+                raise
             finally:
                 self._inbox.close(ident)
 
@@ -93,9 +99,26 @@ class Sse:
         """Notify it."""
         await self._send(notification(method, params))
 
+    async def reply(self, message: Mapping[str, Any]) -> None:
+        """Answer what it has asked."""
+        await self._send(message)
+
     async def close(self) -> None:
         """Let every request fail; the stream ends with who runs it."""
         self._inbox.lose("the connection was closed")
+        for task in self._farewells:
+            task.cancel()
+
+    def _forget(self, ident: int) -> None:
+        """Tell it, without waiting, that nobody waits any more."""
+        task = asyncio.create_task(self._tell_quietly(cancelled(ident)))
+        self._farewells.add(task)
+        task.add_done_callback(self._farewells.discard)
+
+    async def _tell_quietly(self, message: Mapping[str, Any]) -> None:
+        # What it answers, or that it does not, changes nothing any more.
+        with suppress(Exception):
+            await self._send(message)
 
     async def _hear(self) -> None:
         said = {**self._headers, "Accept": "text/event-stream"}

@@ -17,7 +17,16 @@ from agenthost import JsonObject, Unavailable
 
 from .inbox import Inbox, Pulse
 from .settings import McpServer
-from .wire import FRAME_BYTES, Lost, modern, notification, read, request, result_of
+from .wire import (
+    FRAME_BYTES,
+    Lost,
+    cancelled,
+    modern,
+    notification,
+    read,
+    request,
+    result_of,
+)
 
 log = logging.getLogger(__name__)
 
@@ -145,6 +154,10 @@ class Stdio:
         """Notify it."""
         await self._send(notification(method, params))
 
+    async def reply(self, message: Mapping[str, Any]) -> None:
+        """Answer what it has asked."""
+        await self._send(message)
+
     async def close(self) -> None:
         """End the program and all that it has started."""
         self._inbox.lose("the connection was closed")
@@ -217,10 +230,9 @@ class Stdio:
     def _forget(self, ident: int) -> None:
         """Tell it that nobody waits any more; the pipe takes it, or it is not told."""
         assert self._process.stdin is not None  # noqa: S101 - asked for as a pipe
-        params = {"requestId": ident, "reason": "nobody waits for it any more"}
-        message = notification("notifications/cancelled", params)
+        data = json.dumps(cancelled(ident)).encode() + b"\n"
         with suppress(OSError, RuntimeError):
-            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.write(data)
 
     async def _keep_words(self) -> None:
         """Log what it says beside the protocol; so much a minute, and no more."""

@@ -16,7 +16,8 @@ from agenthost import InvalidInput, JsonObject, Unavailable, __version__
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", LEGACY)
-NO_METHOD, NO_REVISION = -32601, -32022
+NO_METHOD, BAD_PARAMS, INTERNAL = -32601, -32602, -32603
+NO_REVISION = -32022
 CLIENT: JsonObject = {"name": "agenthost", "version": __version__}
 FRAME_BYTES = 8 * 1024 * 1024
 """The longest message that is read."""
@@ -57,6 +58,12 @@ def request(method: str, params: JsonObject, ident: int) -> dict[str, Any]:
 def notification(method: str, params: JsonObject) -> dict[str, Any]:
     """Write a notification."""
     return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def cancelled(ident: int) -> dict[str, Any]:
+    """Write that nobody waits for a request any more."""
+    said = {"requestId": ident, "reason": "nobody waits for it any more"}
+    return notification("notifications/cancelled", said)
 
 
 def modern(

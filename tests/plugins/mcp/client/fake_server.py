@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +135,43 @@ def where(ident: Any, params: dict[str, Any]) -> None:
         say({"id": ident, "result": needed})
     else:
         say({"id": "w", "method": "roots/list"})
-        told = json.loads(sys.stdin.readline())
+        told = next(messages())
         kept = told.get("result", told.get("error"))
         say({"id": ident, "result": text(json.dumps(kept))})
+
+
+def interview(ident: Any, params: dict[str, Any]) -> None:
+    """Ask one question after the other in the midst of the call, as older ones do."""
+    told = []
+    for number, question in enumerate(params["arguments"]["ask"]):
+        say({"id": number, **question})
+        for message in messages():
+            if message.get("method") == "notifications/cancelled":
+                return
+            if message.get("id") == number and "method" not in message:
+                told.append(message.get("result", message.get("error")))
+                break
+    say({"id": ident, "result": text(json.dumps(told))})
+
+
+def change_mind(ident: Any, params: dict[str, Any]) -> None:
+    """Ask, and want no answer any more a little later."""
+    say({"id": "q", **params["arguments"]["ask"][0]})
+    time.sleep(0.3)
+    params = {"requestId": "q"}
+    say({"method": "notifications/cancelled", "params": params})
+    say({"id": "p", "method": "ping"})
+    told = next(messages())
+    say({"id": ident, "result": text(json.dumps(told["id"]))})
+
+
+def messages() -> Iterator[dict[str, Any]]:
+    """What it is told, as it comes; each is a line of the log."""
+    heard = Path(sys.argv[1]).with_suffix(".log")
+    for line in sys.stdin:
+        with heard.open("a") as log:
+            log.write(line)
+        yield json.loads(line)
 
 
 ODD: dict[str, Callable[[Any, dict[str, Any]], None]] = {
@@ -152,6 +186,8 @@ ODD: dict[str, Callable[[Any, dict[str, Any]], None]] = {
     "wonder": wonder,
     "dream": dream,
     "where": where,
+    "interview": interview,
+    "change_mind": change_mind,
 }
 
 
@@ -171,14 +207,10 @@ def call(ident: Any, params: dict[str, Any]) -> None:
 
 def main() -> None:
     told = Path(sys.argv[1])
-    heard = told.with_suffix(".log")
     said = json.loads(told.read_text())
     if said.get("child"):
         subprocess.Popen(["sleep", said["child"]])
-    for line in sys.stdin:
-        with heard.open("a") as log:
-            log.write(line)
-        message = json.loads(line)
+    for message in messages():
         ident, params = message.get("id"), message.get("params", {})
         match message.get("method"):
             case "server/discover" if said.get("modern"):

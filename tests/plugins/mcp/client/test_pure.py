@@ -228,6 +228,41 @@ async def test_progress_without_end_ends_with_the_call() -> None:
     assert set(told) == {1.0}
 
 
+async def held(pulse: Pulse, seconds: float, silent: float = 0) -> None:
+    async with pulse:
+        with pulse.held():
+            await asyncio.sleep(seconds)
+        await asyncio.sleep(silent)
+
+
+async def test_silence_counts_only_while_nothing_is_done_for_a_call() -> None:
+    await held(Pulse(0.05, 30), 0.2)
+    async with asyncio.timeout(5):
+        with pytest.raises(TimeoutError):
+            await held(Pulse(0.05, 0.1), 10)
+        with pytest.raises(TimeoutError):
+            await held(Pulse(0.05, 30), 0.1, silent=10)
+
+
+async def ended(pulse: Pulse) -> None:
+    async with pulse:
+        pulse.end()
+        await asyncio.sleep(10)
+
+
+async def test_a_call_without_time_left_ends_at_once_begun_or_not() -> None:
+    pulse, early = Pulse(60, 60), Pulse(60, 60)
+    early.end()
+    async with asyncio.timeout(5):
+        with pytest.raises(TimeoutError):
+            await held(early, 10)
+        with pytest.raises(TimeoutError):
+            await ended(pulse)
+    # What is still done for a call that has ended changes nothing.
+    with pulse.held():
+        pulse.end()
+
+
 @pytest.mark.parametrize("text", ["", "{", "1", "[1]", "[" * 100_000, '"x"'])
 def test_what_is_no_message_is_lost(text: str) -> None:
     with pytest.raises(Lost):

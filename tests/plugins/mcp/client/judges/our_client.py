@@ -41,7 +41,7 @@ async def main(url: str) -> None:
         connection = Http(url, (), client, Inbox(lambda: None))
         hearing = asyncio.create_task(connection.run())
         try:
-            await agree(connection)
+            await agree(connection, {})
             said = (readable(each) for each in await listed(connection))
             tools = {each["name"]: each for each in said if each}
             for name, arguments in calls(list(tools.values())):

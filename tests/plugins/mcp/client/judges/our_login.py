@@ -68,7 +68,7 @@ async def speak(url: str, client: httpx.AsyncClient, door: Door) -> None:
     connection = Http(url, (), client, Inbox(lambda: None), door)
     hearing = asyncio.create_task(connection.run())
     try:
-        await agree(connection)
+        await agree(connection, {})
         for tool in await listed(connection):
             asked = {"name": tool["name"], "arguments": {}}
             await connection.ask("tools/call", asked, Pulse(10))
