@@ -20,6 +20,7 @@ ROUNDS = 8
 MESSAGE_LENGTH = 2_000
 ROOTS = "roots/list"
 ELICITATION = "elicitation/create"
+MOST_OPTIONS = 50
 MOST_SAMPLED = 4
 """So often a server may ask a model at once."""
 _RULES = (
@@ -129,7 +130,11 @@ def _question(
     properties: dict[str, Any] = {f"send_{mark}": send}
     required = [f"send_{mark}"]
     for (key, name), shown in names.items():
-        properties[shown] = _rules(name, _fields(params[key])[name])
+        rules = _fields(params[key])[name]
+        if rules.get("type") == "array":
+            properties |= _boxes(name, shown, rules)
+            continue
+        properties[shown] = _rules(name, rules)
         if name in params[key]["requestedSchema"].get("required", ()):
             required.append(shown)
     schema = {"type": "object", "properties": properties, "required": required}
@@ -148,6 +153,37 @@ def _rules(name: str, said: Mapping[str, Any]) -> JsonObject:
     return rules
 
 
+def _boxes(name: str, shown: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Make a field of which several values may be chosen: a yes or no for each."""
+    title, chosen = said.get("title", name), said.get("default") or ()
+    return {
+        f"{shown}_{number}": {
+            "type": "boolean",
+            "title": f"{title}: {label}"[:200],
+            "default": value in chosen,
+        }
+        for number, (value, label) in enumerate(_options(said))
+    }
+
+
+def _options(said: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Give the values of which several may be chosen, each with its title."""
+    match said.get("items"):
+        case {"enum": [*values]}:
+            found = [(value, value) for value in values]
+        case {"anyOf": [*titled]} if all(isinstance(each, Mapping) for each in titled):
+            found = [(each.get("const"), each.get("title")) for each in titled]
+        case _:
+            found = []
+    if not 0 < len(found) <= MOST_OPTIONS or not all(
+        isinstance(value, str) for value, _ in found
+    ):
+        raise InvalidInput(
+            "requestedSchema", f"a list has 1 to {MOST_OPTIONS} values to choose from"
+        )
+    return [(value, str(label or value)) for value, label in found]
+
+
 def _content(
     key: str,
     fields: Mapping[str, Mapping[str, Any]],
@@ -157,7 +193,15 @@ def _content(
     """Give the values of one question; what was left empty is its default."""
     content = {}
     for name, rules in fields.items():
-        value = said.get(names[key, name], rules.get("default"))
+        shown = names[key, name]
+        value = said.get(shown, rules.get("default"))
+        if rules.get("type") == "array":
+            default = rules.get("default") or ()
+            value = [
+                option
+                for number, (option, _) in enumerate(_options(rules))
+                if said.get(f"{shown}_{number}", option in default)
+            ]
         if value is not None:
             content[name] = value
     return content

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agenthost import JsonObject, NotSent, OutcomeUnknown, Secret
 
-from .events_stream import events
+from .events_stream import Cursor, events
 from .inbox import Inbox, Pulse
 from .wire import (
     FRAME_BYTES,
@@ -179,10 +179,9 @@ class Http:
     async def _answer(self, answer: httpx.Response, ident: int) -> dict[str, Any]:
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "text/event-stream" and answer.is_success:
-            async for message in self._messages(answer):
-                if message.get("id") == ident and "method" not in message:
-                    return result_of(message)
-            raise OutcomeUnknown("its stream ended without an answer")
+            cursor = Cursor()
+            found = await self._found(answer, ident, cursor)
+            return result_of(found or await self._resumed(ident, cursor))
         if self._door and (reason := self._door.refusal(answer.status_code)):
             raise LoginWanted(reason)
         body = await _body(answer)
@@ -195,8 +194,40 @@ class Http:
             self.lose("its session has ended")
         raise _refusal(answer)
 
-    async def _messages(self, answer: httpx.Response) -> AsyncIterator[dict[str, Any]]:
-        async for name, data in events(answer.aiter_bytes()):
+    async def _found(
+        self, answer: httpx.Response, ident: int, cursor: Cursor
+    ) -> dict[str, Any] | None:
+        """Read a stream up to an answer; None where it ends before, but can go on."""
+        try:
+            async for message in self._messages(answer, cursor):
+                if message.get("id") == ident and "method" not in message:
+                    return message
+        except OutcomeUnknown:
+            if not cursor.last:
+                raise
+        return None
+
+    async def _resumed(self, ident: int, cursor: Cursor) -> dict[str, Any]:
+        """Read the rest of an older server's stream, however often it ends.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25, resumability.
+        """
+        while cursor.last and not self.modern:
+            await asyncio.sleep(cursor.pause)
+            said = {"Last-Event-ID": cursor.last, "Accept": "text/event-stream"}
+            async with self._client.stream(
+                "GET", self._url, headers={**self._headers(), **said}, auth=self._auth
+            ) as answer:
+                if not answer.is_success:
+                    break
+                if found := await self._found(answer, ident, cursor):
+                    return found
+        raise OutcomeUnknown("its stream ended without an answer")
+
+    async def _messages(
+        self, answer: httpx.Response, cursor: Cursor
+    ) -> AsyncIterator[dict[str, Any]]:
+        async for name, data in events(answer.aiter_bytes(), cursor):
             if name != "message" or not data.strip():
                 continue
             for message in read(data):
@@ -237,18 +268,19 @@ class Http:
     async def _follow(self) -> None:
         """Hear news, as long as it offers any; its tools are asked for now and then."""
         await self._ready.wait()
+        cursor = Cursor()
         while True:
             heard = True
             # Errors of httpx among them, which is not imported here.
             with suppress(Exception):
-                heard = await (self._listen() if self.modern else self._hear())
+                heard = await (self._listen if self.modern else self._hear)(cursor)
             if not heard:
                 return
             # What it said meanwhile nobody heard; perhaps it is gone.
             self._inbox.changed()
-            await asyncio.sleep(AGAIN)
+            await asyncio.sleep(max(AGAIN, cursor.pause))
 
-    async def _hear(self) -> bool:
+    async def _hear(self, cursor: Cursor) -> bool:
         """Read the stream of news of an older server; False where there is none."""
         said = {**self._headers(), "Accept": "text/event-stream"}
         async with self._client.stream(
@@ -256,11 +288,11 @@ class Http:
         ) as answer:
             if not answer.is_success:
                 return False
-            async for _ in self._messages(answer):
+            async for _ in self._messages(answer, cursor):
                 pass
         return True
 
-    async def _listen(self) -> bool:
+    async def _listen(self, cursor: Cursor) -> bool:
         """Subscribe to news of tools; False where that is not known."""
         params = modern({"notifications": {"toolsListChanged": True}})
         method = "subscriptions/listen"
@@ -275,7 +307,7 @@ class Http:
         ) as answer:
             if not answer.headers.get("content-type", "").startswith("text/event"):
                 return False
-            async for each in self._messages(answer):
+            async for each in self._messages(answer, cursor):
                 if each.get("id") == "news" and "error" in each:
                     return False
         return True

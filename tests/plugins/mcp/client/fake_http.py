@@ -23,6 +23,11 @@ class FakeHttp:
         self.heard: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         self.url = ""
         self._streams: list[asyncio.Queue[str]] = []
+        self.cuts: list[str] = []
+        """Events before each end of a call's stream; the rest is asked for."""
+        self._rest = ""
+        self.breaks = False
+        self.silent = False
 
     async def _post(self, request: web.Request) -> web.StreamResponse:
         message = await request.json()
@@ -32,10 +37,15 @@ class FakeHttp:
             return web.Response(status=202)
         answer = self._answer(message)
         if self.kind == "sse":
-            self._streams[-1].put_nowait(f"event: message\ndata: {json.dumps(answer)}")
+            if message["method"] != "tools/call" or not self.silent:
+                event = f"event: message\ndata: {json.dumps(answer)}"
+                self._streams[-1].put_nowait(event)
             return web.Response(status=202)
         if message["method"] == "subscriptions/listen" and "result" in answer:
             return await self._stream(request, "")
+        if message["method"] == "tools/call" and self.cuts:
+            self._rest = f"data: {json.dumps(answer)}"
+            return await self._cut(request)
         if message["method"] == "tools/call":
             return web.Response(
                 text=f": hello\r\n\r\ndata: {json.dumps(answer)}\r\n\r\n",
@@ -49,7 +59,20 @@ class FakeHttp:
     async def _get(self, request: web.Request) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
         self.heard.append(("GET", headers, {}))
+        if "last-event-id" in headers:
+            return await self._cut(request)
         return await self._stream(request, "event: endpoint\ndata: /mcp")
+
+    async def _cut(self, request: web.Request) -> web.StreamResponse:
+        """Send a part of a call's stream, or in the end the rest."""
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        event = self.cuts.pop(0) if self.cuts else self._rest
+        await response.write(f"{event}\n\n".encode())
+        if self.breaks and event != self._rest and request.transport is not None:
+            await asyncio.sleep(0.05)
+            request.transport.abort()
+        return response
 
     async def _delete(self, request: web.Request) -> web.Response:
         self.heard.append(("DELETE", dict(request.headers), {}))

@@ -107,6 +107,33 @@ def test_an_answer_to_one_question_is_none_to_another() -> None:
     assert not first.keys() & second.keys()
 
 
+@pytest.mark.parametrize(
+    "items",
+    [
+        {"type": "string", "enum": ["a", "b", "c"]},
+        {"anyOf": [{"const": each, "title": each.upper()} for each in "abc"]},
+    ],
+)
+def test_several_values_are_chosen_one_by_one(items: dict[str, Any]) -> None:
+    field = {"type": "array", "title": "Letters", "items": items, "default": ["b"]}
+    requests = {"k": request(letters=field)}
+    asked = asked_by(requests)
+    send, *boxes = asked
+    titles = [asked[box]["title"] for box in boxes]
+    assert [title.lower() for title in titles] == [f"letters: {c}" for c in "abc"]
+    assert ("anyOf" in items) == titles[0].endswith("A")
+    assert [asked[box]["default"] for box in boxes] == [False, True, False]
+    for said, letters in (
+        ({}, ["b"]),
+        ({boxes[0]: True}, ["a", "b"]),
+        ({boxes[1]: False, boxes[2]: True}, ["c"]),
+        ({boxes[1]: False}, []),
+    ):
+        here: Any = Here(**{send: True, **said})
+        answer = {"action": "accept", "content": {"letters": letters}}
+        assert responses("s", "t", here, requests) == {"k": answer}
+
+
 def test_what_is_not_sent_is_declined_and_so_is_a_call_nobody_can_wait_for() -> None:
     requests = {"k": request(name={"type": "string"})}
     (send,) = (name for name in asked_by(requests) if name.startswith("send"))
@@ -128,6 +155,10 @@ def test_what_is_not_sent_is_declined_and_so_is_a_call_nobody_can_wait_for() -> 
         {"k": request(mode="url")},
         {"k": {"method": "elicitation/create", "params": {"message": "Who?"}}},
         {"k": request(name=1)},
+        {"k": request(of={"type": "array", "items": {"type": "string"}})},
+        {"k": request(of={"type": "array", "items": {"enum": []}})},
+        {"k": request(of={"type": "array", "items": {"enum": [1]}})},
+        {"k": request(of={"type": "array", "items": {"enum": ["a"] * 51}})},
     ],
 )
 def test_what_is_not_offered_is_refused(requests: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from agenthost import ToolOutput
 from agenthost.testing.daemons import Daemons
 
 from .fake_http import META, FakeHttp
@@ -60,3 +61,56 @@ async def test_each_revision_is_spoken_to_in_its_own_way(daemons: Daemons) -> No
         assert SECRET not in answer.text
         await daemon.daemon.stop()
         assert [m for m, *_ in older.heard if m == "DELETE"] == ["DELETE"]
+
+
+async def resumed(
+    daemons: Daemons, *cuts: str, breaks: bool = False
+) -> tuple[FakeHttp, ToolOutput]:
+    """Have a call's stream end early, and give what the server and the model heard."""
+    async with FakeHttp("older").running() as server:
+        daemon = await daemons.start(config=config("s", "http", server.url))
+        await until(lambda: len(tools_of(daemon)) == 1)
+        agent = await daemon.agent(tools=["mcp_*"], extra=MCP)
+        server.cuts, server.breaks = list(cuts), breaks
+        return server, await asked(agent, "mcp_s_echo", city="Rom")
+
+
+def asked_for(server: FakeHttp) -> list[str]:
+    return [h["last-event-id"] for _, h, _ in server.heard if "last-event-id" in h]
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+async def test_a_stream_that_ended_is_read_on_and_the_call_is_made_once(
+    daemons: Daemons, breaks: bool
+) -> None:
+    parts = ("id: e1\nretry: 1\ndata:", "id: e2\ndata:", "id: e3")
+    server, said = await resumed(daemons, *parts, breaks=breaks)
+    assert said.text == '{"city": "Rom"}'
+    assert asked_for(server) == ["e1", "e2", "e3"]
+    methods = [m.get("method") for *_, m in server.heard]
+    assert methods.count("tools/call") == 1
+
+
+@pytest.mark.parametrize("part", ["data:", "id: \ndata:", "id: \u00fc\ndata:"])
+async def test_a_stream_that_cannot_be_read_on_may_have_run(
+    daemons: Daemons, part: str
+) -> None:
+    server, said = await resumed(daemons, part)
+    assert said.is_error
+    assert "ended without an answer" in said.text
+    assert asked_for(server) == []
+
+
+async def test_the_first_kind_hears_that_a_call_was_given_up(daemons: Daemons) -> None:
+    async with FakeHttp("sse").running() as server:
+        text = f"{config('s', 'sse', server.url)}timeout_secs = 0.3\n"
+        daemon = await daemons.start(config=text)
+        await until(lambda: len(tools_of(daemon)) == 1)
+        agent = await daemon.agent(tools=["mcp_*"], extra=MCP)
+        server.silent = True
+        said = await asked(agent, "mcp_s_echo", city="Rom")
+        assert "no sign of life" in said.text
+        (call,) = (m for *_, m in server.heard if m.get("method") == "tools/call")
+        last = "notifications/cancelled"
+        await until(lambda: server.heard[-1][2].get("method") == last)
+        assert server.heard[-1][2]["params"]["requestId"] == call["id"]

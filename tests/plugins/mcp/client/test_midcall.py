@@ -111,6 +111,23 @@ async def test_a_model_answers_while_the_call_waits_and_the_agent_pays(
     assert len(calls(fake)) == 1
 
 
+async def test_a_model_may_take_longer_than_a_server_may_be_silent(
+    daemons: Daemons, tmp_path: Path
+) -> None:
+    keys: dict[str, Any] = {"sampling": True, "timeout_secs": 0.3}
+    daemon, agent, _ = await older(daemons, tmp_path, **keys)
+    pause = Pause()
+    daemon.model.calls("mcp_s_interview", ask=[SAMPLE])
+    daemon.model.says(pause, "Paris")
+    daemon.model.says("done")
+    turn = asyncio.create_task(agent.ask("go"))
+    await pause.reached.wait()
+    await asyncio.sleep(0.6)
+    pause.go_on()
+    await turn
+    assert told(daemon)[0]["content"]["text"] == "Paris"
+
+
 async def test_what_is_not_offered_or_asked_wrongly_is_refused_by_its_code(
     daemons: Daemons, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from agenthost import InvalidInput
-from agenthost_mcp.client.events_stream import events
+from agenthost_mcp.client.events_stream import Cursor, events
 from agenthost_mcp.client.inbox import FLOOD, Inbox, Pulse
 from agenthost_mcp.client.owner import readable
 from agenthost_mcp.client.pins import (
@@ -261,6 +261,19 @@ async def test_a_call_without_time_left_ends_at_once_begun_or_not() -> None:
     # What is still done for a call that has ended changes nothing.
     with pulse.held():
         pulse.end()
+
+
+async def test_how_far_a_stream_was_read_is_known_once_an_event_is_whole() -> None:
+    cursor = Cursor()
+    told = b"id: a\nretry: 250\ndata: 1\n\nid: b\n\nretry: no\nid: c\ndata: 2\n"
+    assert [each async for each in events(chunks(told), cursor)] == [("message", "1")]
+    assert (cursor.last, cursor.pause) == ("b", 0.25)
+    for ident, kept in (("x" * 1_000, "x" * 1_000), ("x" * 1_001, ""), ("\x01", "")):
+        cursor.reached(ident)
+        assert cursor.last == kept
+    for said, pause in (("0", 0.1), ("9" * 400, 999_999.999), ("-5", 999_999.999)):
+        cursor.waits(said)
+        assert cursor.pause == pause
 
 
 @pytest.mark.parametrize("text", ["", "{", "1", "[1]", "[" * 100_000, '"x"'])
