@@ -74,8 +74,8 @@ async def moved_on(
 
 async def all_ended(watcher: EmbeddedJobs, ids: list[str]) -> list[Job]:
     async with asyncio.timeout(PATIENCE):
-        while {job.state for job in await watcher.list()} != {JobState.DONE}:
-            pass
+        while {job.state for job in await watcher.list()} != {JobState.DONE}:  # noqa: ASYNC110 - what it waits for has no event
+            await asyncio.sleep(0.01)
     return [await watcher.get(job) for job in ids]
 
 

@@ -39,8 +39,8 @@ async def soon(awaited: Awaitable[T]) -> T:
 async def lined_up(daemon: RunningDaemon, *expected: str) -> None:
     """Wait until daemons stand in line so."""
     async with asyncio.timeout(PATIENCE):
-        while await _line(daemon) != expected:
-            pass
+        while await _line(daemon) != expected:  # noqa: ASYNC110 - what it waits for has no event
+            await asyncio.sleep(0.01)
 
 
 async def _line(daemon: RunningDaemon) -> tuple[str, ...]:

@@ -191,8 +191,8 @@ async def test_what_waits_on_a_daemon_that_was_taken_for_dead_is_refused(
     watcher, pause = await under_way(other, one)
     behind = one.running.known_agent("ada").start("behind")
     async with asyncio.timeout(PATIENCE):
-        while len(await other.running.daemon.store.read(LINE)) < 2:
-            pass
+        while len(await other.running.daemon.store.read(LINE)) < 2:  # noqa: ASYNC110 - what it waits for has no event
+            await asyncio.sleep(0.01)
     await other.lives(DEAD + 2 * LOOK)
     with pytest.raises(Superseded, match="stood still for too long"):
         await ends_of(behind.turn)
@@ -223,8 +223,8 @@ async def test_a_daemon_that_stops_in_order_is_not_taken_for_dead(
     first = await daemons.start(config=on(database, "a"))
     entered = (await first.daemon.store.read(NODES))[0]["seen"]
     async with asyncio.timeout(PATIENCE):
-        while (await first.daemon.store.read(NODES))[0]["seen"] == entered:
-            pass
+        while (await first.daemon.store.read(NODES))[0]["seen"] == entered:  # noqa: ASYNC110 - what it waits for has no event
+            await asyncio.sleep(0.01)
     await daemons.close()
     other = await daemons.start(config=on(database, "b"))
     gone, _ = await other.daemon.store.read(NODES)

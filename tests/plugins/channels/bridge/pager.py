@@ -10,6 +10,7 @@ from typing import ClassVar
 from agenthost import ChannelSpec, Unauthenticated, hookimpl
 from agenthost_channels.contract import (
     Adapter,
+    Facts,
     Fate,
     Inbound,
     Line,
@@ -26,6 +27,8 @@ CONFIG = """
 agent = "helper"
 allow_from = ["ada"]
 """
+FACTS = Facts("pager", "Pager", "test", "", per_peer=100)
+"""Nobody waits for the pace of a conversation, but where a test is about it."""
 THERE = Sent(Fate.DELIVERED, "v1")
 LOST = Sent(Fate.UNKNOWN, reason="the line broke")
 BUSY = Sent(Fate.NOT_SENT, reason="busy", retry_after=0.01)
@@ -60,6 +63,7 @@ class Pager:
         service = self
 
         class Connected(Adapter):
+            facts = FACTS
             settings = Settings
             secrets: ClassVar[dict[str, str]] = {"token": "PAGER_TOKEN"}
 

@@ -29,8 +29,8 @@ async def rows(running: RunningDaemon, sql: str) -> list[tuple[object, ...]]:
 async def quiet(running: RunningDaemon) -> None:
     """Wait until nothing is to be answered or sent."""
     async with asyncio.timeout(30):
-        while (await rows(running, OPEN)) != [(0,)]:
-            pass
+        while (await rows(running, OPEN)) != [(0,)]:  # noqa: ASYNC110 - what it waits for has no event
+            await asyncio.sleep(0.01)
 
 
 async def changed(running: RunningDaemon, *statements: str) -> None:
@@ -151,9 +151,9 @@ async def test_a_death_between_turn_and_outbox_costs_no_second_turn(
 
 @pytest.mark.conformance
 async def test_a_turn_that_a_stop_cut_short_goes_on_in_the_next_start(
-    daemons: Daemons,
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-
+    monkeypatch.setattr("agenthost.daemon.TURN_PATIENCE", 0.2)
     pager = Pager()
     running = await started(daemons, pager)
     line = await pager.line()

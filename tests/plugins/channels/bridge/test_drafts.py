@@ -53,8 +53,8 @@ class Slate(Pager):
 async def begun(running: RunningDaemon) -> None:
     """Wait until it is on disk which message is changed."""
     async with asyncio.timeout(30):
-        while await rows(running, KEPT) != [(1,)]:
-            pass
+        while await rows(running, KEPT) != [(1,)]:  # noqa: ASYNC110 - what it waits for has no event
+            await asyncio.sleep(0.01)
 
 
 async def seen(pager: Pager) -> list[tuple[str, str, str]]:
@@ -98,7 +98,10 @@ async def test_without_being_told_to_nothing_is_shown_before_its_end(
     assert await seen(pager) == [("one two", "", "m1")]
 
 
-async def test_after_a_break_the_same_message_is_changed(daemons: Daemons) -> None:
+async def test_after_a_break_the_same_message_is_changed(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agenthost.daemon.TURN_PATIENCE", 0.2)
     pager, pause = Slate(), Pause()
     running = await started(daemons, pager, STREAMING)
     line = await pager.line()

@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 from .pager import BUSY, CONFIG, LOST, Pager, said
 from .test_bridge import quiet, rows, started
 
-FACTS = Facts("pager", "Pager", "test", "", files=2, file_bytes=2_000_000)
+FACTS = Facts(
+    *("pager", "Pager", "test", ""), files=2, file_bytes=2_000_000, per_peer=100
+)
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(40)
 KEPT = "SELECT count(*) FROM channel_files_in", "SELECT count(*) FROM channel_files_out"
 

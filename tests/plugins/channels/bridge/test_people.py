@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 from agenthost.testing import Daemons, Pause, Recorded, RunningDaemon
-from agenthost_channels import facts
 from agenthost_channels.bridge.events import ChannelPaired
 from agenthost_channels.contract import Room
 
-from .pager import CONFIG, Pager, said
+from .pager import CONFIG, FACTS, Pager, said
 from .test_bridge import changed, quiet, rows, started
 
 PAIRING = CONFIG + 'dm_policy = "pairing"\n'
@@ -227,10 +226,8 @@ async def test_a_section_changes_how_answers_look(daemons: Daemons) -> None:
 async def test_it_is_shown_that_an_answer_is_made(
     daemons: Daemons, monkeypatch: pytest.MonkeyPatch, shown: bool
 ) -> None:
-    known = facts.known
-    monkeypatch.setattr(
-        facts, "known", lambda name: replace(known(name), typing_every=0.02)
-    )
+    typing = replace(FACTS, typing_every=0.02)
+    monkeypatch.setattr("tests.plugins.channels.bridge.pager.FACTS", typing)
     pager = Pager()
     config = CONFIG + f"typing_indicator = {str(shown).lower()}\n"
     running = await started(daemons, pager, config)
