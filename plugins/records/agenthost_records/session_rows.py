@@ -32,7 +32,7 @@ from sqlalchemy import (
 
 from .codec import digest_of, dump_labels, dump_parts, load_parts
 from .tables import agents, messages, pins, sessions, tool_calls, turns, views
-from .texts import forget_texts, texts
+from .texts import forget_newest, texts
 from .words import folded, title_of
 from .writers import CURRENT, HELD, by, check_held
 
@@ -47,11 +47,7 @@ BY_KEY = select(sessions).where(
 )
 _AGENT = select(agents.c.id).where(agents.c.id == bindparam("agent"))
 _ROOT = select(func.coalesce(sessions.c.root_id, sessions.c.id)).where(
-    sessions.c.id == bindparam("id")
-)
-_KIN = select(sessions.c.id).where(
-    or_(sessions.c.root_id == bindparam("root"), sessions.c.id == bindparam("root")),
-    sessions.c.id != bindparam("id"),
+    sessions.c.id == bindparam("of")
 )
 _OPEN = insert(sessions)
 _INSERT = insert(messages)
@@ -219,48 +215,61 @@ def supersede(connection: Connection, step: Step) -> None:
 
 def erase(connection: Connection, session_id: str) -> int:
     """Delete a session, its messages and its journal; count it."""
-    spoken = select(messages.c.turn_id).where(messages.c.session_id == session_id)
-    kin = _kin_of(connection, session_id)
-    if kin:
-        # What a fork, or what it was forked from, still shows stays.
-        theirs = messages.alias("theirs")
-        shown = select(theirs.c.turn_id).where(
-            theirs.c.session_id.in_(kin), theirs.c.turn_id.is_not(None)
-        )
-        spoken = spoken.where(messages.c.turn_id.not_in(shown))
-    return _erase(connection, spoken, sessions.c.id == session_id)
+    return _ONE.run(connection, session_id)
 
 
 def erase_of_agent(connection: Connection, agent_id: str) -> None:
     """Delete all sessions of an agent, archived and ephemeral ones too."""
-    own = select(sessions.c.id).where(sessions.c.agent_id == agent_id)
-    spoken = select(messages.c.turn_id).where(messages.c.session_id.in_(own))
-    _erase(connection, spoken, sessions.c.agent_id == agent_id)
+    _ALL_OF_AGENT.run(connection, agent_id)
 
 
-def _erase(
-    connection: Connection,
-    spoken: Select[tuple[str | None]],
-    these: ColumnElement[bool],
-) -> int:
-    for turn in (tool_calls.c.turn_id, turns.c.id):
-        connection.execute(delete(turn.table).where(turn.in_(spoken)))
-    ids = select(sessions.c.id).where(these)
-    for each in (messages, pins, views):
-        connection.execute(delete(each).where(each.c.session_id.in_(ids)))
-    forget_texts(connection, ids)
-    return connection.execute(delete(sessions).where(these)).rowcount
+class _Erasure:
+    """The statements that delete sessions with all that hangs on them, made once.
+
+    Args:
+        these: Which sessions; it has a parameter ``of``.
+        shown: The turns that others show, too: those stay.
+    """
+
+    def __init__(
+        self, these: ColumnElement[bool], shown: Select[Any] | None = None
+    ) -> None:
+        ids = select(sessions.c.id).where(these)
+        spoken = select(messages.c.turn_id).where(messages.c.session_id.in_(ids))
+        if shown is not None:
+            spoken = spoken.where(messages.c.turn_id.not_in(shown))
+        turn_ids = (tool_calls.c.turn_id, turns.c.id)
+        hanging = (messages, pins, views, texts)
+        self._hanging = (
+            *(delete(turn.table).where(turn.in_(spoken)) for turn in turn_ids),
+            *(delete(each).where(each.c.session_id.in_(ids)) for each in hanging),
+        )
+        self._rows = delete(sessions).where(these)
+
+    def run(self, connection: Connection, of: str) -> int:
+        """Delete them; count the sessions."""
+        for statement in self._hanging:
+            connection.execute(statement, {"of": of})
+        forget_newest(connection)
+        return connection.execute(self._rows, {"of": of}).rowcount
+
+
+def _shown_by_kin() -> Select[Any]:
+    """The turns that forks of a session show, or what it was forked from."""
+    kin, theirs = sessions.alias("kin"), messages.alias("theirs")
+    root = _ROOT.scalar_subquery()
+    related = select(kin.c.id).where(
+        or_(kin.c.root_id == root, kin.c.id == root), kin.c.id != bindparam("of")
+    )
+    shown = theirs.c.session_id.in_(related), theirs.c.turn_id.is_not(None)
+    return select(theirs.c.turn_id).where(*shown)
+
+
+_ONE = _Erasure(sessions.c.id == bindparam("of"), _shown_by_kin())
+_ALL_OF_AGENT = _Erasure(sessions.c.agent_id == bindparam("of"))
 
 
 def _root_of(connection: Connection, session_id: str | None) -> str | None:
     if session_id is None:
         return None
-    return connection.execute(_ROOT, {"id": session_id}).scalar()
-
-
-def _kin_of(connection: Connection, session_id: str) -> Sequence[str]:
-    """The sessions that may show turns of this one: forks share them."""
-    root = _root_of(connection, session_id)
-    if root is None:
-        return ()
-    return connection.execute(_KIN, {"id": session_id, "root": root}).scalars().all()
+    return connection.execute(_ROOT, {"of": session_id}).scalar()

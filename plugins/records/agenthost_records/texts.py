@@ -12,11 +12,9 @@ from sqlalchemy import (
     Integer,
     MetaData,
     RowMapping,
-    Select,
     Table,
     Text,
     bindparam,
-    case,
     delete,
     func,
     insert,
@@ -71,6 +69,7 @@ _NEXT = (
     .limit(BATCH)
 )
 _NEWEST = select(func.coalesce(func.max(messages.c.id), 0)).scalar_subquery()
+_BACK = update(marks).where(marks.c.reached > _NEWEST).values(reached=_NEWEST)
 
 
 class MessageTexts:
@@ -120,9 +119,9 @@ def _text(row: RowMapping) -> dict[str, Any]:
     }
 
 
-def forget_texts(connection: Connection, ids: Select[tuple[str]]) -> None:
-    """Delete the words of sessions whose messages have just been deleted."""
-    connection.execute(delete(texts).where(texts.c.session_id.in_(ids)))
-    # The numbers of the newest messages are free again: what gets them is new.
-    mark = case((marks.c.reached < _NEWEST, marks.c.reached), else_=_NEWEST)
-    connection.execute(update(marks).values(reached=mark))
+def forget_newest(connection: Connection) -> None:
+    """Note that messages have just been deleted.
+
+    The numbers of the newest are free again: what gets them is new.
+    """
+    connection.execute(_BACK)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from uuid import NAMESPACE_URL, uuid4, uuid5
+from uuid import NAMESPACE_URL, uuid5
 
 from agenthost import (
     AgentView,
@@ -29,6 +30,7 @@ from agenthost import (
     ToolEvent,
     ToolSpec,
     ToolUse,
+    new_id,
 )
 
 from .admitting import may
@@ -132,7 +134,7 @@ class Tools:
         name = f"{who.kind}:{who.name}"
         grants = self.shown(call.host).of(who)
         principal = McpPrincipal(KIND, name, grants, who.person, link=link)
-        place = str(uuid5(NAMESPACE_URL, f"mcp:{name}"))
+        place = _place_of(name)
         agent = AgentView(place, f"mcp-{place}", self._manifest, "")
         return replace(call.context, principal=principal, agent=agent, caller=who)
 
@@ -199,7 +201,13 @@ def _use_of(params: JsonObject) -> ToolUse:
         arguments = {}
     if not isinstance(arguments, Mapping):
         raise RpcError(INVALID_PARAMS, "arguments must be an object")
-    return ToolUse(str(uuid4()), name[:256], arguments)
+    return ToolUse(new_id(), name[:256], arguments)
+
+
+@lru_cache(maxsize=1_024)
+def _place_of(name: str) -> str:
+    """What somebody's workspace and memory go by: always the same."""
+    return str(uuid5(NAMESPACE_URL, f"mcp:{name}"))
 
 
 def _allowed(name: str, tool: Tool, settings: McpSection) -> bool:

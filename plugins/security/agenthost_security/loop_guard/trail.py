@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from fnmatch import translate
+from functools import lru_cache
 from typing import Any
 
 from .settings import LoopGuardSection
@@ -36,7 +37,7 @@ class Trail:
 
     def __init__(self, limits: LoopGuardSection) -> None:
         self._limits = limits
-        self._polling = re.compile("|".join(map(translate, limits.polling)) or "(?!)")
+        self._polling = _any_of(limits.polling)
         self._seen: dict[tuple[int, int], None] = {}
         self._keys: dict[int, None] = {}
         self._polls: dict[int, float] = {}
@@ -118,6 +119,12 @@ class Trail:
     @property
     def _advice(self) -> float:
         return BACKOFF[min(len(self._run) // PATIENCE, len(BACKOFF) - 1)]
+
+
+@lru_cache(maxsize=64)
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Read patterns; once for all turns, which mostly have the same."""
+    return re.compile("|".join(map(translate, patterns)) or "(?!)")
 
 
 def _period(run: Sequence[int]) -> int:
