@@ -23,6 +23,7 @@ from sqlalchemy import (
     Select,
     bindparam,
     delete,
+    exists,
     func,
     insert,
     or_,
@@ -45,11 +46,36 @@ BY_KEY = select(sessions).where(
     sessions.c.key == bindparam("key"),
     sessions.c.archived_at.is_(None),
 )
-_AGENT = select(agents.c.id).where(agents.c.id == bindparam("agent"))
 _ROOT = select(func.coalesce(sessions.c.root_id, sessions.c.id)).where(
     sessions.c.id == bindparam("of")
 )
-_OPEN = insert(sessions)
+_OPENED = (
+    "id",
+    "agent_id",
+    "ephemeral",
+    "thinking",
+    "message_count",
+    "first_seq",
+    "next_seq",
+    "summary",
+    "created_at",
+    "updated_at",
+    "key",
+    "title",
+    "title_folded",
+    "parent_id",
+    "at_message",
+    "root_id",
+    "node",
+    "epoch",
+)
+# Its agent may have gone meanwhile: that is looked at in the same statement.
+_OPEN = insert(sessions).from_select(
+    _OPENED,
+    select(*(bindparam(name, type_=sessions.c[name].type) for name in _OPENED)).where(
+        exists().where(agents.c.id == bindparam("agent_id"))
+    ),
+).execution_options(preserve_rowcount=True)
 _INSERT = insert(messages)
 _APPEND = (
     update(sessions)
@@ -100,8 +126,6 @@ def open_session(
     Raises:
         NotFound: Its agent has been deleted.
     """
-    if connection.execute(_AGENT, {"agent": session.agent_id}).first() is None:
-        raise NotFound("agent", session.agent_id)
     row = {
         "id": session.id,
         "agent_id": session.agent_id,
@@ -122,7 +146,8 @@ def open_session(
         "node": writer.node,
         "epoch": writer.epoch,
     }
-    connection.execute(_OPEN, row)
+    if not connection.execute(_OPEN, row).rowcount:
+        raise NotFound("agent", session.agent_id)
 
 
 def find_or_open(connection: Connection, session: Session, writer: Writer) -> Session:

@@ -68,8 +68,11 @@ _NEXT = (
     .order_by(messages.c.id)
     .limit(BATCH)
 )
-_NEWEST = select(func.coalesce(func.max(messages.c.id), 0)).scalar_subquery()
-_BACK = update(marks).where(marks.c.reached > _NEWEST).values(reached=_NEWEST)
+# A value of its own has the statement made once for good.
+_LEFT = select(
+    func.coalesce(func.max(messages.c.id), bindparam("none", type_=Integer))
+).scalar_subquery()
+_BACK = update(marks).where(marks.c.reached > _LEFT).values(reached=_LEFT)
 
 
 class MessageTexts:
@@ -124,4 +127,4 @@ def forget_newest(connection: Connection) -> None:
 
     The numbers of the newest are free again: what gets them is new.
     """
-    connection.execute(_BACK)
+    connection.execute(_BACK, {"none": 0})
