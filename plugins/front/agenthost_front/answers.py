@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -231,6 +231,17 @@ def socket_only(method: str, path: str) -> Plain:
         return Plain(426, error_body(text, code), headers)
     text = f"method {method} is not allowed for {path}: it is a WebSocket"
     return http_error(405, text, {"Allow": "GET"})
+
+
+def other_method(method: str, path: str, methods: Sequence[str]) -> Plain | None:
+    """The answer to a method that a path does not have; None where there is no path."""
+    if not methods:
+        return None
+    allowed = ", ".join(methods)
+    if method == "OPTIONS":
+        return Plain(200, b"", [(b"allow", allowed.encode())])
+    text = f"method {method} is not allowed for {path}"
+    return http_error(405, text, {"Allow": allowed})
 
 
 class Sending(Protocol):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from functools import cache
 from typing import Any, cast
 
-from quart import Blueprint, Quart, Response, abort, request
+from quart import Quart, Request, Response, abort, request
+from quart.ctx import RequestContext
 from quart.routing import QuartRule
 from quart.sessions import SecureCookieSessionInterface
 from quart.wrappers import BaseRequestWebsocket
@@ -15,6 +14,9 @@ from werkzeug.wrappers import Response as WerkzeugResponse
 
 from .answers import ErrorMap, Plain, http_error
 from .dispatch import EXCHANGE, Dispatcher, Endpoint, Exchange
+
+OURS = QuartRule("/", endpoint="agenthost")
+"""Stands for the routes of all groups; it is in no map."""
 
 
 class NoSessions(SecureCookieSessionInterface):
@@ -29,36 +31,37 @@ class NoSessions(SecureCookieSessionInterface):
         return
 
 
-class LateRule(QuartRule):
-    """A rule that makes what builds its URLs when a URL of it is first built.
+class FoundContext(RequestContext):
+    """A request whose route the layer has found: Quart's map need not know it, too.
 
-    Werkzeug compiles two functions for every rule that is added. For the 160 rules of
-    a daemon that took most of its first request, and hardly anybody builds a URL.
+    To add the 170 routes of a daemon to the map took most of its first request.
     """
 
-    def _compile_builder(
-        self,
-        append_unknown: bool = True,  # noqa: FBT001, FBT002 - as Werkzeug calls it
-    ) -> Callable[..., tuple[str, str]]:
-        # A private part of Werkzeug: a newer one that names it otherwise compiles at
-        # once again, which is slow and not wrong.
-        make = cache(super()._compile_builder)
-
-        def build(rule: LateRule, /, **values: object) -> tuple[str, str]:
-            return make(append_unknown)(rule, **values)
-
-        return build
+    def match_request(self) -> None:
+        """Take over what was found; what no route group brought is Quart's to find."""
+        found = exchange_of(self.request).found
+        if isinstance(found, Endpoint) and found.quart_name is None:
+            self.request.url_rule, self.request.view_args = OURS, {}
+        else:
+            super().match_request()
 
 
-def create_app(errors: ErrorMap, ours: set[str]) -> Quart:
+class Behind(Quart):
+    """Quart behind the layer."""
+
+    def request_context(self, request: Request) -> RequestContext:
+        """Begin a request."""
+        return FoundContext(self, request)
+
+
+def create_app(errors: ErrorMap, dispatcher: Dispatcher) -> Quart:
     """Make the application: no files, no cookies, errors as JSON.
 
     Args:
         errors: The error map.
-        ours: The names of the blueprints that are made of route groups.
+        dispatcher: What runs the handlers of route groups.
     """
-    app = Quart("agenthost", static_folder=None, template_folder=None)
-    app.url_rule_class = LateRule
+    app = Behind("agenthost", static_folder=None, template_folder=None)
     app.session_interface = NoSessions()
     app.config.update(BODY_TIMEOUT=15, RESPONSE_TIMEOUT=None)
     app.url_map.merge_slashes = False
@@ -75,7 +78,7 @@ def create_app(errors: ErrorMap, ours: set[str]) -> Quart:
 
     async def as_it_was_found() -> None:
         # Cost, limits and access were asked for the route that the layer found.
-        if request.blueprint in ours or request.endpoint is None:
+        if request.endpoint in {None, OURS.endpoint}:
             return
         exchange = current_exchange()
         found = exchange.found
@@ -84,6 +87,16 @@ def create_app(errors: ErrorMap, ours: set[str]) -> Quart:
         if exchange.admission is not None:
             exchange.admission.check()
 
+    async def ours() -> Response:
+        exchange = current_exchange()
+        endpoint = cast("Endpoint", exchange.found)
+        outcome = await dispatcher.perform(endpoint, exchange, exchange.texts)
+        if isinstance(outcome, Plain):
+            return respond(outcome)
+        exchange.stream = outcome
+        return Response(b"")
+
+    app.view_functions[OURS.endpoint] = ours
     app.before_request(as_it_was_found)
     app.register_error_handler(HTTPException, on_http_error)
     app.register_error_handler(Exception, on_error)
@@ -92,7 +105,12 @@ def create_app(errors: ErrorMap, ours: set[str]) -> Quart:
 
 def current_exchange() -> Exchange:
     """The exchange of the request that Quart is serving."""
-    scope = cast("dict[str, Any]", request.scope)
+    return exchange_of(request)
+
+
+def exchange_of(asked: Request) -> Exchange:
+    """The exchange of a request."""
+    scope = cast("dict[str, Any]", asked.scope)
     exchange: Exchange = scope[EXCHANGE]
     return exchange
 
@@ -101,42 +119,6 @@ def respond(plain: Plain) -> Response:
     """An answer as Quart sends it."""
     headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in plain.headers}
     return Response(plain.body, status=plain.status, headers=headers)
-
-
-def blueprint(
-    name: str, routes: Sequence[Endpoint], dispatcher: Dispatcher
-) -> Blueprint:
-    """Make the blueprint of a route group."""
-    made = Blueprint(name, "agenthost_front")
-    for number, endpoint in enumerate(routes):
-        made.add_url_rule(
-            endpoint.template.quart,
-            endpoint=f"{endpoint.route.method.lower()}_{number}",
-            view_func=_view(endpoint, dispatcher),
-            methods=[endpoint.route.method],
-        )
-    return made
-
-
-def _view(
-    endpoint: Endpoint, dispatcher: Dispatcher
-) -> Callable[..., Awaitable[Response]]:
-    names = endpoint.template.names
-
-    async def view(**values: str) -> Response:
-        exchange = current_exchange()
-        if exchange.found is not endpoint:
-            # Quart also takes //path for /path; cost and limits were not asked. And
-            # it knows routes that are not there now.
-            abort(404)
-        texts = [values[name] for name in names]
-        outcome = await dispatcher.perform(endpoint, exchange, texts)
-        if isinstance(outcome, Plain):
-            return respond(outcome)
-        exchange.stream = outcome
-        return Response(b"")
-
-    return view
 
 
 def _in_words(error: HTTPException) -> str:

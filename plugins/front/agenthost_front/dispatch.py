@@ -50,6 +50,7 @@ Converters = tuple[tuple[str, Converter], ...]
 class Exchange:
     """One request on its way through the layer; ``found`` is its :class:`Endpoint`.
 
+    ``texts`` are the parameters of its path, as they stand there.
     ``admission`` is there when a plugin told who asks.
     """
 
@@ -63,6 +64,7 @@ class Exchange:
     body: bytes = b""
     stream: EventStream | None = None
     found: object = None
+    texts: Sequence[str] = ()
     admission: Admission | None = None
     query: dict[str, str] = field(default_factory=dict)
 

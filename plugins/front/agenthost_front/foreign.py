@@ -30,12 +30,10 @@ class Foreign:
 
     Args:
         app: The application.
-        ours: The names of the blueprints that were made of route groups.
     """
 
-    def __init__(self, app: Quart, ours: set[str]) -> None:
+    def __init__(self, app: Quart) -> None:
         self._app = app
-        self._ours = ours
         self._found: dict[tuple[str, str], Endpoint] = {}
 
     def find(self, method: str, path: str) -> Endpoint | None:
@@ -45,7 +43,7 @@ class Foreign:
             rule, _ = adapter.match(path, method, return_rule=True)
         except (HTTPException, RequestRedirect):
             return None
-        return None if group_of(rule) in self._ours else self._endpoint(rule, method)
+        return self._endpoint(rule, method)
 
     def _endpoint(self, rule: Rule, method: str) -> Endpoint:
         place = (rule.endpoint, method)

@@ -12,7 +12,7 @@ from typing import Any
 from agenthost import LOG_FIELDS, EventStream, authorize, new_id
 
 from .access import UNDECIDED
-from .answers import ErrorMap, Plain, socket_only
+from .answers import ErrorMap, Plain, other_method, socket_only
 from .asgi import Event, Receive, Scope, Send
 from .bodies import (
     BufferedReceive,
@@ -119,7 +119,8 @@ class Layer:
         self, exchange: Exchange, scope: Scope, match: Match | None, sender: SendWrapper
     ) -> Plain | None:
         gate, route = self._gate, match[0].route if match is not None else None
-        exchange.found = match[0] if match is not None else None
+        if match is not None:
+            exchange.found, exchange.texts = match
         if route is not None and route.id_header:
             name = route.id_header.encode()
             sender.extra.append((name, exchange.request_id.encode()))
@@ -141,9 +142,12 @@ class Layer:
             # Our own routes are authorized where their handler is called.
             authorize(exchange.principal, "route", match[0].route.scope)
         check_coding(exchange)
-        if match is None and self._mounted.find_socket(exchange.path):
+        if match is not None:
+            return None
+        if self._mounted.find_socket(exchange.path):
             return socket_only(exchange.method, exchange.path)
-        return None
+        methods = self._mounted.methods(exchange.path)
+        return other_method(exchange.method, exchange.path, methods)
 
     def _limit(self, match: Match | None) -> int:
         own = match[0].route.body_limit if match is not None else None

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class Mounted:
-    """Every route of a front, and the Quart application that serves most of them.
+    """Every route of a front, and the Quart application that runs most of them.
 
     The application is made when it is first needed: a start, and the routes that are
     served without it, need not wait for its import. ``late`` are groups that are not
@@ -40,10 +40,8 @@ class Mounted:
         self.late: list[LateRoutes] = []
         self._errors = errors
         self._dispatcher = dispatcher
-        self._groups: list[tuple[str, list[Endpoint]]] = []
         self._app: Quart | None = None
         self._foreign: Foreign | None = None
-        self._ours: set[str] = set()
         self._ready: Quart | None = None
         # Quart is started by the first request that needs it, and only once.
         self._starting = asyncio.Lock()
@@ -65,10 +63,8 @@ class Mounted:
             from .app import create_app
             from .foreign import Foreign
 
-            self._app = create_app(self._errors, self._ours)
-            self._foreign = Foreign(self._app, self._ours)
-            for name, routes in self._groups:
-                self._register(self._app, name, routes)
+            self._app = create_app(self._errors, self._dispatcher)
+            self._foreign = Foreign(self._app)
         return self._app
 
     async def ready(self) -> Quart:
@@ -114,6 +110,14 @@ class Mounted:
         if ours is not None and not self._dispatcher.offers(ours[0].route, path):
             return None
         return ours
+
+    def methods(self, path: str) -> Sequence[str]:
+        """Name the methods that a path of a route group has; none of any other."""
+        known = self._routes.methods
+        ours = {method for method in known if self.find(method, path) is not None}
+        if not ours:
+            return ()
+        return sorted(ours | {"OPTIONS"} | ({"HEAD"} if "GET" in ours else set()))
 
     def find_socket(self, path: str) -> tuple[SocketEndpoint, list[str]] | None:
         """Find the route of a WebSocket."""
@@ -164,18 +168,8 @@ class Mounted:
             self._routes.add(endpoint.route.method, endpoint.template, endpoint)
         for template, socket in sockets:
             self._sockets.add(SOCKET, template, socket)
-        unique = f"{group.name.replace('.', '_')}_{len(self._groups)}"
-        self._groups.append((unique, routes))
-        if self._app is not None:
-            self._register(self._app, unique, routes)
         self.endpoints += routes
         self.sockets += sockets
-
-    def _register(self, app: Quart, name: str, routes: list[Endpoint]) -> None:
-        from .app import blueprint
-
-        self._ours.add(name)
-        app.register_blueprint(blueprint(name, routes, self._dispatcher))
 
     def _add_blueprint(self, group: Mountable) -> None:
         from .foreign import as_blueprint, rules_of

@@ -38,24 +38,15 @@ class Template:
     @property
     def openapi(self) -> str:
         """The path as OpenAPI writes it: ``/api/agents/{agent_id}``."""
-        return self._written("{%s}", "{%s}")
-
-    @property
-    def quart(self) -> str:
-        """The path as Quart writes it; every conversion is left to us."""
-        return self._written("<%s>", "<path:%s>")
+        return "/" + "/".join(
+            f"{{{s.text}}}" if s.parameter else s.text for s in self.segments
+        )
 
     @property
     def shape(self) -> str:
         """The path without its names: two routes of one shape collide."""
         return "/".join(
             ("<path>" if s.rest else "<>") if s.parameter else s.text
-            for s in self.segments
-        )
-
-    def _written(self, one: str, rest: str) -> str:
-        return "/" + "/".join(
-            (rest if s.rest else one) % s.text if s.parameter else s.text
             for s in self.segments
         )
 
@@ -97,9 +88,14 @@ class _Node(Generic[T]):
 
 
 class PathTree(Generic[T]):
-    """Things by method and path; a word is preferred to a parameter."""
+    """Things by method and path; a word is preferred to a parameter.
+
+    Attributes:
+        methods: All that anything was put in for.
+    """
 
     def __init__(self) -> None:
+        self.methods: set[str] = set()
         self._root: _Node[T] = _Node()
         self._whole: dict[tuple[str, str], T] = {}
 
@@ -114,6 +110,7 @@ class PathTree(Generic[T]):
             node = self._child(node, segment)
             table = node.here
         table[method] = thing
+        self.methods.add(method)
         if not template.names:
             self._whole[method, template.openapi] = thing
 

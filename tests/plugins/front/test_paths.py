@@ -65,4 +65,3 @@ def test_a_path_is_written_for_others() -> None:
     template = parse("/a/<x>/<y>/<path:z>")
     assert template.names == ("x", "y", "z")
     assert template.openapi == "/a/{x}/{y}/{z}"
-    assert template.quart == "/a/<x>/<y>/<path:z>"
