@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from .prepared import install
+
 FIGURES = "figures"
 BREACHES = 5
 """How many of a table of broken things are tried at every change."""
@@ -20,6 +22,8 @@ SAME = "AGENTHOST_RANDOM" not in os.environ
 
 ``make faults`` draws them anew each time.
 """
+
+install()
 
 settings.register_profile("unhurried", deadline=None, derandomize=SAME)
 settings.load_profile("unhurried")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,8 +18,12 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
+@lru_cache(maxsize=1_024)
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Write the schema of a closed object, definitions inlined unless they recur."""
+    """Write the schema of a closed object, definitions inlined unless they recur.
+
+    It is the same for everybody who asks: it is read, and not written to.
+    """
     schema = model.model_json_schema(schema_generator=_Untitled)
     definitions = schema.pop("$defs", {})
     kept: set[str] = set()

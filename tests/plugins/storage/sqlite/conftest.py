@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from agenthost_storage.sqlite import SqliteStore
+from agenthost_storage.sqlite import store as sqlite_store
 
+from ....prepared import REALLY
 from .rows import SCHEMA
 
 
@@ -19,3 +21,9 @@ async def store(path: Path) -> AsyncIterator[SqliteStore]:
     store = await SqliteStore.open(path, [SCHEMA])
     yield store
     await store.close()
+
+
+@pytest.fixture(autouse=True)
+def no_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every database here made as on a fresh machine."""
+    monkeypatch.setattr(sqlite_store, "open_prepared", REALLY)
