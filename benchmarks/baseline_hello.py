@@ -1,9 +1,10 @@
-"""The yardstick: a stock Quart hello, served by an embedded stock Hypercorn."""
+"""The yardsticks: routes of stock Quart, served by an embedded stock Hypercorn."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from typing import Any
 
 import quart
 from hypercorn.asyncio import serve
@@ -16,6 +17,12 @@ app = quart.Quart(__name__)
 async def hello() -> dict[str, str]:
     """Say hello in JSON."""
     return {"hello": "world"}
+
+
+@app.post("/echo")
+async def echo() -> Any:
+    """Give back the JSON that came."""
+    return await quart.request.get_json()
 
 
 async def main() -> None:

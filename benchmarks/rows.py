@@ -77,17 +77,23 @@ def request_rows(bench: Bench) -> Iterator[Row]:
 
 
 def mcp_rows(bench: Bench) -> Iterator[Row]:
-    """A tool called over MCP beside a route that keeps nothing, of the same daemon.
+    """A tool called over MCP beside a bare route of Quart that takes as much JSON.
 
-    Half of it is the durable row in the audit trail.
+    And beside a route of the same daemon that keeps nothing: half of a call is the
+    durable row in the audit trail.
     """
     call = {"name": "calculate", "arguments": {"expression": "6*7"}}
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-    port = bench.daemon.port
-    bare = load.Plan(port, ("/api/health",), REQUESTS)
-    plan = load.Plan(port, ("/mcp",), REQUESTS, body=json.dumps(asked))
-    yardstick, called = cpu_us([(bench.daemon, bare), (bench.daemon, plan)])
-    yield Row("MCP tools/call beside a route, CPU", called, "us", 6.0, yardstick)
+    body, port = json.dumps(asked), bench.daemon.port
+    for clients in (1, 32):
+        plain = load.Plan(bench.hello.port, ("/echo",), REQUESTS, clients, body)
+        own = load.Plan(port, ("/api/health",), REQUESTS, clients)
+        plan = load.Plan(port, ("/mcp",), REQUESTS, clients, body)
+        sides = ((bench.hello, plain), (bench.daemon, own), (bench.daemon, plan))
+        yardstick, health, called = cpu_us(sides)
+        told = _clients(clients)
+        yield Row(f"MCP tools/call, CPU, {told}", called, "us", 3.0, yardstick)
+        yield Row(f"MCP tools/call beside health, {told}", called, "us", 6.0, health)
 
 
 def beside_hello(bench: Bench, clients: int, *plans: load.Plan) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from itertools import groupby
@@ -134,14 +135,19 @@ def _fault(error: Exception) -> tuple[ProviderFault, str] | None:
         case httpx.TimeoutException():
             return ProviderFault.TIMEOUT, "no answer in time; try again"
         case NotSent() | httpx.ConnectError():
-            return (
-                ProviderFault.UNREACHABLE,
-                "cannot be reached; check the base_url and that the service is running",
-            )
+            remedy = "check the base_url and that the service is running"
+            told = f"cannot be reached{_why(error)}; {remedy}"
+            return ProviderFault.UNREACHABLE, told
         case OutcomeUnknown() | httpx.TransportError():
             return ProviderFault.UNREACHABLE, "the connection broke off"
         case _:
             return None
+
+
+def _why(error: Exception) -> str:
+    """Say what the system said of a connection; a name without an address has none."""
+    number = getattr(error.__cause__, "errno", None) or 0
+    return f" ({os.strerror(number)})" if number > 0 else ""
 
 
 def joined(deltas: list[Delta]) -> list[Delta]:

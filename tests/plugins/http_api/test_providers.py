@@ -376,7 +376,7 @@ async def test_a_service_that_is_not_there_is_a_failed_test(daemons: Daemons) ->
     daemon = await daemons.start(config=f"[providers.house]\n{closed}")
     answer = await trial(daemon)
     assert answer.status_code == 502
-    assert "cannot be reached" in answer.json()["error"]
+    assert "cannot be reached (Connection refused)" in answer.json()["error"]
 
 
 async def test_a_provider_without_models_says_where_to_list_one(
