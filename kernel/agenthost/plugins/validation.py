@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from itertools import islice
-from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import pluggy
@@ -32,8 +32,7 @@ from .sources import ToolSource
 MOST_ITEMS = 10_000
 REMEDY = "install the version of it, or of agenthost, that fits"
 
-ROUTINES = (FunctionType, MethodType, staticmethod, classmethod)
-
+MARK = f"{PROJECT}_impl"
 _PARAMETER = re.compile(r"<[^>]*>")
 
 
@@ -93,15 +92,13 @@ OFFERS: Mapping[str, Offers] = {
 
 
 class _Manager(pluggy.PluginManager):
-    """Looks only at a module's functions: most of its names are imports and classes."""
+    """Looks only at what is marked: most names of a module are imports and classes."""
 
     def parse_hookimpl_opts(
         self, plugin: object, name: str
     ) -> pluggy.HookimplOpts | None:
         """Find what marks an implementation, if this is one."""
-        passed = inspect.ismodule(plugin) and not isinstance(
-            vars(plugin).get(name), ROUTINES
-        )
+        passed = inspect.ismodule(plugin) and not hasattr(vars(plugin).get(name), MARK)
         return None if passed else super().parse_hookimpl_opts(plugin, name)
 
 
@@ -140,7 +137,8 @@ def hooks_of(entry: Entry, manager: pluggy.PluginManager) -> dict[str, Implement
     finally:
         manager.unregister(plugin)
     for name in hook_names():
-        if name not in found and inspect.isroutine(getattr(plugin, name, None)):
+        own = None if name in found else getattr(plugin, name, None)
+        if own is not None and inspect.isroutine(own):
             raise PluginError(f"{name} is not marked; put @hookimpl above it")
     return found
 
@@ -164,6 +162,7 @@ def _checked(caller: pluggy.HookCaller, plugin: object) -> dict[str, Implementat
     return {caller.name: Implementation(implementation.function, given, takes)}
 
 
+@cache
 def hook_names() -> tuple[str, ...]:
     """The names of all hooks, in the order of the source."""
     names = (name for each in reversed(Hooks.__mro__) for name in vars(each))
