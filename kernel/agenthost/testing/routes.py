@@ -103,6 +103,33 @@ def route_groups(daemon: RunningDaemon) -> Iterator[tuple[str, RouteGroup]]:
             yield key, group
 
 
+_DOCUMENTS: dict[frozenset[object], Mapping[str, Any]] = {}
+
+
+async def document_of(daemon: RunningDaemon) -> Mapping[str, Any]:
+    """Read the OpenAPI document of a daemon.
+
+    It takes a while to write, and is the same for the same routes: those are asked once
+    in a process.
+    """
+    groups = [group for _, group in route_groups(daemon)]
+    routes = frozenset(
+        _facts_of(group, each) for group in groups for each in group.routes
+    )
+    if routes not in _DOCUMENTS:
+        _DOCUMENTS[routes] = (await daemon.http.get("/openapi.json")).json()
+    return _DOCUMENTS[routes]
+
+
+def _facts_of(group: RouteGroup, route: Route) -> object:
+    """Give what the document says of a route, as far as it tells it from others."""
+    handler = getattr(route.handler, "__code__", route.handler)
+    models = route.body, route.query, repr(route.answer), route.events
+    others = repr((route.others, route.headers, route.takes, route.media))
+    told = group.name, route.method, route.path, route.status, route.public
+    return (*told, handler, models, others)
+
+
 def name_of(route: Route) -> str:
     """Name a route as it is declared."""
     return f"{route.method} {route.path}"
@@ -275,7 +302,7 @@ class RoutesContract:
             plugins=[keeper(), *self._modules(), *self.besides()],
         )
         daemon.http.headers["authorization"] = f"Bearer {KEY}"
-        document = (await daemon.http.get("/openapi.json")).json()
+        document = await document_of(daemon)
         found = [group for _, group in route_groups(daemon) if group.name == self.group]
         assert len(found) == 1, f"{self.group} is offered {len(found)} times"
         return Mounted(daemon, found[0], document)
@@ -395,7 +422,7 @@ class RoutesContract:
         )
         offered = without.daemon.registry.offered(Mountable)  # type: ignore[type-abstract]  # reason: as above
         assert self.group not in {group.name for _, group in offered}
-        document = (await without.http.get("/openapi.json")).json()
+        document = await document_of(without)
         operations = [
             operation
             for entries in document["paths"].values()

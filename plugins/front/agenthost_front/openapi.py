@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -68,16 +69,23 @@ def description(described: Described) -> RouteGroup:
     """The group that serves the document, made at the first request."""
     group = RouteGroup("openapi")
     made: list[bytes] = []
+    making = asyncio.Lock()
 
     @group.get("/openapi.json", scope="system:read", answer=dict[str, Any])
     async def document(_call: Call) -> Answer:
         """Describe this API as OpenAPI 3.1."""
-        if not made:
-            await described.complete()
-            made.append(to_json(written(described)))
+        async with making:
+            if not made:
+                await described.complete()
+                # It takes half a second, in which the loop has others to serve.
+                made.append(await asyncio.to_thread(_whole, described))
         return Reply(made[0], headers={"content-type": "application/json"})
 
     return group
+
+
+def _whole(described: Described) -> bytes:
+    return to_json(written(described))
 
 
 def written(described: Described) -> dict[str, Any]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from typing import Any
+
 import pytest
 from agenthost import Answer, Call, PluginError, RouteGroup
+from agenthost_front import openapi
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import create_model
 
@@ -32,6 +37,24 @@ async def test_the_document_is_valid_and_names_every_route(
     assert socket["parameters"][0]["schema"]["format"] == "uuid"
     query = document["paths"]["/api/private"]["get"]["parameters"]
     assert [(p["name"], p["in"]) for p in query] == [("page", "query")]
+
+
+async def test_the_document_is_written_once_and_beside_the_loop(
+    open_front: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by: list[threading.Thread] = []
+
+    def written(described: openapi.Described) -> dict[str, Any]:
+        by.append(threading.current_thread())
+        return really(described)
+
+    really = openapi.written
+    monkeypatch.setattr(openapi, "written", written)
+    asked = (open_front.client.get("/openapi.json") for _ in range(3))
+    answers = await asyncio.gather(*asked)
+    assert len({answer.content for answer in answers}) == 1
+    (thread,) = by
+    assert thread is not threading.current_thread()
 
 
 def greetings(name: str, *paths: str) -> RouteGroup:

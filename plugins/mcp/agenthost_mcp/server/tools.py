@@ -121,22 +121,27 @@ class Tools:
         host, use = call.host, _use_of(params)
         if use.name not in host.toolbox.tools:
             raise RpcError(INVALID_PARAMS, f"unknown tool: {use.name}")
-        # A chain of its own: guards that count calls begin anew with each.
-        context = replace(self._context(call, link), chain=(use.id,))
+        context = self._context(call, link, use)
         outcome = await _run(host, context, use, link)
         if link.failure is not None and outcome.output.is_error:
             raise link.failure
         return result_of(outcome.output, version)
 
-    def _context(self, call: Call, link: Link) -> Context:
-        """Whose call it is: everyone has a workspace and a memory of their own."""
+    def _context(self, call: Call, link: Link, use: ToolUse) -> Context:
+        """Whose call it is: everyone has a workspace and a memory of their own.
+
+        Each has a chain of its own: guards that count calls begin anew with it.
+        """
         who = call.principal
         name = f"{who.kind}:{who.name}"
         grants = self.shown(call.host).of(who)
         principal = McpPrincipal(KIND, name, grants, who.person, link=link)
         place = _place_of(name)
         agent = AgentView(place, f"mcp-{place}", self._manifest, "")
-        return replace(call.context, principal=principal, agent=agent, caller=who)
+        chain = (use.id,)
+        return replace(
+            call.context, principal=principal, agent=agent, caller=who, chain=chain
+        )
 
 
 async def _run(host: Host, context: Context, use: ToolUse, link: Link) -> Outcome:
