@@ -77,9 +77,8 @@ class CapabilityRoutes:
 
     async def schema(self, call: Call) -> Answer:
         """The JSON Schema of capability files, served permission tables included."""
-        from .schema import capability_schema
-
-        return capability_schema(await self._folders.of(call.host).tables())
+        tables = await self._folders.of(call.host).tables()
+        return await asyncio.to_thread(_schema, tables)
 
     async def _policy(self, call: Call, body: Capabilities) -> Policy:
         from .policy import Policy
@@ -92,6 +91,12 @@ class CapabilityRoutes:
         report = await asyncio.to_thread(validate, body.capabilities, tables, body.mode)
         with refusing():
             return Policy(report.checked(), tables)
+
+
+def _schema(tables: Tables) -> Answer:
+    from .schema import capability_schema
+
+    return capability_schema(tables)
 
 
 def _validated(body: ValidateBody, tables: Tables) -> Answer:
