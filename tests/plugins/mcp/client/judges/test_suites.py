@@ -21,7 +21,7 @@ import pytest
 from agenthost import ToolOutput
 from agenthost.testing.daemons import Daemons, RunningDaemon
 
-from ..servers import owner_of, tools_of, until
+from ..servers import PATIENCE, owner_of, tools_of, until
 
 HERE = Path(__file__).parent
 PACKAGES = HERE.parents[4] / ".cache/npm/node_modules"
@@ -103,7 +103,7 @@ async def judged(program: str, scenario: str) -> str:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         said, _ = await process.communicate()
     assert process.returncode == 0, said.decode()
     return said.decode()
@@ -139,12 +139,12 @@ async def listening(*command: object, port: int) -> AsyncIterator[None]:
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 try:
                     _, writer = await asyncio.open_connection("127.0.0.1", port)
                 except OSError:
-                    await asyncio.sleep(0.1)
+                    await asyncio.sleep(0.02)
                 else:
                     writer.close()
                     break
@@ -155,7 +155,7 @@ async def listening(*command: object, port: int) -> AsyncIterator[None]:
 
 
 async def judged_by_everything(daemon: RunningDaemon, protocol: str) -> None:
-    await until(lambda: len(tools_of(daemon)) > 5, 30)
+    await until(lambda: len(tools_of(daemon)) > 5)
     assert owner_of(daemon, "j").version == protocol
     said = await called(daemon, "mcp_j_echo", message="over there")
     assert "over there" in said.text
@@ -194,9 +194,9 @@ async def test_server_everything_over_http(
         daemon = await daemons.start(config=transport(kind, url=url))
         await judged_by_everything(daemon, protocol)
         # A person would see that a server is away; and that it is back.
-    await until(lambda: owner_of(daemon, "j").state == "disconnected", 90)
+    await until(lambda: owner_of(daemon, "j").state == "disconnected")
     # The toolbox asks for the tools off the loop.
-    await until(lambda: tools_of(daemon) == set(), 30)
+    await until(lambda: tools_of(daemon) == set())
 
 
 @needs_sdk
@@ -204,7 +204,7 @@ async def test_the_python_sdk_over_stdio(daemons: Daemons) -> None:
     script = str(HERE / "sdk_server.py")
     config = transport("stdio", command=sys.executable, args=[script, "stdio"])
     daemon = await daemons.start(config=config)
-    await until(lambda: tools_of(daemon) == SDK, 30)
+    await until(lambda: tools_of(daemon) == SDK)
     assert (await called(daemon, "mcp_j_add", a=2, b=3)).structured == {"result": 5}
     await called(daemon, "mcp_j_renew")
     await until(lambda: owner_of(daemon, "j").pending)
@@ -218,7 +218,7 @@ async def test_the_python_sdk_over_modern_http(daemons: Daemons) -> None:
         url = f"http://127.0.0.1:{port}/mcp"
         config = f"{transport('http', url=url)}sampling = true\n"
         daemon = await daemons.start(config=config)
-        await until(lambda: tools_of(daemon) == SDK, 30)
+        await until(lambda: tools_of(daemon) == SDK)
         assert owner_of(daemon, "j").version == "2026-07-28"
         agent = await daemon.agent("asker", tools=["mcp_*"], extra=MCP)
         daemon.model.calls("mcp_j_capital", country="France")
