@@ -1,4 +1,4 @@
-"""Our client before the official suite, and before servers of others, unchanged.
+"""A daemon before servers of others, unchanged.
 
 ``make judges`` installs them in .cache/npm and .venv.
 """
@@ -8,13 +8,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,91 +20,17 @@ from agenthost import ToolOutput
 from agenthost.testing.daemons import Daemons, RunningDaemon
 
 from ..servers import PATIENCE, owner_of, tools_of, until
+from .suite import HERE, NODE, PACKAGES
 
-HERE = Path(__file__).parent
-PACKAGES = HERE.parents[4] / ".cache/npm/node_modules"
-NODE = PACKAGES / "node/bin/node"
-SUITE = PACKAGES / "@modelcontextprotocol/conformance/dist/index.js"
 EVERYTHING = PACKAGES / "@modelcontextprotocol/server-everything/dist/index.js"
 MCP = 'mcp_servers = ["*"]'
 SDK = {"mcp_j_add", "mcp_j_renew", "mcp_j_capital"}
-SCENARIOS = (
-    ("initialize", 1),
-    ("tools_call", 2),
-    ("request-metadata", 5),
-    ("http-standard-headers", 4),
-    ("http-custom-headers", 18),
-    ("http-invalid-tool-headers", 12),
-)
-# Those in which a server wants a login. Not auth/2025-03-26-oauth-endpoint-fallback: an
-# issuer without metadata does not say that it checks PKCE.
-LOGINS = (
-    ("metadata-default", 18),
-    ("metadata-var1", 18),
-    ("metadata-var2", 18),
-    ("metadata-var3", 18),
-    ("basic-cimd", 13),
-    ("scope-from-www-authenticate", 14),
-    ("scope-from-scopes-supported", 14),
-    ("scope-omitted-when-undefined", 14),
-    ("scope-step-up", 24),
-    ("scope-retry-limit", 17),
-    ("token-endpoint-auth-basic", 19),
-    ("token-endpoint-auth-post", 19),
-    ("token-endpoint-auth-none", 19),
-    ("pre-registration", 13),
-    ("2025-03-26-oauth-metadata-backcompat", 12),
-    ("resource-mismatch", 2),
-    ("offline-access-scope", 15),
-    ("offline-access-not-supported", 14),
-    ("authorization-server-migration", 27),
-    ("iss-supported", 14),
-    ("iss-not-advertised", 14),
-    ("iss-supported-missing", 8),
-    ("iss-wrong-issuer", 8),
-    ("iss-unexpected", 8),
-    ("iss-normalized", 8),
-    ("metadata-issuer-mismatch", 3),
-)
 
 pytestmark = pytest.mark.conformance
 needs_node = pytest.mark.skipif(
-    not (NODE.exists() and SUITE.exists() and EVERYTHING.exists()),
-    reason="needs node 22, the suite and server-everything in .cache/npm",
+    not (NODE.exists() and EVERYTHING.exists()), reason="needs `make judges`"
 )
 needs_sdk = pytest.mark.skipif(find_spec("mcp") is None, reason="needs mcp")
-
-
-@needs_node
-@pytest.mark.parametrize(("scenario", "checks"), SCENARIOS)
-async def test_the_suite_passes_our_client(scenario: str, checks: int) -> None:
-    said = await judged("our_client.py", scenario)
-    assert f"Passed: {checks}/{checks}, 0 failed, 0 warnings" in said
-
-
-@needs_node
-@pytest.mark.parametrize(("scenario", "checks"), LOGINS)
-async def test_the_suite_passes_our_logins(scenario: str, checks: int) -> None:
-    said = await judged("our_login.py", f"auth/{scenario}")
-    # It counts each request with a good token: how many there are is no fault.
-    found = re.search(r"Passed: (\d+)/(\d+), 0 failed, 0 warnings", said)
-    assert found is not None, said
-    assert found[1] == found[2]
-    assert int(found[1]) >= checks
-
-
-async def judged(program: str, scenario: str) -> str:
-    """Have the suite drive a program, and give what it says of it."""
-    ours = f"{sys.executable} {HERE / program}"
-    process = await asyncio.create_subprocess_exec(
-        *(NODE, SUITE, "client", "--command", ours, "--scenario", scenario),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    async with asyncio.timeout(PATIENCE):
-        said, _ = await process.communicate()
-    assert process.returncode == 0, said.decode()
-    return said.decode()
 
 
 async def called(daemon: RunningDaemon, tool: str, **arguments: Any) -> ToolOutput:
