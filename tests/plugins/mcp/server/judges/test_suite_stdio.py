@@ -2,7 +2,7 @@
 
 The bridge adds nothing: a session has a process of ``agenthost mcp`` to itself, and
 requests without one share some, one at a time. Each message goes to it or comes from it
-as it stands.
+as it stands. Processes are started ahead: the suite gives a message a second or two.
 """
 
 from __future__ import annotations
@@ -67,13 +67,28 @@ class Bridge:
         self._environ = {"AGENTHOST_HOME": str(home)}
         self.sessions: dict[str, Pipe] = {}
         self.shared: list[Pipe] = []
+        self.ahead: list[asyncio.Task[Pipe]] = []
         self.spoken = 0
 
+    def start_ahead(self) -> None:
+        """Have some processes ready for whoever needs one."""
+        while len(self.ahead) < AHEAD:
+            self.ahead.append(asyncio.create_task(self._ready()))
+
     async def pipe(self) -> Pipe:
+        self.start_ahead()
+        return await self.ahead.pop(0)
+
+    async def _ready(self) -> Pipe:
+        """Start a process, and wait until it has answered what no client sends."""
         program = [str(Path(sys.executable).with_name("agenthost")), "mcp"]
         process = await asyncio.create_subprocess_exec(
             *program, stdin=PIPE, stdout=PIPE, env=self._environ, limit=2**24
         )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"{\n")
+        assert b"-32700" in await process.stdout.readline()
         return Pipe(process)
 
     async def post(self, request: web.Request) -> web.StreamResponse:
@@ -131,11 +146,14 @@ class Bridge:
         try:
             yield f"http://127.0.0.1:{runner.addresses[0][1]}/mcp"
         finally:
-            pipes = [*self.sessions.values(), *self.shared]
+            left = await asyncio.gather(*self.ahead)
+            pipes = [*self.sessions.values(), *self.shared, *left]
             await asyncio.gather(*(each.end() for each in pipes))
             await runner.cleanup()
 
 
+AHEAD = 3
+"""So many processes wait for somebody who needs one."""
 HTTP_ALONE = {
     "2025-11-25": {"dns-rebinding-protection"},
     "2026-07-28": {
@@ -163,6 +181,8 @@ async def test_all_that_a_revision_requires_over_a_pipe(
     facts = {"pid": os.getpid(), "listen_addr": daemon.url.removeprefix("http://")}
     (home / "daemon.json").write_text(json.dumps(facts), encoding="utf-8")
     bridge = Bridge(home)
+    bridge.start_ahead()
+    await asyncio.wait(bridge.ahead)
     async with bridge.running() as url:
         process = await asyncio.create_subprocess_exec(
             str(NODE), str(SUITE), "server", "--url", url, "--requirements", revision,
