@@ -137,8 +137,8 @@ class McpServer(Table):
     sampling: bool = Field(
         default=False,
         description="Whether the server may have the model of the agent asked that "
-        "calls it. The agent pays. A server older than revision 2026-07-28 is called "
-        "by one turn at a time.",
+        "calls it, with tools of the server. The agent pays. A server older than "
+        "revision 2026-07-28 is called by one turn at a time.",
     )
     roots: tuple[Annotated[str, AfterValidator(_folder)], ...] = Field(
         (),
@@ -169,7 +169,7 @@ class McpServer(Table):
         if self.elicitation:
             able["elicitation"] = {"form": {}}
         if self.sampling:
-            able["sampling"] = {}
+            able["sampling"] = {"tools": {}}
         return able
 
     @property

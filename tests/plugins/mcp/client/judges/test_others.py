@@ -24,7 +24,7 @@ from .suite import HERE, NODE, PACKAGES
 
 EVERYTHING = PACKAGES / "@modelcontextprotocol/server-everything/dist/index.js"
 MCP = 'mcp_servers = ["*"]'
-SDK = {"mcp_j_add", "mcp_j_renew", "mcp_j_capital"}
+SDK = {"mcp_j_add", "mcp_j_renew", "mcp_j_capital", "mcp_j_compare"}
 
 pytestmark = pytest.mark.conformance
 needs_node = pytest.mark.skipif(
@@ -151,6 +151,13 @@ async def test_the_python_sdk_over_modern_http(daemons: Daemons) -> None:
         (said,) = daemon.model.requests[-1].messages[-1].parts
         assert isinstance(said, ToolOutput)
         assert said.structured == {"result": "France: Paris (endTurn)"}
+        daemon.model.calls("mcp_j_compare", city="Oslo")
+        daemon.model.calls("weather", city="Oslo")
+        await agent.ask("go")
+        (said,) = daemon.model.requests[-1].messages[-1].parts
+        assert isinstance(said, ToolOutput)
+        called_for = "Oslo: weather {'city': 'Oslo'} (toolUse)"
+        assert said.structured == {"result": called_for}
         assert (await called(daemon, "mcp_j_add", a=2, b=3)).structured == {"result": 5}
         await called(daemon, "mcp_j_renew")
         await until(lambda: owner_of(daemon, "j").pending)
