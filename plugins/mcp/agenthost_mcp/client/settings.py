@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from agenthost import JsonObject, Secret
 from agenthost_toml.types import Names, Table
@@ -192,6 +192,7 @@ class McpServers(RootModel):  # type: ignore[type-arg]
     """``[[mcp_servers]]``; each name once."""
 
     model_config = ConfigDict(defer_build=True)
+    read_at_use: ClassVar = True
 
     root: Annotated[tuple[McpServer, ...], Field(strict=False)] = ()
 
