@@ -60,4 +60,4 @@ def knowing(upstream_port: int, count: int, tools: int) -> Iterator[servers.Serv
 def known(daemon: servers.Server) -> int:
     """How many tools of MCP servers there are for agents."""
     tools = daemon.ask("/api/tools")["tools"]
-    return sum(each["name"].startswith("mcp_many") for each in tools)
+    return sum(each.startswith("mcp_many") for each in tools)
