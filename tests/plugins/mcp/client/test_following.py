@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from agenthost import ToolOutput
 from agenthost.testing.daemons import Daemons, RunningDaemon
 from agenthost_mcp.client.following import same_but_roots
-from agenthost_mcp.client.settings import McpServer
+from agenthost_mcp.client.settings import McpServer, McpServers
 
 from .fake_http import FakeHttp
 from .servers import Fake, owner_of, shown, source_of, start, tools_of, until
@@ -55,6 +56,9 @@ async def test_a_server_hears_that_its_roots_are_others(
     assert first["params"]["capabilities"] == {"roots": {"listChanged": True}}
     # The same once more is no news.
     await reload(daemon, fake.config(roots=["/srv/b"], timeout_secs=30))
+    (said,) = daemon.daemon.settings(McpServers).root
+    await until(lambda: owner_of(daemon, "s").server is said)
+    assert methods(fake).count(CHANGED) == 1
     await reload(daemon, fake.config(roots=["/srv/c"]))
     await until(lambda: methods(fake).count(CHANGED) == 2)
 
@@ -106,9 +110,16 @@ async def test_another_command_waits_for_a_person_here_too(
     daemon = await start(daemons, fake)
     other.name = "s"
     await reload(daemon, other.config())
-    await until(lambda: owner_of(daemon, "s").state == "quarantined")
+    owners = source_of(daemon).owners
+    await until(lambda: "s" in owners and owners["s"].state == "quarantined")
     assert not other.told.with_suffix(".log").exists()
     await until(lambda: tools_of(daemon) == set())
+
+
+def connected(daemon: RunningDaemon, *, added: bool) -> bool:
+    """Tell whether the server ``s`` is there and connected, and whose it is."""
+    owner = source_of(daemon).owners.get("s")
+    return bool(owner) and (owner.added, owner.state) == (added, "connected")
 
 
 async def test_one_that_was_added_gives_way_and_comes_back(daemons: Daemons) -> None:
@@ -119,11 +130,11 @@ async def test_one_that_was_added_gives_way_and_comes_back(daemons: Daemons) -> 
         await until(lambda: tools_of(daemon) == {"mcp_s_echo"})
         config = f'transport = {{ type = "http", url = "{fake.url}" }}\n'
         await reload(daemon, f'[[mcp_servers]]\nname = "s"\n{config}')
-        await until(lambda: not owner_of(daemon, "s").added)
-        await until(lambda: owner_of(daemon, "s").state == "connected")
+        await until(lambda: connected(daemon, added=False))
+        tasks = [each.get_name() for each in asyncio.all_tasks()]
+        assert tasks.count("mcp server s") == 1
         await reload(daemon)
-        await until(lambda: owner_of(daemon, "s").added)
-        await until(lambda: owner_of(daemon, "s").state == "connected")
+        await until(lambda: connected(daemon, added=True))
         assert (await shown(daemon, "s"))["added"] is True
 
 
