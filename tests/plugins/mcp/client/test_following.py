@@ -119,7 +119,7 @@ async def test_another_command_waits_for_a_person_here_too(
 def connected(daemon: RunningDaemon, *, added: bool) -> bool:
     """Tell whether the server ``s`` is there and connected, and whose it is."""
     owner = source_of(daemon).owners.get("s")
-    return bool(owner) and (owner.added, owner.state) == (added, "connected")
+    return owner is not None and (owner.added, owner.state) == (added, "connected")
 
 
 async def test_one_that_was_added_gives_way_and_comes_back(daemons: Daemons) -> None:
