@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from . import install, load, measure, servers, sockets, writes
+from . import install, load, mcp_turns, measure, servers, sockets, writes
 from .crowds import Crowd, crowd_rows
 from .figures import Row
 from .idle_channels import channel_rows
@@ -96,16 +96,39 @@ def mcp_rows(bench: Bench) -> Iterator[Row]:
         yield Row(f"MCP tools/call beside health, {told}", called, "us", 6.0, health)
 
 
+def many_tools_rows(upstream_port: int) -> Iterator[Row]:
+    """A message where very many tools of MCP servers are known, beside few."""
+    few, many = (1, mcp_turns.SHOWN), (mcp_turns.SERVERS, mcp_turns.TOOLS)
+    told = f"{mcp_turns.SERVERS * mcp_turns.TOOLS} MCP tools known"
+    with (
+        mcp_turns.knowing(upstream_port, *few) as small,
+        mcp_turns.knowing(upstream_port, *many) as large,
+    ):
+        for shown, manifest in (
+            (0, mcp_turns.ALONE),
+            (mcp_turns.SHOWN, mcp_turns.WITH_TOOLS),
+        ):
+            sides = [
+                (daemon, message_plan(daemon, 1, manifest)) for daemon in (small, large)
+            ]
+            yardstick, ours = cpu_us(sides)
+            name = f"message, {told}, {shown} shown, CPU"
+            yield Row(name, ours, "us", mcp_turns.LIMIT, yardstick)
+
+
 def beside_hello(bench: Bench, clients: int, *plans: load.Plan) -> list[float]:
     """Measure the hello, then the daemon by each plan."""
     hello = load.Plan(bench.hello.port, ("/",), REQUESTS, clients)
     return cpu_us([(bench.hello, hello), *((bench.daemon, plan) for plan in plans)])
 
 
-def message_plan(daemon: servers.Server, clients: int) -> load.Plan:
+def message_plan(
+    daemon: servers.Server, clients: int, manifest: str = servers.MANIFEST
+) -> load.Plan:
     """Spread the turns over agents, so that no session grows long."""
     count = REQUESTS * (ROUNDS + 1) // TURNS_OF_AN_AGENT
-    agents = daemon.spawn_agents(f"bench-{clients}", count)
+    prefix = f"bench-{clients}-{'mcp' * (manifest != servers.MANIFEST)}"
+    agents = daemon.spawn_agents(prefix, count, manifest)
     paths = tuple(f"/api/agents/{agent}/message" for agent in agents)
     body = json.dumps({"message": "hello"})
     return load.Plan(daemon.port, paths, REQUESTS, clients, body)
@@ -186,6 +209,7 @@ def daemon_rows(home: Path) -> Iterator[Row]:
         with servers.daemon(other) as (daemon, _):
             yield from crowd_rows(daemon, Crowd())
         yield from channel_rows(upstream.port)
+        yield from many_tools_rows(upstream.port)
 
 
 def all_rows() -> Iterator[Row]:

@@ -72,9 +72,11 @@ class Server:
             told = error.read().decode(errors="replace")
             raise StartError(f"{path} answers {error.code}: {told}") from error
 
-    def spawn_agents(self, prefix: str, count: int) -> list[str]:
-        """Make agents without tools on the default model; return their ids."""
-        manifests = (MANIFEST.format(name=f"{prefix}-{n}") for n in range(count))
+    def spawn_agents(
+        self, prefix: str, count: int, manifest: str = MANIFEST
+    ) -> list[str]:
+        """Make agents on the default model, without tools; return their ids."""
+        manifests = (manifest.format(name=f"{prefix}-{n}") for n in range(count))
         asked = (self.ask("/api/agents", {"manifest_toml": m}) for m in manifests)
         return [answer["agent_id"] for answer in asked]
 

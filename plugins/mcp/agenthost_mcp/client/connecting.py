@@ -169,9 +169,10 @@ async def _discover(connection: Connection) -> str:
 
 
 async def _shake_hands(connection: Connection, able: JsonObject) -> str:
+    news = {"roots": {"listChanged": True}} if "roots" in able else {}
     said = {
         "protocolVersion": LEGACY,
-        "capabilities": dict(able),
+        "capabilities": {**able, **news},
         "clientInfo": CLIENT,
     }
     answer = await connection.ask("initialize", said, Pulse(SECONDS))

@@ -103,6 +103,7 @@ class Inbox:
 
     Attributes:
         questions: Who answers the server's other questions; None while nobody does.
+        roots: What the server hears of them from now on.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class Inbox:
         self.changed = changed
         self.capabilities = dict(capabilities or {})
         self.questions: Questions | None = None
-        self._roots = [dict(each) for each in roots]
+        self.roots = [dict(each) for each in roots]
         self._ids = count(1)
         self._open: dict[int, tuple[asyncio.Future[dict[str, Any]], Pulse]] = {}
         self._lost: str = ""
@@ -179,8 +180,8 @@ class Inbox:
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": ident}
         if method == "ping":
             return {**answer, "result": {}}
-        if method == "roots/list" and self._roots:
-            return {**answer, "result": {"roots": self._roots}}
+        if method == "roots/list" and self.roots:
+            return {**answer, "result": {"roots": self.roots}}
         # Nothing else was offered to it, or not outside of a call.
         return {**answer, "error": {"code": NO_METHOD, "message": "not offered"}}
 

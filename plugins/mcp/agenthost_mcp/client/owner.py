@@ -59,6 +59,7 @@ REFRESH = 60.0
 SETTLE = 0.2
 """Seconds between two lists, however often it says that it has changed."""
 CLOSING = 4.0
+ROOTS_CHANGED = "notifications/roots/list_changed"
 TOOL_NAME_LENGTH = 200
 DEFINITION_BYTES = 64 * 1024
 REASON_LENGTH = 250
@@ -97,6 +98,7 @@ class Owner:
         self._launch = launch_of(server)
         self._tools: dict[str, dict[str, Any]] = {}
         self._connection: Connection | None = None
+        self._inbox: Inbox | None = None
         self._midcall: Midcall | None = None
         self._door: Door | None = None
         self._news = asyncio.Event()
@@ -147,6 +149,21 @@ class Owner:
         if any(each.tool == LAUNCH for each in pending):
             self.reconnect()
         self._offer()
+
+    async def move(self, server: McpServer) -> None:
+        """Take other roots, and tell a server of an older revision that there are any.
+
+        The modern one asks for them each time that it needs them.
+        """
+        moved = server.roots != self.server.roots
+        self.server = server
+        if self._inbox is not None:
+            self._inbox.roots = server.told_roots
+        if moved and self._connection is not None and not self._connection.modern:
+            # One that does not take it is gone, and hears of them when it is back.
+            with suppress(Exception):
+                async with asyncio.timeout(CLOSING):
+                    await self._connection.tell(ROOTS_CHANGED, {})
 
     async def stop(self) -> None:
         """Let a token that is being renewed be kept."""
@@ -230,7 +247,7 @@ class Owner:
         self.state = "connecting"
         self._news.clear()
         may = self.server.capabilities
-        inbox = Inbox(self._news.set, may, self.server.told_roots)
+        inbox = self._inbox = Inbox(self._news.set, may, self.server.told_roots)
         connection = await opened(self._host, self.server, inbox, self.door)
         hearing = asyncio.create_task(connection.run())
         try:

@@ -1,16 +1,18 @@
 """A model for servers: asked by the agent whose turn calls them, who pays for it.
 
 Source: https://modelcontextprotocol.io/specification/2026-07-28, sampling. A server's
-text reaches the model alone: nothing of the agent's prompt, conversation or tools goes
-with it.
+text and tools reach the model alone: nothing of the agent's prompt, conversation or
+tools goes with them.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from agenthost import (
@@ -26,7 +28,19 @@ from agenthost import (
     Target,
     Text,
     ToolContext,
+    ToolDefinition,
+    ToolUse,
     Unavailable,
+)
+
+from .sampling_tools import (
+    choice_of,
+    is_result,
+    outputs_of,
+    signs_of,
+    told_of,
+    tools_of,
+    use_of,
 )
 
 METHOD = "sampling/createMessage"
@@ -35,7 +49,12 @@ MOST_SIGNS = 100_000
 MOST_TOKENS = 4_096
 MOST_STOPS = 8
 IMAGE_BYTES = 5 * 1024 * 1024
-_ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
+_ROLES = ("user", "assistant")
+_REASONS = {
+    Finish.STOP: "endTurn",
+    Finish.LENGTH: "maxTokens",
+    Finish.TOOL_USE: "toolUse",
+}
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -57,7 +76,7 @@ async def sampled(context: ToolContext, asked: Mapping[str, Any]) -> dict[str, A
     async with aclosing(host.models.ask(target, request, payer)) as deltas:
         async for delta in deltas:
             if isinstance(delta, Answered):
-                return _told(delta)
+                return _told(delta, request.tools)
     raise Unavailable("the model broke off")
 
 
@@ -68,37 +87,62 @@ def request_of(params: object, target: Target) -> ChatRequest:
         InvalidInput: It asks wrongly, for too much, or for what is not offered to it.
     """
     said = params if isinstance(params, Mapping) else {}
-    for key in ("tools", "toolChoice"):
-        if said.get(key):
-            raise InvalidInput(key, "the server has no tools called for it here")
     messages, system = said.get("messages"), said.get("systemPrompt", "")
     if not isinstance(messages, list) or not 0 < len(messages) <= MOST_MESSAGES:
         raise InvalidInput("messages", f"must be a list of 1 to {MOST_MESSAGES}")
     if not isinstance(system, str):
         raise InvalidInput("systemPrompt", "must be a text")
-    read = tuple(_message(each, target) for each in messages)
-    size = len(system) + sum(len(each.text) for each in read)
-    if size > MOST_SIGNS:
-        raise InvalidInput("messages", f"have over {MOST_SIGNS:,} signs")
-    if read[-1].role is not Role.USER:
-        raise InvalidInput("messages", "must end with one of the user")
+    tools = tools_of(said.get("tools"), target)
+    read = _conversation(messages, target)
+    if _signs(system, read, tools) > MOST_SIGNS:
+        raise InvalidInput("messages", f"have over {MOST_SIGNS:,} signs, with tools")
     return ChatRequest(
         model=target.model.upstream_id,
         system=system,
         messages=read,
+        tools=tools,
+        tool_choice=choice_of(said.get("toolChoice"), tools),
         max_tokens=_tokens(said.get("maxTokens"), target),
         temperature=_temperature(said.get("temperature"), target),
         stop=_stops(said.get("stopSequences")),
     )
 
 
-def _message(said: object, target: Target) -> Message:
+def _conversation(said: list[Any], target: Target) -> tuple[Message, ...]:
+    read: list[Message] = []
+    for each in said:
+        read.append(_message(each, target, read[-1] if read else None))
+    if read[-1].role is Role.ASSISTANT:
+        raise InvalidInput("messages", "must end with one of the user")
+    return tuple(read)
+
+
+def _message(said: object, target: Target, before: Message | None) -> Message:
     match said:
         case {"role": str() as role, "content": content} if role in _ROLES:
             blocks = content if isinstance(content, list) else [content]
-            parts = tuple(_part(each, target) for each in blocks)
-            return Message(_ROLES[role], parts)
+            if role == "assistant" and not (before and before.tool_uses):
+                parts = tuple(_said(each, target) for each in blocks)
+                return Message(Role.ASSISTANT, parts)
+            if any(map(is_result, blocks)) or (before and before.tool_uses):
+                outputs = outputs_of(blocks, before, partial(_part, target=target))
+                return Message(Role.TOOL, outputs)
+            return Message(Role.USER, tuple(_part(each, target) for each in blocks))
     raise InvalidInput("messages", "each has a role, user or assistant, and content")
+
+
+def _said(block: object, target: Target) -> Text | Image | ToolUse:
+    if isinstance(block, Mapping) and block.get("type") == "tool_use":
+        return use_of(block)
+    return _part(block, target)
+
+
+def _signs(
+    system: str, messages: tuple[Message, ...], tools: tuple[ToolDefinition, ...]
+) -> int:
+    offered = [(each.name, each.description, each.parameters) for each in tools]
+    size = sum(len(each.text) + signs_of(each) for each in messages)
+    return len(system) + size + len(json.dumps(offered))
 
 
 def _part(block: object, target: Target) -> Text | Image:
@@ -145,16 +189,15 @@ def _stops(said: object) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _told(answer: Answered) -> dict[str, Any]:
+def _told(answer: Answered, tools: tuple[ToolDefinition, ...]) -> dict[str, Any]:
     done = answer.completion
-    reasons = {Finish.STOP: "endTurn", Finish.LENGTH: "maxTokens"}
-    reason = (
-        "stopSequence" if done.stop else reasons.get(done.finish, done.finish.value)
-    )
-    content: JsonObject = {"type": "text", "text": done.message.text}
+    reason = "stopSequence" if done.stop else _REASONS.get(done.finish, done.finish)
+    text: JsonObject = {"type": "text", "text": done.message.text}
+    uses = told_of(done.message.tool_uses, tools)
+    content = [*([text] if text["text"] else []), *uses] if uses else text
     return {
         "role": "assistant",
         "content": content,
         "model": answer.spent.model,
-        "stopReason": reason,
+        "stopReason": str(reason),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from agenthost import JsonObject, Secret
 from agenthost_toml.types import Names, Table
@@ -137,8 +137,8 @@ class McpServer(Table):
     sampling: bool = Field(
         default=False,
         description="Whether the server may have the model of the agent asked that "
-        "calls it. The agent pays. A server older than revision 2026-07-28 is called "
-        "by one turn at a time.",
+        "calls it, with tools of the server. The agent pays. A server older than "
+        "revision 2026-07-28 is called by one turn at a time.",
     )
     roots: tuple[Annotated[str, AfterValidator(_folder)], ...] = Field(
         (),
@@ -169,7 +169,7 @@ class McpServer(Table):
         if self.elicitation:
             able["elicitation"] = {"form": {}}
         if self.sampling:
-            able["sampling"] = {}
+            able["sampling"] = {"tools": {}}
         return able
 
     @property
@@ -192,6 +192,7 @@ class McpServers(RootModel):  # type: ignore[type-arg]
     """``[[mcp_servers]]``; each name once."""
 
     model_config = ConfigDict(defer_build=True)
+    read_at_use: ClassVar = True
 
     root: Annotated[tuple[McpServer, ...], Field(strict=False)] = ()
 

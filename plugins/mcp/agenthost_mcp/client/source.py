@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -47,29 +47,58 @@ class McpServers(ToolSource):
         self._begun: Callable[[McpServer], Owner] | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._gone: dict[str, tuple[str, str]] = {}
-        self._specs: dict[str, tuple[Pin, ToolSpec]] = {}
+        self._specs: dict[str, tuple[Pin, Owner, ToolSpec]] = {}
         self._one = asyncio.Lock()
+        self._following: asyncio.Task[None] | None = None
 
     async def start(self, host: Host, changed: Callable[[], object]) -> None:
         """Connect to every server, in the background."""
+        from .following import follow
         from .settings import McpServers as Section
 
         self._host, self._changed = host, changed
-        servers = host.settings(Section).root
-        for server in servers:
+        said = host.settings(Section)
+        for server in said.root:
             (await self._begin())(server)
-        if await host.store.first(ANY) is None:
-            return
+        for name in await self._begin_added():
+            host.warnings.append(
+                f"mcp_servers: {name} was added as well; the configuration counts"
+            )
+        self._following = asyncio.create_task(follow(host, self, said))
+
+    async def _begin_added(self) -> list[str]:
+        """Connect to those that were added; give those whose name is taken."""
+        if await self._host.store.first(ANY) is None:
+            return []
         from .added import added_before
 
-        for server in await added_before(host):
+        taken = []
+        for server in await added_before(self._host):
             if server.name in self.owners:
-                host.warnings.append(
-                    f"mcp_servers: {server.name} was added as well; the configuration "
-                    "counts"
-                )
-                continue
-            (await self._begin())(server).added = True
+                taken.append(server.name)
+            else:
+                (await self._begin())(server).added = True
+        return taken
+
+    async def apply(self, wanted: Sequence[McpServer]) -> None:
+        """Have the servers of the configuration be these from now on."""
+        from .following import same_but_roots
+
+        async with self._one:
+            named = {server.name: server for server in wanted}
+            for name, owner in list(self.owners.items()):
+                server = named.get(name)
+                if owner.added and server is None:
+                    continue
+                if not owner.added and server and same_but_roots(owner.server, server):
+                    await owner.move(server)
+                    del named[name]
+                else:
+                    await self._drop(name)
+            for server in named.values():
+                (await self._begin())(server)
+            await self._begin_added()
+            self._changed()
 
     async def _begin(self) -> Callable[[McpServer], Owner]:
         """Give what connects to a server; without any, none of it is imported."""
@@ -122,15 +151,20 @@ class McpServers(ToolSource):
         async with self._one:
             owner = self.owner(name)
             if not owner.added:
-                raise Conflict(f"{name} stands in config.toml; remove it there")
+                raise Conflict(
+                    f"{name} stands in config.toml; remove it there, and reload"
+                )
             await forget(self._host, owner.server, context)
-            task = self._tasks.pop(name)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            await owner.stop()
-            del self.owners[name]
-            self.servers = len(self.owners)
+            await self._drop(name)
             self._changed()
+
+    async def _drop(self, name: str) -> None:
+        """End a connection, and its program."""
+        task = self._tasks.pop(name)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await self.owners.pop(name).stop()
+        self.servers = len(self.owners)
 
     def snapshot(self) -> Iterable[ToolSpec]:
         """Give the tools that were agreed to, of the servers that are connected."""
@@ -139,9 +173,9 @@ class McpServers(ToolSource):
             for tool, pin in sorted(owner.offered.items()):
                 self._gone[pin.name] = name, tool
                 known = self._specs.get(pin.name)
-                if known is None or known[0] is not pin:
-                    known = self._specs[pin.name] = pin, _spec(owner, tool, pin)
-                specs.append(known[1])
+                if known is None or known[0] is not pin or known[1] is not owner:
+                    known = self._specs[pin.name] = pin, owner, _spec(owner, tool, pin)
+                specs.append(known[2])
         return specs[:MOST_TOOLS]
 
     def gone(self, tool: str) -> str:
@@ -155,7 +189,8 @@ class McpServers(ToolSource):
 
     async def stop(self) -> None:
         """End every connection, and every program."""
-        tasks = self._tasks.values()
+        tasks = [*self._tasks.values()]
+        tasks += [self._following] if self._following else []
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -66,9 +66,9 @@ def grow(*_: Any) -> None:
 
 def slow(ident: Any, params: dict[str, Any]) -> None:
     token = params["_meta"]["progressToken"]
-    for step in range(4):
-        time.sleep(0.3)
-        progress = {"progressToken": token, "progress": step, "total": 4}
+    for step in range(6):
+        time.sleep(0.2)
+        progress = {"progressToken": token, "progress": step, "total": 6}
         say({"method": "notifications/progress", "params": progress})
     say({"id": ident, "result": text("done")})
 

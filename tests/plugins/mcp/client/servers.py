@@ -16,6 +16,8 @@ from agenthost_mcp.client.source import McpServers
 
 SCRIPT = Path(__file__).with_name("fake_server.py")
 NOBODY: Any = None
+PATIENCE = 120.0
+"""No run that passes waits so long for anything, on however busy a machine."""
 
 
 class Fake:
@@ -58,9 +60,9 @@ def owner_of(daemon: RunningDaemon, name: str) -> Owner:
     return source_of(daemon).owner(name)
 
 
-async def until(holds: Callable[[], object], seconds: float = 15) -> None:
+async def until(holds: Callable[[], object]) -> None:
     """Wait until something holds that another task brings about."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(PATIENCE):
         while not holds():  # noqa: ASYNC110 - what it waits for has no event
             await asyncio.sleep(0.01)
 

@@ -11,7 +11,7 @@ from agenthost import ProviderFault, ToolOutput
 from agenthost.testing import Pause
 from agenthost.testing.daemons import Daemons, RunningDaemon
 
-from .servers import Fake, owner_of, start, until
+from .servers import PATIENCE, Fake, owner_of, start, until
 from .test_asking import MCP, request, waiting
 from .test_sampling import ASKED
 
@@ -114,7 +114,7 @@ async def test_a_model_answers_while_the_call_waits_and_the_agent_pays(
 async def test_a_model_may_take_longer_than_a_server_may_be_silent(
     daemons: Daemons, tmp_path: Path
 ) -> None:
-    keys: dict[str, Any] = {"sampling": True, "timeout_secs": 0.3}
+    keys: dict[str, Any] = {"sampling": True, "timeout_secs": 1.5}
     daemon, agent, _ = await older(daemons, tmp_path, **keys)
     pause = Pause()
     daemon.model.calls("mcp_s_interview", ask=[SAMPLE])
@@ -122,7 +122,7 @@ async def test_a_model_may_take_longer_than_a_server_may_be_silent(
     daemon.model.says("done")
     turn = asyncio.create_task(agent.ask("go"))
     await pause.reached.wait()
-    await asyncio.sleep(0.6)
+    await asyncio.sleep(1.6)
     pause.go_on()
     await turn
     assert told(daemon)[0]["content"]["text"] == "Paris"
@@ -230,7 +230,7 @@ async def test_a_question_that_is_taken_back_costs_no_more(
     daemon.model.calls("mcp_s_change_mind", ask=[SAMPLE])
     daemon.model.says(Pause())
     daemon.model.says("done")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await agent.ask("go")
     assert told(daemon) == "p"
     assert [m for m in fake.heard() if m.get("id") == "q"] == []

@@ -51,7 +51,8 @@ async def test_a_server_hears_of_the_folders_that_were_written(
     output = await asked(daemons, fake, roots=["/srv/my notes", "/"])
     assert not output.is_error
     assert json.loads(output.text) == TOLD
-    assert offered(fake, modern) == {"roots": {}}
+    news: dict[str, Any] = {} if modern else {"listChanged": True}
+    assert offered(fake, modern) == {"roots": news}
 
 
 @pytest.mark.parametrize("modern", [True, False])

@@ -11,7 +11,7 @@ import pytest
 from agenthost import ToolOutput
 from agenthost.testing.daemons import Daemons, RunningAgent, RunningDaemon
 
-from .servers import Fake, owner_of, shown, source_of, start, tools_of, until
+from .servers import PATIENCE, Fake, owner_of, shown, source_of, start, tools_of, until
 
 MCP = 'mcp_servers = ["*"]'
 ENVIRON = {"PATH": "/usr/bin:/bin", "GIVEN": "yes", "SECRET": "no"}
@@ -133,14 +133,14 @@ async def test_progress_keeps_a_call_alive_and_silence_ends_it(
     daemons: Daemons, tmp_path: Path
 ) -> None:
     fake, other = Fake(tmp_path, "s", "slow", "hang"), Fake(tmp_path, "o", "slow")
-    config = fake.config(timeout_secs=0.6) + other.config(max_call_secs=0.5)
+    config = fake.config(timeout_secs=1) + other.config(max_call_secs=0.5)
     daemon = await daemons.start(config=config)
     await until(lambda: len(tools_of(daemon)) == 3)
     agent = await daemon.agent(tools=["mcp_*"], extra=MCP)
     assert not (await asked(agent, "mcp_s_slow")).is_error
     said = await asked(agent, "mcp_s_hang")
     assert said.is_error
-    assert "no sign of life for 0.6 s" in said.text
+    assert "no sign of life for 1 s" in said.text
     assert "no end after 0.5 s" in (await asked(agent, "mcp_o_slow")).text
 
     def told() -> list[dict[str, Any]]:
@@ -160,7 +160,7 @@ async def test_a_start_waits_for_no_server(daemons: Daemons) -> None:
         '[[mcp_servers]]\nname = "c"\n'
         'transport = { type = "http", url = "http://127.0.0.1:9/mcp" }\n'
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         daemon = await daemons.start(config=config, environ=ENVIRON)
     await until(lambda: owner_of(daemon, "b").reason and owner_of(daemon, "c").reason)
     servers = (await daemon.http.get("/api/mcp/servers")).json()["servers"]

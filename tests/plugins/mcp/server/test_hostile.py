@@ -54,7 +54,7 @@ async def test_who_leaves_cancels_and_who_cancels_waits_for_nothing(
     message = modern("tools/call", name="waits")
     call = speaker.post(message, **headers_of(message), accept=BOTH)
     leaving = asyncio.create_task(call)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await slow.begun.wait()
         leaving.cancel()
         await slow.cancelled.wait()
@@ -62,7 +62,7 @@ async def test_who_leaves_cancels_and_who_cancels_waits_for_nothing(
     session = await speaker.begin()
     asked = session.post(request("tools/call", {"name": "stays"}, 5))
     staying = asyncio.create_task(asked)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await slow.begun.wait()
         method = "notifications/cancelled"
         await session.post(

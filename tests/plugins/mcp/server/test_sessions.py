@@ -85,7 +85,7 @@ async def test_a_call_is_cancelled_and_not_answered(speaker: Speaker) -> None:
     stream = speaker.daemon.http.stream(
         "POST", "/mcp", json=call, headers=session.headers
     )
-    async with stream as answer, asyncio.timeout(30):
+    async with stream as answer, asyncio.timeout(120):
         told = messages(answer)
         asked = await anext(told)
         twice = await session.post(call)
@@ -107,7 +107,7 @@ async def test_changes_are_told_while_somebody_listens(speaker: Speaker) -> None
     http = speaker.daemon.http
     async with (
         http.stream("GET", "/mcp", headers=session.headers) as answer,
-        asyncio.timeout(30),
+        asyncio.timeout(120),
     ):
         second = await http.get("/mcp", headers=session.headers)
         assert second.status_code == 409
@@ -130,7 +130,7 @@ async def test_a_modern_client_hears_only_what_it_asked_for(speaker: Speaker) ->
     http = speaker.daemon.http
     async with (
         http.stream("POST", "/mcp", json=message, headers=headers) as answer,
-        asyncio.timeout(30),
+        asyncio.timeout(120),
     ):
         told = messages(answer)
         begun = await anext(told)

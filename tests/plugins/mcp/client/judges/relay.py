@@ -1,19 +1,22 @@
-"""A client that does nothing: it tells a test where the suite's server listens.
+"""The program that the suite takes for a client: it hands on what it is told.
 
-Its arguments are a folder and the address. The test drives a daemon meanwhile; this
-ends once there is a file ``done``.
+Its arguments are a port of the test's and the address of the suite's server. The test
+is the client; this ends as the test says, once it has done.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import socket
 import sys
-import time
-from pathlib import Path
 
-folder, url = Path(sys.argv[1]), sys.argv[-1]
-(folder / "part").write_text(url)
-(folder / "part").rename(folder / "url")
-for _ in range(600):
-    if (folder / "done").exists():
-        break
-    time.sleep(0.1)
+told = {
+    "scenario": os.environ["MCP_CONFORMANCE_SCENARIO"],
+    "context": json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}"),
+    "url": sys.argv[2],
+}
+with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as test:
+    test.sendall(f"{json.dumps(told)}\n".encode())
+    said = test.makefile().read()
+sys.exit(int(said or 1))

@@ -170,7 +170,7 @@ async def inspected(url: str, method: str, *more: str) -> Any:
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             said, wrong = await process.communicate()
     finally:
         if process.returncode is None:

@@ -1,4 +1,4 @@
-"""Our client before a server that wants a login, as a program the suite drives.
+"""Our client before a server that wants a login.
 
 The suite's authorization server lets everybody in at once, so that a request in place
 of a person's browser brings the answer.
@@ -7,9 +7,6 @@ of a person's browser brings the answer.
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import sys
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +21,9 @@ from agenthost_mcp.client.oauth.door import Door
 from agenthost_mcp.client.oauth.logins import Logins
 from agenthost_mcp.client.settings import McpServer
 from agenthost_mcp.client.wire import LoginWanted
+
+from ..servers import PATIENCE
+from .suite import Told
 
 MOST_LOGINS = 3
 CIMD = "https://conformance-test.local/client-metadata.json"
@@ -40,23 +40,22 @@ class Vault(dict[str, Secret]):
                 self[name] = Secret(value)
 
 
-def settings(url: str) -> McpServer:
+def settings(told: Told) -> McpServer:
     """What an operator would have written."""
-    told = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
     oauth: dict[str, Any] = {"redirect_uri": "http://localhost:3000/oauth/callback"}
-    if "client_id" in told:
-        oauth |= {"client_id": told["client_id"]}
-        oauth |= {"client_secret": told["client_secret"]}
-    elif "cimd" in os.environ.get("MCP_CONFORMANCE_SCENARIO", ""):
+    if "client_secret" in told.context:
+        oauth |= {key: told.context[key] for key in ("client_id", "client_secret")}
+    elif "cimd" in told.scenario:
         oauth |= {"client_id": CIMD}
-    said = {"name": "suite", "transport": {"type": "http", "url": url}, "oauth": oauth}
+    transport = {"type": "http", "url": told.url}
+    said = {"name": "suite", "transport": transport, "oauth": oauth}
     return McpServer.model_validate(said)
 
 
 async def visit(door: Door, logins: Logins) -> None:
     """Log in as a person would."""
     started = await logins.start(door, Context(OPERATOR))
-    async with httpx.AsyncClient(timeout=10) as browser:
+    async with httpx.AsyncClient(timeout=PATIENCE) as browser:
         answer = await browser.get(started.url)
     query = dict(parse_qsl(urlsplit(answer.headers["location"]).query))
     _, grant = await logins.finish(query)
@@ -71,27 +70,23 @@ async def speak(url: str, client: httpx.AsyncClient, door: Door) -> None:
         await agree(connection, {})
         for tool in await listed(connection):
             asked = {"name": tool["name"], "arguments": {}}
-            await connection.ask("tools/call", asked, Pulse(10))
+            await connection.ask("tools/call", asked, Pulse(PATIENCE))
     finally:
         hearing.cancel()
         await connection.close()
 
 
-async def main(url: str) -> None:
+async def log_in(told: Told) -> None:
     """Speak; where a login is wanted, log in and speak again."""
-    async with httpx.AsyncClient(timeout=10) as client:
+    async with httpx.AsyncClient(timeout=PATIENCE) as client:
         egress = SimpleNamespace(client=lambda _: client)
         host: Any = SimpleNamespace(vault=Vault(), clock=SystemClock(), egress=egress)
-        door, logins = Door(host, settings(url)), Logins(host)
+        door, logins = Door(host, settings(told)), Logins(host)
         for _ in range(MOST_LOGINS):
             try:
-                await speak(url, client, door)
+                await speak(told.url, client, door)
             except LoginWanted:
                 await visit(door, logins)
             else:
                 return
-        raise SystemExit("it wants one login after the other")
-
-
-if __name__ == "__main__":
-    asyncio.run(main(sys.argv[-1]))
+        raise RuntimeError("it wants one login after the other")

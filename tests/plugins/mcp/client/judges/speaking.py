@@ -1,14 +1,8 @@
-"""Our client, as a program: what the conformance suite drives.
-
-Its last argument is the address of the suite's server. It does what a daemon does at
-its start, and calls each tool once; ``MCP_CONFORMANCE_CONTEXT`` may say otherwise.
-"""
+"""Our client, which does what a daemon does at its start, and calls each tool once."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import sys
 from typing import Any
 
@@ -19,6 +13,9 @@ from agenthost_mcp.client.inbox import Inbox, Pulse
 from agenthost_mcp.client.owner import readable
 from agenthost_mcp.client.wire import RpcError, carried, repeated
 
+from ..servers import PATIENCE
+from .suite import Told
+
 
 def arguments_of(schema: dict[str, Any]) -> dict[str, Any]:
     """Make arguments that fit a plain schema."""
@@ -27,36 +24,31 @@ def arguments_of(schema: dict[str, Any]) -> dict[str, Any]:
     return {name: made.get(said.get("type"), "a") for name, said in properties.items()}
 
 
-def calls(tools: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+def calls(told: Told, tools: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
     """What to call: what the suite says, or each tool once."""
-    told = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
-    if wanted := told.get("toolCalls"):
+    if wanted := told.context.get("toolCalls"):
         return [(each["name"], each.get("arguments", {})) for each in wanted]
     return [(each["name"], arguments_of(each["inputSchema"])) for each in tools]
 
 
-async def main(url: str) -> None:
+async def speak(told: Told) -> None:
     """Connect, list, call, leave."""
-    async with httpx.AsyncClient(timeout=10) as client:
-        connection = Http(url, (), client, Inbox(lambda: None))
+    async with httpx.AsyncClient(timeout=PATIENCE) as client:
+        connection = Http(told.url, (), client, Inbox(lambda: None))
         hearing = asyncio.create_task(connection.run())
         try:
             await agree(connection, {})
             said = (readable(each) for each in await listed(connection))
             tools = {each["name"]: each for each in said if each}
-            for name, arguments in calls(list(tools.values())):
+            for name, arguments in calls(told, list(tools.values())):
                 if name not in tools:
                     continue
                 extra = repeated(carried(tools[name]["inputSchema"]), arguments)
                 asked = {"name": name, "arguments": arguments}
                 try:
-                    await connection.ask("tools/call", asked, Pulse(10), extra)
+                    await connection.ask("tools/call", asked, Pulse(PATIENCE), extra)
                 except RpcError as error:
                     sys.stderr.write(f"{name}: {error}\n")
         finally:
             hearing.cancel()
             await connection.close()
-
-
-if __name__ == "__main__":
-    asyncio.run(main(sys.argv[-1]))
