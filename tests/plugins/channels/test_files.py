@@ -22,6 +22,7 @@ from .matrix.test_synapse import staged as in_matrix
 from .telegram.bot_api import BotApi
 from .telegram.test_contract import BotApiStage
 from .webhook.program import opened
+from .xmpp.prosody import prosody
 
 pytestmark = pytest.mark.conformance
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
@@ -59,9 +60,15 @@ async def matrix(folder: Path) -> AsyncIterator[Stage]:
             yield stage
 
 
+@asynccontextmanager
+async def xmpp(folder: Path) -> AsyncIterator[Stage]:
+    async with prosody(folder) as stage:
+        yield stage
+
+
 # aiosmtpd says so of a login without TLS, which is right and meant here.
 @pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
-@pytest.mark.parametrize("service", [telegram, slack, discord, email, matrix])
+@pytest.mark.parametrize("service", [telegram, slack, discord, email, matrix, xmpp])
 async def test_a_file_comes_and_another_goes(
     daemons: Daemons,
     service: Callable[[Path], AbstractAsyncContextManager[Stage]],
