@@ -36,6 +36,7 @@ from .digests import digest
 from .drafts import Drafts
 from .files import Files
 from .settings import ChannelSection
+from .withholding import notice_of
 
 log = logging.getLogger(__name__)
 APOLOGY = "I could not answer that."
@@ -205,7 +206,11 @@ class Answering:
             watcher = await host.turns.resume(context, agent, turn_id)
             text = (await watcher.turn.result()).text
         files = await self._files.sent_with(text, agent, context)
-        return Said(f"{notice}\n\n{text}".strip(), files)
+        kept_back = ""
+        if Room(row["room"]) is not Room.DIRECT:
+            kept_back = notice_of(await host.journal.said(session.id, turn_id))
+        shown = (notice, text, kept_back)
+        return Said("\n\n".join(filter(str.strip, shown)), files)
 
     def _pool(self, sender: str) -> tuple[Pool, ...]:
         """Give what somebody may still spend today."""
