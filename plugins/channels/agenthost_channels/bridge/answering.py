@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
@@ -17,6 +18,7 @@ from agenthost import (
     Grants,
     Host,
     Interrupted,
+    Message,
     NotFound,
     Pool,
     Principal,
@@ -192,13 +194,10 @@ class Answering:
             max_cost_micro_usd=None if most is None else round(most * MICRO),
             instructions=section.instructions,
         )
-        words, notice = row["text"], ""
-        if row["has_files"]:
-            lines, notice = await self._files.taken(row, agent, context)
-            words = f"{words}\n\n{lines}".strip()
+        question, notice = await self._asked(row, agent, context)
         # What several say is told apart by their names, once it is whole.
         alone = len(self.agents(row, standing)) == 1 and not section.prefix_agent_name
-        turn = host.turns.start(context, agent, user_message(words), options)
+        turn = host.turns.start(context, agent, question, options)
         try:
             async with self._drafts.shown(row, turn) if alone else nullcontext():
                 text = (await turn.result()).text
@@ -211,6 +210,16 @@ class Answering:
             kept_back = notice_of(await host.journal.said(session.id, turn_id))
         shown = (notice, text, kept_back)
         return Said("\n\n".join(filter(str.strip, shown)), files)
+
+    async def _asked(
+        self, row: Any, agent: Agent, context: Context
+    ) -> tuple[Message, str]:
+        """Make of a message what the agent is asked; say what its sender is told."""
+        if not row["has_files"]:
+            return user_message(row["text"]), ""
+        taken = await self._files.taken(row, agent, context)
+        words = user_message(f"{row['text']}\n\n{taken.lines}".strip())
+        return replace(words, parts=(*words.parts, *taken.pictures)), taken.notice
 
     def _pool(self, sender: str) -> tuple[Pool, ...]:
         """Give what somebody may still spend today."""
