@@ -10,19 +10,19 @@ import pytest
 from agenthost.testing import Daemons
 from agenthost.testing.simulators.discord import DiscordSimulator
 from agenthost.testing.simulators.slack import SlackSimulator
+from agenthost.testing.simulators.telegram import TelegramSimulator
 from agenthost_channels.testing import Stage
 from agenthost_channels.testing.stages.discord import DiscordStage
 from agenthost_channels.testing.stages.slack import SlackStage
+from agenthost_channels.testing.stages.telegram import TelegramStage
+from agenthost_channels.testing.stages.xmpp import prosody
 
 from tests.faults.talks import environ_of, section_of
 
 from .email.test_dovecot import dovecot
 from .matrix.synapse import homeserver
 from .matrix.test_synapse import staged as in_matrix
-from .telegram.bot_api import BotApi
-from .telegram.test_contract import BotApiStage
 from .webhook.program import opened
-from .xmpp.prosody import prosody
 
 pytestmark = pytest.mark.conformance
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
@@ -31,8 +31,8 @@ PLAN = b"%PDF-1.7 a plan"
 
 @asynccontextmanager
 async def telegram(_folder: Path) -> AsyncIterator[Stage]:
-    async with BotApi() as api:
-        yield BotApiStage(api)
+    async with TelegramSimulator() as api:
+        yield TelegramStage(api)
 
 
 @asynccontextmanager

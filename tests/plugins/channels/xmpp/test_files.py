@@ -11,14 +11,13 @@ from agenthost import InvalidInput, NotFound, Unavailable
 from agenthost_channels.contract import Fate, OutFile, Room
 from agenthost_channels.testing import FakeLine
 from agenthost_channels.testing.stage import Played, played
+from agenthost_channels.testing.stages.xmpp import ProsodyStage, prosody
 from agenthost_channels.xmpp.adapter import Xmpp
 from agenthost_channels.xmpp.config import Settings
 from agenthost_channels.xmpp.files import Uploads, attachment_of, fetched, is_safe
 from agenthost_channels.xmpp.mapping import said_of
 from pydantic import ValidationError
 from slixmpp.jid import JID
-
-from .prosody import ProsodyStage, prosody
 
 REPORT = OutFile("a report & more.pdf", "application/pdf", b"%PDF-1.7 all of it")
 OURS = "https://im.example:5281/file_share/"

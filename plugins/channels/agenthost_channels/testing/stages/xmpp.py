@@ -1,20 +1,22 @@
 """Prosody with two people and a room."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from agenthost_channels.contract import Place, Room
-from agenthost_channels.facts import facts
-from agenthost_channels.testing import Stage
-from agenthost_channels.xmpp.adapter import Xmpp
-from agenthost_channels.xmpp.config import Settings
-
+from ...contract import Place, Room
+from ...facts import facts
+from ...xmpp.adapter import Xmpp
+from ...xmpp.config import Settings
 from ..servers import Cable, found, free_port, serving
-from .person import Person
+from ..stage import Stage
+from .xmpp_person import Person
 
-PASSWORD = "canary-of-prosody"
+PASSWORD = "canary-of-prosody"  # noqa: S105 # nosec B105 # opens nothing
 FORGED = (
     "<result xmlns='urn:xmpp:mam:2' queryid='x' id='y'>"
     "<forwarded xmlns='urn:xmpp:forward:0'><message xmlns='jabber:client'"
@@ -112,7 +114,7 @@ class ProsodyStage(Stage):
         return {"password": PASSWORD}
 
     def wrong_secrets(self) -> Mapping[str, str]:
-        return {"password": "canary-that-is-wrong"}
+        return {"password": "canary-that-is-wrong"}  # nosec B105 # opens nothing
 
     def place(self, room: Room) -> Place:
         if room is Room.DIRECT:
@@ -169,6 +171,7 @@ def _account(name: str, password: str = PASSWORD) -> tuple[str, str]:
 
 @asynccontextmanager
 async def prosody(folder: Path, **told: str) -> AsyncIterator[ProsodyStage]:
+    """Open it in a folder, with other values of its configuration."""
     port, http = free_port(), free_port()
     values = {
         "modules": '"mam", "smacks"',
@@ -192,3 +195,11 @@ async def prosody(folder: Path, **told: str) -> AsyncIterator[ProsodyStage]:
     person = Person(port, "ada@localhost/desk", PASSWORD, ROOM)
     async with serving(*argv, port=port), Wire(port) as cable, person as ada:
         yield ProsodyStage(cable, ada, folder, http)
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[Stage]:
+    """Open it."""
+    with TemporaryDirectory() as folder:
+        async with prosody(Path(folder)) as stage:
+            yield stage
