@@ -75,7 +75,17 @@ def test_what_an_adapter_breaks_is_named() -> None:
 @pytest.mark.conformance
 @pytest.mark.parametrize(
     "channel",
-    ["bluesky", "discord", "irc", "mqtt", "ntfy", "slack", "telegram", "xmpp"],
+    [
+        "bluesky",
+        "discord",
+        "irc",
+        "mqtt",
+        "ntfy",
+        "slack",
+        "telegram",
+        "webhook",
+        "xmpp",
+    ],
 )
 async def test_a_channel_of_ours_has_a_stage_that_opens(channel: str) -> None:
     place = place_of(channel)
