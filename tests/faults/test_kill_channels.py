@@ -21,21 +21,21 @@ import pytest
 from agenthost.testing.processes import DaemonProcess
 from agenthost.testing.simulators.discord import DiscordSimulator
 from agenthost.testing.simulators.slack import SlackSimulator
+from agenthost.testing.simulators.telegram import TelegramSimulator
 from agenthost_channels.contract import Room
 from agenthost_channels.testing import Stage
 from agenthost_channels.testing.stages.discord import DiscordStage
+from agenthost_channels.testing.stages.mqtt import mosquitto
 from agenthost_channels.testing.stages.slack import SlackStage
+from agenthost_channels.testing.stages.telegram import TelegramStage
+from agenthost_channels.testing.stages.xmpp import prosody
 
 from tests.plugins.channels.email.test_dovecot import dovecot
 from tests.plugins.channels.matrix.synapse import homeserver
 from tests.plugins.channels.matrix.test_synapse import staged as in_matrix
-from tests.plugins.channels.mqtt.test_mosquitto import mosquitto
 from tests.plugins.channels.nostr.test_relay import relaying
 from tests.plugins.channels.nostr.test_relay import staged as on_relay
-from tests.plugins.channels.telegram.bot_api import BotApi
-from tests.plugins.channels.telegram.test_contract import BotApiStage
 from tests.plugins.channels.webhook.program import ENVIRON
-from tests.plugins.channels.xmpp.prosody import prosody
 
 from .talks import (
     ANSWER,
@@ -138,7 +138,7 @@ async def crowd(home: Path, count: int) -> AsyncIterator[World]:
     async with AsyncExitStack() as stack:
         entered = stack.enter_async_context
         few, many = count // 20, count * 5 // 40
-        telegram = BotApiStage(await entered(BotApi()))
+        telegram = TelegramStage(await entered(TelegramSimulator()))
         group = Talk(telegram, world.numbers(few), Room.GROUP)
         world.add(telegram, Talk(telegram, world.numbers(many)), group)
         discord = DiscordStage(await entered(DiscordSimulator()))

@@ -53,6 +53,7 @@ def register_routes() -> Iterable[Mountable]:
     yield doors
     yield LateRoutes("channels", ("/api/channels",), _routes)
     yield LateRoutes("channels.pairings", ("/api/channels",), _pairing_routes)
+    yield LateRoutes("channels.losses", ("/api/channels",), _loss_routes)
     yield LateRoutes("channels.care", ("/api/channels",), _care_routes)
 
 
@@ -90,6 +91,12 @@ def _routes() -> RouteGroup:
 
 def _care_routes() -> RouteGroup:
     from .bridge.care_routes import routes
+
+    return routes
+
+
+def _loss_routes() -> RouteGroup:
+    from .bridge.losses import routes
 
     return routes
 

@@ -8,7 +8,7 @@ answers, what is kept and what is tried again is the bridge's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -328,6 +328,7 @@ class Facts:
         dialect: The markup of its messages: a name of ``rendering``.
         limit: The longest message, in ``unit``s, after rendering.
         unit: ``characters``, ``utf16``, ``graphemes`` or ``bytes``.
+        limits: Longer ones, by the value of :class:`Room`, where those are taken.
         edits: Whether a message of ours can be changed: an answer can stream.
         edit_every: Seconds between two edits, at least.
         reactions: Whether we can put an emoji on a message.
@@ -348,6 +349,7 @@ class Facts:
     dialect: str = "plain"
     limit: int = 4000
     unit: str = "characters"
+    limits: Mapping[str, int] = field(default_factory=dict)
     edits: bool = False
     edit_every: float = 1.0
     reactions: bool = False
@@ -359,3 +361,7 @@ class Facts:
     per_second: float = 20.0
     per_peer: float = 1.0
     untried: bool = True
+
+    def limit_in(self, room: Room) -> int:
+        """Tell the longest message that a room takes."""
+        return self.limits.get(room.value, self.limit)

@@ -62,7 +62,7 @@ async def asked_with(
 
 
 def files_of(message: Message) -> list[FileInMessage]:
-    """Show the files that a message names."""
+    """Show the files that a message names; one that it has itself has no id."""
     return [
         {
             "file_id": part.uri.removeprefix(UPLOAD),
@@ -70,7 +70,7 @@ def files_of(message: Message) -> list[FileInMessage]:
             "type": part.media_type,
         }
         for part in message.parts
-        if isinstance(part, File)
+        if isinstance(part, File) and part.uri
     ]
 
 

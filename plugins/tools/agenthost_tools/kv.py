@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable
 
 from agenthost import (
-    Denied,
     Effect,
     InvalidInput,
     ToolContext,
@@ -22,7 +21,7 @@ from agenthost import (
 )
 from pydantic import BaseModel, Field, JsonValue
 
-from .rooms import is_private
+from .rooms import WITHHELD, is_private
 
 KEY = Field(description="Key; one that begins with shared. is common to all agents")
 
@@ -45,10 +44,11 @@ async def kv_get(context: ToolContext, call: KvGet) -> ToolResult:
     namespace = _allowed(context, "memory_read", call.key)
     value, labels = await context.host.kv.get(namespace, call.key)
     if is_private(context, labels):
-        raise Denied(
+        told = (
             f"{call.key} was told in private, and several people hear this; it may be "
             "asked for in a direct conversation"
         )
+        return ToolResult(told, is_error=True, structured=WITHHELD)
     if not isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False)
     return ToolResult(value, labels=labels)

@@ -17,7 +17,7 @@ from agenthost import (
 )
 from pydantic import BaseModel, Field
 
-from .rooms import LEFT_OUT, is_private, is_said_elsewhere
+from .rooms import LEFT_OUT, WITHHELD, is_private, is_said_elsewhere
 
 
 class MemorySearch(BaseModel, extra="forbid", defer_build=True):
@@ -45,8 +45,9 @@ async def memory_search(context: ToolContext, call: MemorySearch) -> ToolResult:
     shown = [each for each in known if not _is_withheld(context, each)]
     labels = frozenset(label for each in shown for label in each["labels"])
     text = json.dumps(shown, ensure_ascii=False) if shown else "nothing found"
-    told = text + LEFT_OUT if len(shown) < len(known) else text
-    return ToolResult(told, labels=labels)
+    if len(shown) == len(known):
+        return ToolResult(text, labels=labels)
+    return ToolResult(text + LEFT_OUT, structured=WITHHELD, labels=labels)
 
 
 def _is_withheld(context: ToolContext, found: Json) -> bool:

@@ -2,7 +2,8 @@
 
 Whoever brings a message labels its turn: ``private`` where one person alone hears the
 answer, ``room`` where several do, and ``public`` besides where anybody may. What is
-remembered, and what was said, keeps the labels of its turn.
+remembered, and what was said, keeps the labels of its turn. A result from which
+something was kept back says so: whoever brings the answer can tell those who hear it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Collection
 from agenthost import Context, Json
 
 PRIVATE, ROOM, PUBLIC = "private", "room", "public"
+WITHHELD = {"withheld": True}
+"""What a result has as ``structured`` where something was kept back."""
 LEFT_OUT = "\n(what was said elsewhere is left out: several people hear this)"
 
 

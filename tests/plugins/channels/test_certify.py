@@ -11,7 +11,9 @@ import pytest
 from agenthost.testing.simulators.ntfy import NtfySimulator
 from agenthost_channels.certify_command import certify
 from agenthost_channels.ntfy.adapter import Ntfy
-from agenthost_channels.testing.certifying import place_of
+from agenthost_channels.testing import played
+from agenthost_channels.testing.certifying import opened, place_of
+from agenthost_channels.testing.servers import found
 from agenthost_channels.testing.stages.ntfy import NtfyStage
 from click.testing import CliRunner, Result
 
@@ -32,6 +34,13 @@ class NamelessStage(NtfyStage):
 async def nameless() -> AsyncIterator[NamelessStage]:
     async with NtfySimulator() as ntfy:
         yield NamelessStage(ntfy)
+
+
+@asynccontextmanager
+async def serverless() -> AsyncIterator[NamelessStage]:
+    found("nosuchserver")
+    async with nameless() as stage:
+        yield stage
 
 
 def run(*words: str) -> Result:
@@ -61,6 +70,37 @@ def test_what_an_adapter_breaks_is_named() -> None:
     assert "broken: 1;" in second
     assert others[0] == "  broken: it says who we are"
     assert others[1].startswith("    AssertionError")
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize(
+    "channel",
+    [
+        "bluesky",
+        "discord",
+        "irc",
+        "mqtt",
+        "ntfy",
+        "slack",
+        "telegram",
+        "webhook",
+        "xmpp",
+    ],
+)
+async def test_a_channel_of_ours_has_a_stage_that_opens(channel: str) -> None:
+    place = place_of(channel)
+    assert place is not None
+    async with opened(place) as stage, played(stage) as play:
+        assert stage.facts.id == channel
+        assert stage.judge
+        assert await play.adapter.identity()
+
+
+@pytest.mark.conformance
+def test_a_server_that_is_not_installed_is_named() -> None:
+    done = run("irc", "--stage", f"{__name__}:serverless")
+    assert done.exit_code == 1
+    assert "does not open: no nosuchserver here: install its package" in done.output
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,18 @@ import pytest
 from agenthost.testing import Daemons
 from agenthost.testing.simulators.discord import DiscordSimulator
 from agenthost.testing.simulators.slack import SlackSimulator
+from agenthost.testing.simulators.telegram import TelegramSimulator
 from agenthost_channels.testing import Stage
 from agenthost_channels.testing.stages.discord import DiscordStage
 from agenthost_channels.testing.stages.slack import SlackStage
+from agenthost_channels.testing.stages.telegram import TelegramStage
+from agenthost_channels.testing.stages.xmpp import prosody
 
 from tests.faults.talks import environ_of, section_of
 
 from .email.test_dovecot import dovecot
 from .matrix.synapse import homeserver
 from .matrix.test_synapse import staged as in_matrix
-from .telegram.bot_api import BotApi
-from .telegram.test_contract import BotApiStage
 from .webhook.program import opened
 
 pytestmark = pytest.mark.conformance
@@ -30,8 +31,8 @@ PLAN = b"%PDF-1.7 a plan"
 
 @asynccontextmanager
 async def telegram(_folder: Path) -> AsyncIterator[Stage]:
-    async with BotApi() as api:
-        yield BotApiStage(api)
+    async with TelegramSimulator() as api:
+        yield TelegramStage(api)
 
 
 @asynccontextmanager
@@ -59,9 +60,15 @@ async def matrix(folder: Path) -> AsyncIterator[Stage]:
             yield stage
 
 
+@asynccontextmanager
+async def xmpp(folder: Path) -> AsyncIterator[Stage]:
+    async with prosody(folder) as stage:
+        yield stage
+
+
 # aiosmtpd says so of a login without TLS, which is right and meant here.
 @pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
-@pytest.mark.parametrize("service", [telegram, slack, discord, email, matrix])
+@pytest.mark.parametrize("service", [telegram, slack, discord, email, matrix, xmpp])
 async def test_a_file_comes_and_another_goes(
     daemons: Daemons,
     service: Callable[[Path], AbstractAsyncContextManager[Stage]],

@@ -17,12 +17,19 @@ OURS = (
 DOCS = Path(__file__).parents[3] / "docs/channels"
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_a_channel_is_an_adapter_with_facts_and_a_page(name: str) -> None:
+def adapter_of(name: str) -> type[Adapter]:
+    """Load the adapter of an installed channel."""
     (entry,) = entry_points(group="agenthost.channels", name=name)
     (spec,) = entry.load().register_channel()
-    adapter = spec.load()
-    assert spec.name == name == facts(name).id
+    assert spec.name == name
+    adapter: type[Adapter] = spec.load()
+    return adapter
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_channel_is_an_adapter_with_facts_and_a_page(name: str) -> None:
+    adapter = adapter_of(name)
+    assert name == facts(name).id
     assert issubclass(adapter, Adapter)
     assert issubclass(adapter.settings, BaseModel)
     assert adapter.needed <= set(adapter.secrets)

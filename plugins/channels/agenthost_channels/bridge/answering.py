@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
@@ -17,6 +18,7 @@ from agenthost import (
     Grants,
     Host,
     Interrupted,
+    Message,
     NotFound,
     Pool,
     Principal,
@@ -34,8 +36,10 @@ from .admission import KIND, external
 from .binding import bound, choosable
 from .digests import digest
 from .drafts import Drafts
-from .files import Files
+from .files import Files, Taken
+from .losses import Losses
 from .settings import ChannelSection
+from .withholding import notice_of
 
 log = logging.getLogger(__name__)
 APOLOGY = "I could not answer that."
@@ -57,6 +61,18 @@ class Standing(NamedTuple):
 
     agent: str
     epoch: int
+
+
+class Question(NamedTuple):
+    """A message that is answered: whose it is, and where.
+
+    ``lost`` says what of earlier answers did not arrive.
+    """
+
+    row: Any
+    who: Principal
+    standing: Standing
+    lost: str
 
 
 class Said(NamedTuple):
@@ -98,7 +114,10 @@ class Answering:
             from .chat import carry_out
 
             return [Said(await carry_out(self, row, who, agents[0], standing))]
-        said = [await self._said(row, who, agent, standing) for agent in agents]
+        losses = await Losses.in_place(self.host, row)
+        question = Question(row, who, standing, losses.lines)
+        said = [await self._said(question, agent) for agent in agents]
+        await losses.told(self.host)
         if len(agents) == 1 and not self.section.prefix_agent_name:
             return said
         return [
@@ -157,24 +176,22 @@ class Answering:
         rights = Grants({"route": ("agents:write",)} if operator else {})
         return Principal(KIND, name, rights, person="" if person is None else person.id)
 
-    async def _said(
-        self, row: Any, who: Principal, agent: Agent, standing: Standing
-    ) -> Said:
+    async def _said(self, question: Question, agent: Agent) -> Said:
+        channel = question.row["channel"]
         try:
-            return await self._turn(row, who, agent, standing)
+            return await self._turn(question, agent)
         except PASSED_ON:
             raise
         except QuotaExceeded as error:
-            log.warning("channel %s: %s", row["channel"], error)
+            log.warning("channel %s: %s", channel, error)
             return Said(SPENT)
         except AgentHostError as error:
-            log.warning("channel %s: a turn failed: %s", row["channel"], error)
+            log.warning("channel %s: a turn failed: %s", channel, error)
             return Said(APOLOGY)
 
-    async def _turn(
-        self, row: Any, who: Principal, agent: Agent, standing: Standing
-    ) -> Said:
+    async def _turn(self, question: Question, agent: Agent) -> Said:
         host, section = self.host, self.section
+        row, who, standing, _ = question
         session = await self.session(row, agent, standing.epoch)
         spoken_to = Grants({"agent_message": (agent.id, agent.name)})
         speaker = Principal(KIND, who.name, spoken_to, person=who.person)
@@ -191,13 +208,10 @@ class Answering:
             max_cost_micro_usd=None if most is None else round(most * MICRO),
             instructions=section.instructions,
         )
-        words, notice = row["text"], ""
-        if row["has_files"]:
-            lines, notice = await self._files.taken(row, agent, context)
-            words = f"{words}\n\n{lines}".strip()
+        message, notice = await self._asked(question, agent, context)
         # What several say is told apart by their names, once it is whole.
         alone = len(self.agents(row, standing)) == 1 and not section.prefix_agent_name
-        turn = host.turns.start(context, agent, user_message(words), options)
+        turn = host.turns.start(context, agent, message, options)
         try:
             async with self._drafts.shown(row, turn) if alone else nullcontext():
                 text = (await turn.result()).text
@@ -205,7 +219,22 @@ class Answering:
             watcher = await host.turns.resume(context, agent, turn_id)
             text = (await watcher.turn.result()).text
         files = await self._files.sent_with(text, agent, context)
-        return Said(f"{notice}\n\n{text}".strip(), files)
+        kept_back = ""
+        if Room(row["room"]) is not Room.DIRECT:
+            kept_back = notice_of(await host.journal.said(session.id, turn_id))
+        shown = (notice, text, kept_back)
+        return Said("\n\n".join(filter(str.strip, shown)), files)
+
+    async def _asked(
+        self, question: Question, agent: Agent, context: Context
+    ) -> tuple[Message, str]:
+        """Make of a message what the agent is asked; say what its sender is told."""
+        row, taken = question.row, Taken("", "")
+        if row["has_files"]:
+            taken = await self._files.taken(row, agent, context)
+        words = filter(None, (question.lost, row["text"], taken.lines))
+        asked = user_message("\n\n".join(words))
+        return replace(asked, parts=(*asked.parts, *taken.pictures)), taken.notice
 
     def _pool(self, sender: str) -> tuple[Pool, ...]:
         """Give what somebody may still spend today."""

@@ -117,6 +117,23 @@ def test(here: Here, /, channel_id: str, **said: Any) -> None:
 @click.argument("channel_id")
 @as_json_option
 @click.pass_obj
+def lost(here: Here, channel_id: str, *, as_json: bool) -> None:
+    """List what did not arrive on CHANNEL_ID, or of which nobody knows."""
+    answer = here.connect().get(f"{_path(channel_id)}/lost")
+    if as_json:
+        click.echo(json.dumps(answer, indent=2))
+    elif not answer["lost"]:
+        click.echo("nothing was lost")
+    else:
+        shown = ("said_at", "to", "state", "reason")
+        rows = [tuple(each[name] for name in shown) for each in answer["lost"]]
+        here.table(("said at", "to", "what became of it", "why"), rows)
+
+
+@channel.command()
+@click.argument("channel_id")
+@as_json_option
+@click.pass_obj
 def reconnect(here: Here, channel_id: str, *, as_json: bool) -> None:
     """Connect CHANNEL_ID anew."""
     answer = here.connect().post(f"{_path(channel_id)}/reconnect", {})

@@ -103,8 +103,9 @@ class Drafts:
 
     def _message(self, row: Any, text: str, edit_of: str = "") -> Outbound:
         facts = self._facts
-        page = rendered(text.rstrip() + MORE, facts.dialect, facts.limit, facts.unit)[0]
         place = Place(row["account"], row["peer"], row["thread"], Room(row["room"]))
+        limit = facts.limit_in(place.room)
+        page = rendered(text.rstrip() + MORE, facts.dialect, limit, facts.unit)[0]
         # Not the key of the answer: a service that knows it would not take that.
         key = f"{row['key'][:28]}-draft"
         reply_to = row["message_id"] if self._threading and not edit_of else ""

@@ -2,7 +2,7 @@
 
 What people send is put there, where the agent's tools read it; a file that an answer
 links to is sent with it. Models are told of files in words, never by a service's own
-addresses.
+addresses; one that sees is shown pictures besides.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from agenthost import (
     AgentHostError,
     Blocked,
     Context,
+    File,
     Host,
     InvalidInput,
     NotFound,
@@ -33,6 +34,7 @@ from ..contract import Attachment, Facts, OutFile
 from . import tables
 from .events import ChannelFileReceived
 from .listening import UNHEARD, Listening, speech_of
+from .pictures import LARGEST, seen
 from .settings import ChannelSection
 
 if TYPE_CHECKING:
@@ -102,10 +104,23 @@ def _path_of(token: Token) -> str:
 
 
 class Taken(NamedTuple):
-    """The files of a message: lines for the agent, and what the sender is told."""
+    """The files of a message: lines for the agent, and what the sender is told.
+
+    ``pictures`` are those that the agent's model is shown.
+    """
 
     lines: str
     notice: str
+    pictures: tuple[File, ...] = ()
+
+
+class _Came(NamedTuple):
+    """A file that is in the workspace; ``path`` is "" where it could not be taken."""
+
+    line: str
+    path: str = ""
+    data: bytes = b""
+    heard: bool = True
 
 
 class Files:
@@ -137,27 +152,45 @@ class Files:
         """
         where = {"key": row["key"]}
         files = await self._host.store.read(tables.FILES_IN, where)
+        sees = self._sees(agent)
         lines: list[str] = []
-        notice = ""
+        pictures: list[File] = []
+        notice, room = "", LARGEST
         for each in files:
-            name = each["name"]
-            try:
-                line, heard = await self._take(row, each, agent, context)
-                lines.append(line)
-                notice = notice if heard else UNHEARD
-            except (TimeoutError, AgentHostError) as error:
-                why = str(error) or "the service did not answer in time"
-                lines.append(f"[file {name}: not taken: {why}]")
-            except Exception:
-                channel = row["channel"]
-                log.exception("channel %s: a file cannot be fetched", channel)
-                lines.append(f"[file {name}: not taken: it cannot be fetched]")
-        return Taken("\n".join(lines), notice)
+            came = await self._taken_or_told(row, each, agent, context)
+            lines.append(came.line)
+            notice = notice if came.heard else UNHEARD
+            if sees and came.path:
+                in_thread = self._host.workers.in_thread
+                picture = await in_thread(seen, came.path, came.data, room)
+                if picture is not None:
+                    pictures.append(picture)
+                    room -= len(came.data)
+        return Taken("\n".join(lines), notice, tuple(pictures))
 
-    async def _take(
+    def _sees(self, agent: Agent) -> bool:
+        """Tell whether the agent's model takes pictures."""
+        try:
+            return self._host.agents.target_of(agent).model.supports_vision
+        except AgentHostError:
+            # The turn says what is wrong with its model.
+            return False
+
+    async def _taken_or_told(
         self, row: Any, file: Any, agent: Agent, context: Context
-    ) -> tuple[str, bool]:
-        """Take one; tell whether nothing of it was said in vain."""
+    ) -> _Came:
+        name = file["name"]
+        try:
+            return await self._take(row, file, agent, context)
+        except (TimeoutError, AgentHostError) as error:
+            why = str(error) or "the service did not answer in time"
+            return _Came(f"[file {name}: not taken: {why}]")
+        except Exception:
+            log.exception("channel %s: a file cannot be fetched", row["channel"])
+            return _Came(f"[file {name}: not taken: it cannot be fetched]")
+
+    async def _take(self, row: Any, file: Any, agent: Agent, context: Context) -> _Came:
+        """Take one; ``heard`` is False where something was said in vain."""
         number, name, kind = file["number"], file["name"], file["media_type"]
         if number >= MOST_TAKEN:
             raise TooLarge(f"a message brings {MOST_TAKEN} files at most")
@@ -177,12 +210,13 @@ class Files:
             await host.workers.in_thread(workspace.write, path, data)
         line = f"[file {path}: {kind}, {len(data)} bytes, in your workspace]"
         if not (speech := speech_of(kind, data)):
-            return line, True
+            return _Came(line, path, data)
         words = await self._listening.heard(path, (speech, data), agent, context)
         if words is None:
-            return f"{line}\n[nobody could listen to it; the sender is told]", False
+            told = "[nobody could listen to it; the sender is told]"
+            return _Came(f"{line}\n{told}", heard=False)
         heard = f"[what is said in it, as it was transcribed:]\n{words or '(nothing)'}"
-        return f"{line}\n{heard}", True
+        return _Came(f"{line}\n{heard}")
 
     def _check_size(self, size: int) -> None:
         if size > self._largest:

@@ -94,8 +94,10 @@ def says_of(
     begun = {"state": "waiting", "attempts": 0, "due": now, "created_at": now}
     begun |= {"message_id": "", "reason": ""}
     parts: list[dict[str, Any]] = []
+    # Where something is said first, nobody knows yet what room it is.
+    limit = facts.limit_in(Room(row["room"])) if row["message_id"] else facts.limit
     for each in said:
-        pages = rendered(each.text, facts.dialect, facts.limit, facts.unit)
+        pages = rendered(each.text, facts.dialect, limit, facts.unit)
         parts += ({"text": page.text, "plain": page.plain} for page in pages)
         parts += (
             {"text": "", "plain": "", "file": _kept(file, row)} for file in each.files

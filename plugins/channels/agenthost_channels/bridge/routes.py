@@ -12,23 +12,27 @@ from typing_extensions import TypedDict
 from ..contract import Adapter, Facts
 from ..facts import known, names
 from .bridge import bridge_of
+from .gauges import STATES, counted
 from .line import AccountLine
 from .settings import Channels
 from .tables import SWITCHED_OFF
 
 routes = RouteGroup("channels")
+COUNTED = ("unanswered", *STATES)
 
 
 class ChannelRow(TypedDict):
     """A channel; ``available`` tells whether a plugin offers it.
 
     ``trouble`` says why it is not connected, "" where nothing is wrong; ``lacks`` names
-    the secrets that it cannot work without, of one that is configured.
+    the secrets that it cannot work without, of one that is configured. ``counts`` has
+    what waits for an answer, and what became of the last day's messages.
     """
 
     name: str
     enabled: bool
     has_token: bool
+    configured: bool
     display_name: str
     category: str
     status: str
@@ -36,6 +40,7 @@ class ChannelRow(TypedDict):
     connected: bool
     trouble: str
     lacks: list[str]
+    counts: dict[str, int]
 
 
 class ChannelList(TypedDict):
@@ -58,12 +63,14 @@ async def list_channels(call: Call) -> Answer:
     lacks = {name: _lacks(host, name, kind) for name, kind in kinds.items()}
     off = {row["channel"] for row in await host.store.read(SWITCHED_OFF)}
     bridge = bridge_of(host)
+    counts = await counted(host)
     standing = {name: bridge.standing(name) for name in facts}
     rows: list[ChannelRow] = [
         {
             "name": name,
             "enabled": name in sections and sections[name].enabled and name not in off,
             "has_token": name in kinds and not lacks[name],
+            "configured": name in sections,
             "display_name": about.display_name,
             "category": about.category,
             "status": about.status,
@@ -71,6 +78,7 @@ async def list_channels(call: Call) -> Answer:
             "connected": standing[name][0],
             "trouble": standing[name][1],
             "lacks": lacks.get(name, []),
+            "counts": {key: counts.get(name, {}).get(key, 0) for key in COUNTED},
         }
         for name, about in sorted(facts.items())
     ]

@@ -73,7 +73,8 @@ outbox = Table(
     Column("owner", Text, nullable=False),
     Column("labels", Text, nullable=False),
 )
-"""``state``: waiting, sending, delivered, failed or unknown."""
+"""``state``: waiting, sending, delivered, failed or unknown. ``due`` is 0 once the
+agent was told that it is lost."""
 Index(
     "channel_outbox_open",
     *(
@@ -217,6 +218,28 @@ STOPS = (
     )
     .order_by(inbox.c.seq)
 )
+_IS_LOST = or_(outbox.c.state == "failed", outbox.c.state == "unknown")
+LOST = (
+    select(outbox)
+    .where(outbox.c.channel == bindparam("channel"), _IS_LOST)
+    .order_by(outbox.c.seq.desc())
+    .limit(100)
+)
+LOST_HERE = (
+    select(outbox.c.id, outbox.c.state, outbox.c.plain, outbox.c.reason)
+    .where(
+        *(
+            outbox.c[name] == bindparam(name)
+            for name in ("channel", "account", "peer", "thread")
+        ),
+        _IS_LOST,
+        outbox.c.due > 0,
+        outbox.c.owner.startswith("channel_user:", autoescape=True),
+    )
+    .order_by(outbox.c.seq)
+    .limit(5)
+)
+"""Answers alone: whoever said something first was told what became of it."""
 COUNTED_IN = (
     select(inbox.c.channel, func.count().label("number"))
     .where(inbox.c.state == "new")

@@ -168,6 +168,11 @@ def settle(connection: Connection, outbox_id: str, values: Columns) -> None:
     connection.execute(update(outbox).where(own).values(values))
 
 
+def tell_lost(connection: Connection, ids: Sequence[str]) -> None:
+    """Note that agents know what did not arrive."""
+    connection.execute(update(outbox).where(outbox.c.id.in_(ids)).values(due=0.0))
+
+
 def keep_draft(connection: Connection, row: Columns) -> None:
     """Keep which message shows an answer."""
     connection.execute(insert(drafts).values(row))

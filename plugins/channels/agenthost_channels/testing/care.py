@@ -126,6 +126,8 @@ class CareContract:
         """A limit, a unit, and an id that is the package's."""
         facts = stage.facts
         assert facts.limit > 0
+        assert set(facts.limits) <= {room.value for room in Room}
+        assert all(each > facts.limit for each in facts.limits.values())
         assert facts.unit in {"characters", "utf16", "graphemes", "bytes"}
         assert facts.docs.startswith("https://")
         assert (facts.files > 0) == (facts.file_bytes > 0)

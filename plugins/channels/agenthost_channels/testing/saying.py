@@ -90,7 +90,7 @@ class SayingContract:
 
     async def test_a_text_at_the_limit_arrives_whole(self, stage: Stage) -> None:
         """The limit of the facts is one that the vendor takes."""
-        text = "x" * (stage.facts.limit - 4) + " end"
+        text = "x" * (stage.facts.limit_in(Room.DIRECT) - 4) + " end"
         async with played(stage) as play:
             await sent(play, text)
             assert "".join(await self._until_whole(stage, text)) == text

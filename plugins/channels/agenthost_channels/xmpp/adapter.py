@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from agenthost import Unauthenticated, Unavailable
 
-from ..contract import Adapter, Fate, Line, Outbound, Sent
+from ..contract import Adapter, Attachment, Fate, Line, Outbound, Sent
 from .config import Settings
 
 if TYPE_CHECKING:
@@ -63,6 +63,12 @@ class Xmpp(Adapter):
         if self._session is None:
             return Sent(Fate.UNKNOWN, reason="not connected")
         return await self._session.reconcile(message)
+
+    async def download(self, attachment: Attachment) -> bytes:
+        """Fetch a file from wherever its sender has put it."""
+        from .files import fetched
+
+        return await fetched(self.line, attachment)
 
     async def identity(self) -> str:
         """Tell the address that the server gave us."""

@@ -31,6 +31,12 @@ class Settings(BaseModel):
         default=False,
         description="Show the password to a server that knows no SCRAM; over TLS alone",
     )
+    files_at: str = Field(
+        "",
+        pattern=r"^(https?://[^\s?#@]+/)?$",
+        description="Where a server of your own keeps files, https://HOST/PATH/; of"
+        " that host nothing else is fetched",
+    )
     resource: Nick = Field(
         "agenthost", description="Of our session; a daemon has its own"
     )

@@ -1,7 +1,7 @@
 """Messages of XMPP, read: pure translation of elements.
 
-Sources: RFC 6121, XEP-0045 (rooms), 0203 (delay), 0308 (corrections), 0313 (archives),
-0359 (ids), 0380 (encryption), 0421 (occupants).
+Sources: RFC 6121, XEP-0045 (rooms), 0066 (files), 0203 (delay), 0308 (corrections),
+0313 (archives), 0359 (ids), 0380 (encryption), 0421 (occupants).
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ MUC_USER = "http://jabber.org/protocol/muc#user"
 DELAY = "urn:xmpp:delay"
 CORRECTION = "{urn:xmpp:message-correct:0}replace"
 ENCRYPTION = "{urn:xmpp:eme:0}encryption"
+OOB = "jabber:x:oob"
 OCCUPANT = "{urn:xmpp:occupant-id:0}occupant-id"
 _SHOWN_ID = re.compile(r"[\x21-\x7e]{1,200}")
+_WEB = re.compile("https?://", re.IGNORECASE)
 _ID_LETTERS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message with words in it.
+    """A message with words in it, or a file.
 
     Args:
         sender: The whole address it is from.
@@ -59,6 +61,18 @@ class Said:
         return self.sender.partition("/")[2]
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """The addresses of the files with it."""
+        told = self.xml.iterfind(f"{{{OOB}}}x/{{{OOB}}}url")
+        found = [(each.text or "").strip() for each in told]
+        return tuple(dict.fromkeys(each for each in found if _WEB.match(each)))
+
+    @property
+    def text(self) -> str:
+        """What is said: to write a file's address once more is to say nothing."""
+        return "" if self.words.strip() in self.files else self.words
+
+    @property
     def encrypted(self) -> bool:
         """Whether its words only tell that one cannot read it."""
         return self.xml.find(ENCRYPTION) is not None
@@ -83,10 +97,10 @@ class Said:
 
 
 def said_of(xml: Element) -> Said | None:
-    """Read a message; None for what has no words, replaces others or is an error."""
+    """Read a message; None for what says nothing, replaces others or is an error."""
     kind = xml.get("type") or "chat"
     words = xml.findtext(f"{{{CLIENT}}}body") or ""
-    if kind not in {"chat", "normal", "groupchat"} or not words.strip():
+    if kind not in {"chat", "normal", "groupchat"}:
         return None
     if xml.find(CORRECTION) is not None:
         return None
@@ -94,7 +108,8 @@ def said_of(xml: Element) -> Said | None:
     origin = xml.find(f"{{{SID}}}origin-id")
     given = "" if origin is None else origin.get("id", "")
     named = xml.get("id", "") or given
-    return Said(xml.get("from", ""), kind, named, words, xml)
+    said = Said(xml.get("from", ""), kind, named, words, xml)
+    return said if words.strip() or said.files else None
 
 
 def is_named(xml: Element, key: str) -> bool:

@@ -32,6 +32,7 @@ from ..contract import (
 from .archive import Archives, Kept, Marks
 from .client import Client
 from .config import Settings
+from .files import FOR_GOOD, Uploads, attachment_of
 from .mapping import Said, addressed, delayed_by, in_room, is_named, late, said_of
 from .rooms import Rooms
 from .speaking import Speaker
@@ -75,6 +76,7 @@ class Session:
         self._archives = Archives(self._client, self._us)
         self._rooms = Rooms(self._options, self._client)
         self._speaker = Speaker(self._client)
+        self._uploads = Uploads(self._client, line)
         # The archives there are, by address; ours is one of them.
         self._kept: set[str] = set()
         self._queue: asyncio.Queue[Heard] = asyncio.Queue()
@@ -230,7 +232,7 @@ class Session:
             room = self._rooms.kind(peer)
             if room is None or not said.nick or self._rooms.ours(said.sender):
                 return None
-            mentions, text = addressed(said.words, self._rooms.nick(peer))
+            mentions, text = addressed(said.text, self._rooms.nick(peer))
             place, sender = (
                 Place(self.line.account, peer, "", room),
                 in_room(said, real),
@@ -240,11 +242,12 @@ class Session:
             # what has no name before its domain is a server's.
             if peer == self._us or "@" not in peer or peer in self._rooms.named:
                 return None
-            mentions, text = True, said.words
+            mentions, text = True, said.text
             place = Place(self.line.account, peer)
             sender = Sender(peer, peer.partition("@")[0])
         when = at or self.line.clock.now()
-        return Inbound(place, id_, sender, text, when, mentions_us=mentions)
+        files = tuple(attachment_of(each) for each in said.files)
+        return Inbound(place, id_, sender, text, when, files, mentions_us=mentions)
 
     # Speaking.
 
@@ -260,7 +263,15 @@ class Session:
         if not in_room and message.place.room is not Room.DIRECT:
             reason = "that is none of the rooms in [channels.xmpp]"
             return Sent(Fate.NOT_SENT, reason=reason, final=True)
-        return await self._speaker.say(message, in_room=in_room)
+        address = ""
+        if message.files:
+            # It is handed in before anything is said of it: what fails is not sent.
+            try:
+                address = await self._uploads.put(message.files[0])
+            except AgentHostError as error:
+                final = isinstance(error, FOR_GOOD)
+                return Sent(Fate.NOT_SENT, reason=str(error), final=final)
+        return await self._speaker.say(message, address, in_room=in_room)
 
     async def reconcile(self, message: Outbound) -> Sent:
         """Look in the archive, which has our own messages under our own ids."""

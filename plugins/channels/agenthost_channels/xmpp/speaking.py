@@ -10,6 +10,7 @@ from slixmpp.jid import JID, InvalidJID
 
 from ..contract import Fate, Outbound, Sent
 from .client import PATIENCE, Client
+from .files import told
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element  # nosec B405 # a type; nothing is parsed
@@ -53,12 +54,20 @@ class Speaker:
             return _never("a message goes to name@domain, and to no thread in it")
         if message.reaction or message.edit_of:
             return _never("reactions and changes are not said over XMPP")
-        if not message.typing and not _words(message):
+        if len(message.files) > 1:
+            return _never("a message carries one file")
+        if not message.typing and not message.files and not _words(message):
             return _never("there is no text in it")
         return None
 
-    async def say(self, message: Outbound, *, in_room: bool) -> Sent:
-        """Send a message, and wait for what becomes of it."""
+    async def say(self, message: Outbound, file: str, *, in_room: bool) -> Sent:
+        """Send a message, and wait for what becomes of it.
+
+        Args:
+            message: It.
+            file: The address of the file that goes with it, "" for none.
+            in_room: Whether it goes to a room.
+        """
         stanza = self._client.make_message(
             JID(message.place.peer), mtype="groupchat" if in_room else "chat"
         )
@@ -66,7 +75,10 @@ class Speaker:
         if message.typing:
             stanza.send()
             return Sent(Fate.DELIVERED)
-        stanza["body"] = _words(message)
+        # Programs show a file where its address is all that is said.
+        stanza["body"] = "\n".join(filter(None, (_words(message), file)))
+        if file:
+            stanza.append(told(file))
         stanza["id"] = message.key
         stanza["origin_id"]["id"] = message.key
         answered: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()

@@ -10,9 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
+from agenthost_channels.testing.servers import free_port
 from aiohttp import web
-
-from ..servers import free_port
 
 PROGRAM = Path(__file__).parents[4] / ".cache/programs/pds"
 SCRIPT = Path(__file__).with_name("pds.mjs")

@@ -17,9 +17,9 @@ from agenthost_channels.bluesky.adapter import Settings
 from agenthost_channels.bluesky.mapping import POSTS
 from agenthost_channels.contract import Fate, Outbound, OutFile, Place, Room
 from agenthost_channels.testing import ChannelContract, Stage, played
+from agenthost_channels.testing.servers import Cable
 from agenthost_channels.testing.stages.bluesky import BlueskyStage
 
-from ..servers import Cable
 from .pds import Host, Person, real_host
 
 pytestmark = pytest.mark.conformance

@@ -187,6 +187,12 @@ async def test_the_terminal_sees_to_channels(
     said = await run(*given, said="hi")
     assert said == "we are pager with 4 signs\ndelivered: v1\n"
     assert pager.sent[-1].text == "hi"
+    assert await run("channel", "lost", "pager") == "nothing was lost\n"
+    pager.fates = [REFUSED]
+    await run(*given, said="hi", code=1)
+    head, row = (await run("channel", "lost", "pager")).splitlines()
+    assert head.split()[:3] == ["SAID", "AT", "TO"]
+    assert row.split()[1:3] == ["ada", "failed"]
     assert "connected anew" in await run("channel", "reconnect", "pager")
     assert "pager is off;" in await run("channel", "disable", "pager")
     assert "pager is on;" in await run("channel", "enable", "pager")

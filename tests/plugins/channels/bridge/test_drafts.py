@@ -248,3 +248,16 @@ async def test_what_has_a_name_before_it_comes_whole(
     pause.go_on()
     await quiet(running)
     assert "helper:" in pager.sent[0].text
+
+
+async def test_a_draft_is_as_long_as_its_room_takes_it(daemons: Daemons) -> None:
+    pager, pause = Slate(), Pause()
+    pager.facts = replace(FACTS, limit=100, limits={"direct": 300})
+    running = await started(daemons, pager, STREAMING)
+    line = await pager.line()
+    running.model.says("word " * 50, pause, "end")
+    await line.received(said("count"))
+    await pager.until(lambda: pager.sent)
+    assert pager.sent[0].text == ("word " * 50).rstrip() + MORE
+    pause.go_on()
+    await quiet(running)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from agenthost import Entry, Json, Message, Role, Text, ToolOutput
 from agenthost.testing import Daemons, RunningDaemon
+from agenthost_channels.bridge.withholding import NOTICE, notice_of
 from agenthost_channels.contract import Inbound, Room
+from agenthost_channels.rendering import rendered
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +15,10 @@ from .test_bridge import changed, quiet, rows
 
 SECRET = "4711"
 OPEN = CONFIG.replace('["ada"]', '["ada", "bob"]') + 'group_policy = "all"\n'
+
+
+def shown(markdown: str) -> str:
+    return rendered(markdown, "plain", 4000, "characters")[0].text
 
 
 def in_group(
@@ -115,6 +122,48 @@ async def test_what_was_said_before_there_were_labels_stays_where_it_was(
     ]
     words = ("memory_search", "launch")
     assert "monday" not in await read(running, pager, in_group("when?", 2), words)
+
+
+def heard_by(pager: Pager, peer: str) -> list[str]:
+    return [each.text for each in pager.sent if each.place.peer == peer]
+
+
+async def test_a_room_is_told_that_something_is_kept_back(daemons: Daemons) -> None:
+    pager = Pager()
+    running = await told(daemons, pager)
+    await read(running, pager, in_group("which?", 2), ("kv_get", "pin"))
+    await read(running, pager, in_group("which?", 3), ("memory_search", "number"))
+    await read(running, pager, in_group("which?", 4), ("memory_search", "nothing"))
+    first, second, third = heard_by(pager, "team")
+    assert first.endswith("\n\n" + shown(NOTICE))
+    assert second.endswith("\n\n" + shown(NOTICE))
+    assert shown(NOTICE) not in third
+    await read(running, pager, said("which?", 5), *ASKED)
+    assert not [each for each in heard_by(pager, "ada") if shown(NOTICE) in each]
+
+
+async def test_it_is_told_also_where_the_answer_is_written_again(
+    daemons: Daemons,
+) -> None:
+    pager = Pager()
+    running = await told(daemons, pager)
+    await read(running, pager, in_group("which?", 2), ("kv_get", "pin"))
+    back = "UPDATE channel_inbox SET state = 'new', text = 'which?' WHERE peer = 'team'"
+    await changed(running, back, "DELETE FROM channel_outbox WHERE peer = 'team'")
+    await running.daemon.stop()
+    again = await daemons.start(config=OPEN, plugins=[pager], home=running.daemon.home)
+    await quiet(again)
+    first, second = heard_by(pager, "team")
+    assert first == second
+    assert again.model.requests == []
+
+
+def test_what_no_tool_has_kept_back_is_no_notice() -> None:
+    others: list[Json] = [None, [], "withheld", {}, {"withheld": "x"}]
+    outputs = tuple(ToolOutput("1", "kv_get", "x", structured=s) for s in others)
+    spoken = [Message(Role.USER, (Text("withheld"),)), Message(Role.TOOL, outputs)]
+    entries = [Entry(each, n, n, "t", 0.0) for n, each in enumerate(spoken)]
+    assert notice_of(entries) == ""
 
 
 @settings(

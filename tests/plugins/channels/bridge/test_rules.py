@@ -8,15 +8,19 @@ from typing import Any
 import pytest
 from agenthost.testing import Daemons
 from agenthost_channels.bridge.admission import Verdict, judged
+from agenthost_channels.bridge.answering import Said
 from agenthost_channels.bridge.binding import bound, choosable
-from agenthost_channels.bridge.hearing import key_of
+from agenthost_channels.bridge.hearing import key_of, row_of, says_of
 from agenthost_channels.bridge.saying import ATTEMPTS, settled
 from agenthost_channels.bridge.settings import ChannelSection
-from agenthost_channels.contract import Room
+from agenthost_channels.contract import Facts, Room
+from agenthost_channels.facts import facts
 
 from .pager import BUSY, CONFIG, LOST, THERE, Pager, said
 
 ROW = {"attempts": 0}
+LIMITS = {"direct": 300, "group": 200}
+LONG = Facts("pager", "Pager", "test", "", limit=100, limits=LIMITS)
 
 
 @pytest.mark.setting("channels.<name>.group_policy")
@@ -134,3 +138,20 @@ async def test_keys_of_a_channels_own_are_no_unknown_keys(daemons: Daemons) -> N
     running = await daemons.start(config=text, plugins=[Pager()])
     (warning,) = (w for w in running.daemon.warnings if "unknown key" in w)
     assert "max_dayly_usd" in warning
+
+
+@pytest.mark.parametrize(
+    ("room", "messages"), [(Room.DIRECT, 2), (Room.GROUP, 3), (Room.PUBLIC, 6)]
+)
+def test_an_answer_is_cut_as_its_room_takes_it(room: Room, messages: int) -> None:
+    row = row_of("pager", said("hi", room=room), 0.0)
+    words = [Said(f"{'x' * 99} " * 6)]
+    assert len(says_of(row, LONG, words, 0.0)) == messages
+    # Of what is said first nobody knows where it goes.
+    assert len(says_of({**row, "message_id": ""}, LONG, words, 0.0)) == 6
+
+
+def test_a_direct_message_of_bluesky_is_longer_than_a_post() -> None:
+    bluesky = facts("bluesky")
+    limits = [bluesky.limit_in(room) for room in Room]
+    assert limits == [1000, 1000, 300]

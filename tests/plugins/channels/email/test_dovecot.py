@@ -18,8 +18,7 @@ from agenthost_channels.contract import Place, Room
 from agenthost_channels.email.adapter import Email, Settings
 from agenthost_channels.facts import facts
 from agenthost_channels.testing import ChannelContract, Stage
-
-from ..servers import Cable, closing, found, free_port, serving
+from agenthost_channels.testing.servers import Cable, closing, found, free_port, serving
 
 pytestmark = [
     pytest.mark.conformance,

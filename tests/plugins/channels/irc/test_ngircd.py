@@ -4,89 +4,14 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
-from agenthost_channels.contract import Place, Room
-from agenthost_channels.facts import facts
-from agenthost_channels.irc.adapter import Irc, Settings
+from agenthost_channels.irc.adapter import Settings
 from agenthost_channels.testing import ChannelContract, Stage
 from agenthost_channels.testing.care import CareContract
-
-from ..servers import found, free_port, serving
-from .person import Person
+from agenthost_channels.testing.servers import found, free_port, serving
+from agenthost_channels.testing.stages.irc import NgircdStage, configured, ngircd
+from agenthost_channels.testing.stages.irc_person import Person
 
 pytestmark = pytest.mark.conformance
-
-CONFIGURATION = """\
-[Global]
-Name = irc.test.local
-Info = test
-Listen = 127.0.0.1
-Ports = {port}
-ServerUID = {user}
-ServerGID = {group}
-PidFile = {folder}/pid
-MotdPhrase = hello
-{password}
-[Options]
-DNS = no
-Ident = no
-PAM = no
-[Limits]
-MaxConnectionsIP = 0
-MaxPenaltyTime = 0
-"""
-
-
-class NgircdStage(Stage):
-    """ngircd, with Ada in a channel."""
-
-    channel = Irc
-    facts = facts("irc")
-    lines = False
-
-    def __init__(self, port: int, ada: Person, password: str = "") -> None:
-        self._port = port
-        self._ada = ada
-        self.person = ada.mask.lower()
-
-    def settings(self) -> Settings:
-        return Settings(
-            server="127.0.0.1",
-            port=self._port,
-            tls=False,
-            nick="bot",
-            channels=["#room"],
-            burst=100,
-        )
-
-    def place(self, room: Room) -> Place:
-        if room is Room.DIRECT:
-            return Place("default", "ada")
-        return Place("default", "#room", room=Room.PUBLIC)
-
-    async def say(self, text: str, room: Room = Room.DIRECT) -> None:
-        await self._ada.say("bot" if room is Room.DIRECT else "#room", text)
-
-    async def seen(self, count: int, room: Room = Room.DIRECT) -> list[str]:
-        return await self._ada.seen(count, self.place(room).peer)
-
-    def mention(self, text: str) -> str:
-        return f"bot: {text}"
-
-    def nowhere(self) -> Place:
-        return Place("default", "nobody-at-all")
-
-    async def cut(self) -> None:
-        self._ada.write("OPER root secret", "KILL bot :gone")
-
-
-def configured(folder: Path, port: int, password: str = "") -> Path:
-    text = CONFIGURATION.format(
-        port=port, user="root", group="root", folder=folder, password=password
-    )
-    path = folder / "ngircd.conf"
-    path.write_text(text + "[Operator]\nName = root\nPassword = secret\n")
-    path.chmod(0o600)
-    return path
 
 
 class TestIrcWithNgircd(ChannelContract):
@@ -94,10 +19,8 @@ class TestIrcWithNgircd(ChannelContract):
 
     @pytest.fixture
     async def stage(self, tmp_path: Path) -> AsyncIterator[Stage]:
-        port = free_port()
-        argv = (*found("ngircd"), "-n", "-f", str(configured(tmp_path, port)))
-        async with serving(*argv, port=port), Person(port, "Ada", "#room") as ada:
-            yield NgircdStage(port, ada)
+        async with ngircd(tmp_path) as stage:
+            yield stage
 
 
 class PasswordStage(NgircdStage):

@@ -13,8 +13,7 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-
-from ..servers import free_port
+from agenthost_channels.testing.servers import free_port
 
 PYTHON = Path(__file__).parents[4] / ".cache/programs/synapse/bin/python"
 UP_SECONDS = 60

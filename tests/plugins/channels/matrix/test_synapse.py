@@ -9,8 +9,8 @@ from agenthost_channels.contract import Place, Room
 from agenthost_channels.facts import facts
 from agenthost_channels.matrix.adapter import Matrix, Settings
 from agenthost_channels.testing import ChannelContract, Stage, played
+from agenthost_channels.testing.servers import Cable
 
-from ..servers import Cable
 from .synapse import User, homeserver, registered
 
 pytestmark = pytest.mark.conformance

@@ -17,11 +17,11 @@ from agenthost_channels.facts import facts
 from agenthost_channels.mumble.adapter import Mumble, Settings
 from agenthost_channels.testing import ChannelContract, FakeLine, Stage, played
 from agenthost_channels.testing.care import CareContract
+from agenthost_channels.testing.servers import found, free_port, serving
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from ..servers import found, free_port, serving
 from .person import Person
 
 pytestmark = pytest.mark.conformance
@@ -99,8 +99,11 @@ def configured(folder: Path, port: int, password: str = "") -> Path:
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return with_operator(tmp_path_factory.mktemp("murmur"))
+
+
+def with_operator(folder: Path) -> Path:
     """Make a database with an operator in it: it takes a run of its own."""
-    folder = tmp_path_factory.mktemp("murmur")
     argv = [*found("murmurd"), "-ini", str(configured(folder, 1)), "-supw", OPERATOR]
     subprocess.run(argv, capture_output=True, check=False)
     return folder / "db.sqlite"

@@ -14,8 +14,8 @@ from agenthost_channels.contract import Fate, Outbound, Place, Room
 from agenthost_channels.facts import facts
 from agenthost_channels.nostr.adapter import Nostr, Settings
 from agenthost_channels.testing import ChannelContract, FakeLine, Stage, played
+from agenthost_channels.testing.servers import Cable, free_port
 
-from ..servers import Cable, free_port
 from .person import Person, sdk
 
 pytestmark = pytest.mark.conformance

@@ -6,23 +6,22 @@ from dataclasses import replace
 
 import pytest
 from agenthost import InvalidInput, Unauthenticated, Unavailable
+from agenthost.testing.simulators.telegram import TOKEN, TelegramSimulator
 from agenthost_channels.contract import Fate, Knock, Outbound, OutFile, Place
 from agenthost_channels.telegram.adapter import Settings, Telegram
 from agenthost_channels.testing import FakeLine
-
-from .bot_api import TOKEN, BotApi
 
 ADA = Place("default", "7")
 SECRETS = {"bot_token": TOKEN, "webhook_secret": "canary-of-telegram"}
 
 
-def adapter(api: BotApi, **settings: object) -> tuple[Telegram, FakeLine]:
+def adapter(api: TelegramSimulator, **settings: object) -> tuple[Telegram, FakeLine]:
     line = FakeLine(Settings.model_validate({"api_url": api.url, **settings}), SECRETS)
     return Telegram(line), line
 
 
 async def test_refused_markup_is_sent_again_as_plain_text() -> None:
-    async with BotApi() as api:
+    async with TelegramSimulator() as api:
         telegram, line = adapter(api)
         message = Outbound("k", ADA, "<b>broken", plain="not broken")
         sent = await telegram.send(message)
@@ -33,7 +32,7 @@ async def test_refused_markup_is_sent_again_as_plain_text() -> None:
 
 
 async def test_no_preview_of_a_link_is_fetched() -> None:
-    async with BotApi() as api:
+    async with TelegramSimulator() as api:
         telegram, line = adapter(api)
         link = "https://evil.example/?told=secret"
         await telegram.send(Outbound("k", ADA, link, link))
@@ -45,7 +44,7 @@ async def test_no_preview_of_a_link_is_fetched() -> None:
 
 async def test_a_file_has_its_text_as_caption_where_it_fits() -> None:
     file = OutFile("a.txt", "text/plain", b"a")
-    async with BotApi() as api:
+    async with TelegramSimulator() as api:
         telegram, line = adapter(api)
         await telegram.send(Outbound("k", ADA, "short", "short", (file,), reply_to="9"))
         await telegram.send(Outbound("l", ADA, "x" * 1025, "x" * 1025, (file,)))
@@ -56,7 +55,7 @@ async def test_a_file_has_its_text_as_caption_where_it_fits() -> None:
 
 
 async def test_an_edit_that_changes_nothing_is_delivered() -> None:
-    async with BotApi() as api:
+    async with TelegramSimulator() as api:
         telegram, line = adapter(api)
         reason = "Bad Request: message is not modified: same content"
         api.next_answer = (400, {"ok": False, "description": reason})
@@ -66,7 +65,7 @@ async def test_an_edit_that_changes_nothing_is_delivered() -> None:
 
 
 async def test_telegram_is_told_what_is_on_disk_by_the_next_question() -> None:
-    async with BotApi() as api:
+    async with TelegramSimulator() as api:
         telegram, line = adapter(api)
         update = api.update(text="hello")
         api.put(update)
@@ -82,7 +81,7 @@ async def test_telegram_is_told_what_is_on_disk_by_the_next_question() -> None:
 
 
 async def test_a_second_poller_is_told_in_words() -> None:
-    async with BotApi() as api:
+    async with TelegramSimulator() as api:
         telegram, line = adapter(api)
 
         api.conflicting = True
@@ -92,7 +91,7 @@ async def test_a_second_poller_is_told_in_words() -> None:
 
 
 async def test_a_webhook_has_the_secret_we_gave() -> None:
-    async with BotApi() as api:
+    async with TelegramSimulator() as api:
         telegram, line = adapter(
             api, webhook_url="https://h.example/channels/telegram/webhook"
         )
@@ -123,7 +122,7 @@ async def test_a_webhook_has_the_secret_we_gave() -> None:
 async def test_a_webhook_secret_that_telegram_would_refuse_is_told(
     secret: str | None,
 ) -> None:
-    async with BotApi() as api:
+    async with TelegramSimulator() as api:
         telegram, line = adapter(api, webhook_url="https://h.example/hook")
         given = {} if secret is None else {"webhook_secret": secret}
         line.change_secrets({"bot_token": TOKEN, **given})

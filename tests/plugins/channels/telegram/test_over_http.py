@@ -6,9 +6,9 @@ from pathlib import Path
 import httpx
 import pytest
 from agenthost.testing import Daemons, RunningDaemon
+from agenthost.testing.simulators.telegram import TOKEN, TelegramSimulator
 
 from ..webhook.program import JSON, KEY, opened
-from .bot_api import TOKEN, BotApi
 
 SECRET = "canary-of-telegram"  # of the test
 ENVIRON = {"TELEGRAM_BOT_TOKEN": TOKEN, "TELEGRAM_WEBHOOK_SECRET": SECRET}
@@ -18,7 +18,7 @@ ROWS = "SELECT sender FROM channel_inbox"
 
 
 async def started(
-    daemons: Daemons, api: BotApi, more: str = "", home: Path | None = None
+    daemons: Daemons, api: TelegramSimulator, more: str = "", home: Path | None = None
 ) -> RunningDaemon:
     config = (
         f'api_key = "{KEY}"\n[channels.telegram]\nagent = "helper"\n'
@@ -42,7 +42,7 @@ async def call(
 
 
 async def test_telegram_calls_and_is_answered(daemons: Daemons) -> None:
-    async with BotApi() as api:
+    async with TelegramSimulator() as api:
         running = await started(daemons, api, f'webhook_url = "{URL}"\n')
         [given] = [what for method, what in api.calls if method == "setWebhook"]
         assert given["url"] == URL
@@ -69,7 +69,7 @@ async def test_telegram_calls_and_is_answered(daemons: Daemons) -> None:
 
 
 async def test_a_bot_that_polls_is_called_no_more(daemons: Daemons) -> None:
-    async with BotApi() as api:
+    async with TelegramSimulator() as api:
         first = await started(daemons, api, f'webhook_url = "{URL}"\n')
         await first.daemon.stop()
         again = await started(daemons, api, home=first.daemon.home)
@@ -83,6 +83,6 @@ async def test_a_bot_that_polls_is_called_no_more(daemons: Daemons) -> None:
 async def test_an_address_that_telegram_would_not_call_is_told(
     daemons: Daemons, url: str
 ) -> None:
-    async with BotApi() as api:
+    async with TelegramSimulator() as api:
         with pytest.raises(AssertionError, match=r"telegram\.webhook_url"):
             await started(daemons, api, f'webhook_url = "{url}"\n')

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from agenthost.testing import Daemons, RunningDaemon
 from agenthost_channels.contract import Room
+from agenthost_channels.testing.stages.xmpp import PASSWORD, ROOM, ProsodyStage, prosody
 
 from ..webhook.program import opened
-from .prosody import PASSWORD, ROOM, ProsodyStage, prosody
 
 ROWS = "SELECT peer, state FROM channel_inbox ORDER BY seq"
 

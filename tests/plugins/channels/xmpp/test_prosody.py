@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 from agenthost_channels.testing import ChannelContract, Stage
-
-from .prosody import prosody
+from agenthost_channels.testing.stages.xmpp import prosody
 
 pytestmark = pytest.mark.conformance
 

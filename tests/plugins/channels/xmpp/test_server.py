@@ -6,13 +6,13 @@ import pytest
 from agenthost import Unauthenticated, Unavailable
 from agenthost_channels.contract import Fate, Outbound, Room
 from agenthost_channels.testing import FakeLine
+from agenthost_channels.testing.servers import free_port
 from agenthost_channels.testing.stage import Played, played
+from agenthost_channels.testing.stages.xmpp import PASSWORD, ROOM, ProsodyStage, prosody
+from agenthost_channels.testing.stages.xmpp_person import Person
 from agenthost_channels.xmpp.config import Settings
 
 from ...security.certificate import self_signed
-from ..servers import free_port
-from .person import Person
-from .prosody import PASSWORD, ROOM, ProsodyStage, prosody
 
 pytestmark = pytest.mark.conformance
 NO_SCRAM = 'disable_sasl_mechanisms = { "SCRAM-SHA-1", "SCRAM-SHA-256", "OAUTHBEARER" }'

@@ -1,8 +1,10 @@
 """Somebody with another program of XMPP: slixmpp as it comes, by its own sockets."""
 
 import asyncio
+from io import BytesIO
 from typing import Any, Literal, Self
 
+import httpx
 from slixmpp import ClientXMPP
 from slixmpp.jid import JID
 
@@ -17,11 +19,12 @@ class Person(ClientXMPP):
             "feature_mechanisms": {"unencrypted_scram": True, "unencrypted_plain": True}
         }
         super().__init__(jid, password, plugin_config=asked)
-        for name in ("xep_0045", "xep_0085", "xep_0199"):
+        for name in ("xep_0045", "xep_0066", "xep_0085", "xep_0199", "xep_0363"):
             self.register_plugin(name)
         self.port = port
         self.room = room
         self.got: list[tuple[str, str, str]] = []
+        self.addresses: list[str] = []
         self.signs: list[str] = []
         self.subscriptions: list[str] = []
         self._changed = asyncio.Event()
@@ -41,6 +44,8 @@ class Person(ClientXMPP):
             told = (str(message["from"]), message["body"], message["id"])
             if told not in self.got:
                 self.got.append(told)
+                if message["oob"]["url"]:
+                    self.addresses.append(message["oob"]["url"])
         self._changed.set()
 
     def _typing(self, message: Any) -> None:
@@ -88,6 +93,28 @@ class Person(ClientXMPP):
         message.send()
         await self.settled()
         return str(message["id"])
+
+    async def hands_in(self, to: str, name: str, kind: str, data: bytes) -> None:
+        """Hand a file in, and say its address, as people's programs do."""
+        address = await self.plugin["xep_0363"].upload_file(
+            name,
+            size=len(data),
+            content_type=kind,
+            input_file=BytesIO(data),
+            timeout=PATIENCE,
+        )
+        message = self.make_message(JID(to), mbody=address, mtype="chat")
+        message["oob"]["url"] = address
+        message.send()
+        await self.settled()
+
+    async def files(self, count: int) -> list[tuple[str, bytes]]:
+        """Fetch the files whose addresses we were told."""
+        await self.until(lambda: len(self.addresses) >= count)
+        async with httpx.AsyncClient(trust_env=False) as client:
+            found = [(each, await client.get(each)) for each in self.addresses]
+        assert all(answered.status_code == 200 for _, answered in found)
+        return [(each.rpartition("/")[2], got.content) for each, got in found]
 
     async def until(self, happened: Any) -> None:
         async with asyncio.timeout(PATIENCE):

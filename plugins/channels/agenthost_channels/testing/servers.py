@@ -1,4 +1,6 @@
-"""Real servers on loopback, from the system or from what `make channels` fetched."""
+"""Real servers on loopback: the system's, or those of packages that were unpacked."""
+
+from __future__ import annotations
 
 import asyncio
 import os
@@ -11,7 +13,8 @@ from typing import Self
 
 import pytest
 
-FETCHED = Path(__file__).parents[3] / ".cache/servers/root"
+FETCHED = Path(".cache/servers/root")
+"""Where a folder has packages unpacked; ``make channels`` does that."""
 UP_SECONDS = 20
 DOWN_SECONDS = 10
 
@@ -28,12 +31,20 @@ def found(program: str) -> tuple[str, ...]:
         return (path,)
     for folder in ("usr/sbin", "usr/bin"):
         if (FETCHED / folder / program).exists():
-            alone = ("unshare", "--mount", "sh", "-ec", OVERLAY, str(FETCHED))
+            alone = (
+                "unshare",
+                "--mount",
+                "sh",
+                "-ec",
+                OVERLAY,
+                str(FETCHED.absolute()),
+            )
             return (*alone, f"/{folder}/{program}")
-    pytest.skip(f"no {program} here: make channels fetches it")
+    pytest.skip(f"no {program} here: install its package")
 
 
 def free_port() -> int:
+    """Find a port that nobody has."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -1,17 +1,23 @@
-"""The Bot API on a loopback port, with one person and one group."""
+"""Telegram's Bot API on a loopback port, with one person and one group.
+
+Source: https://core.telegram.org/bots/api.
+"""
+
+from __future__ import annotations
 
 import asyncio
 import itertools
 import json
 import re
 import time
+from collections.abc import Callable
 from html import unescape
 from html.parser import HTMLParser
 from typing import Any, Self
 
 from aiohttp import web
 
-TOKEN = "12345:bot-token-of-the-test"
+TOKEN = "12345:bot-token-of-the-test"  # noqa: S105 # nosec B105 # opens nothing
 US = {"id": 12345, "is_bot": True, "first_name": "Bot", "username": "our_bot"}
 ADA = {"id": 7, "is_bot": False, "first_name": "Ada", "last_name": "L"}
 CHATS = {
@@ -26,7 +32,7 @@ class _Html(HTMLParser):
         super().__init__()
         self.words, self.open = "", list[str]()
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
+    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002 # their API
         if tag not in TAGS:
             raise ValueError(tag)
         self.open.append(tag)
@@ -51,8 +57,20 @@ def words_of(html: str) -> str:
     return unescape(parser.words)
 
 
-class BotApi:
-    """What Telegram does; a test plays the person."""
+class TelegramSimulator:
+    """What Telegram does; a test plays the person.
+
+    Attributes:
+        updates: What the bot was not told of yet, or has not acknowledged.
+        said: The arguments of each message of ours, ``words`` what it shows.
+        files: What we have sent, by name.
+        uploads: What people have sent, by its id.
+        calls: Every call, with its arguments.
+        next_answer: Status and body of the next answer to what we send.
+        losing: Whether the next message is taken, and the connection broken.
+        cutting: Whether the poll that waits is broken.
+        conflicting: Whether somebody else polls.
+    """
 
     def __init__(self) -> None:
         self.updates: list[dict[str, Any]] = []
@@ -89,21 +107,25 @@ class BotApi:
         await self._runner.cleanup()
 
     def changed(self) -> None:
+        """Wake those who wait."""
         self._changed.set()
 
-    async def until(self, happened: Any) -> None:
+    async def until(self, happened: Callable[[], object]) -> None:
+        """Wait until it holds, looking at each thing that happens."""
         async with asyncio.timeout(20):
             while not happened():
                 self._changed.clear()
                 await self._changed.wait()
 
     def update(self, kind: str = "message", **message: Any) -> dict[str, Any]:
+        """Write what Ada says, with ids that nothing had before."""
         chat = CHATS[str(message.pop("chat", 7))]
         whole = {"from": ADA, "chat": chat, "date": int(time.time())}
         whole |= {"message_id": next(self._ids)} | message
         return {"update_id": next(self._ids), kind: whole}
 
     def put(self, update: Any) -> None:
+        """Have an update wait for the bot."""
         self.updates.append(update)
         self.changed()
 
@@ -159,13 +181,13 @@ class BotApi:
             name = arguments["file_id"]
             return _given({"file_path": name}) if name in self.uploads else _no_chat()
         if method in {"deleteWebhook", "setWebhook", "sendChatAction"}:
-            return _given(True)
+            return _given(result=True)
         if str(arguments.get("chat_id")) not in CHATS:
             return _no_chat()
         if method == "setMessageReaction":
             self.reactions.append(arguments["reaction"][0]["emoji"])
             self.changed()
-            return _given(True)
+            return _given(result=True)
         return self._say(method, arguments, request)
 
     def _say(

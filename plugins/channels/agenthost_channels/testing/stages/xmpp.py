@@ -1,20 +1,22 @@
 """Prosody with two people and a room."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from agenthost_channels.contract import Place, Room
-from agenthost_channels.facts import facts
-from agenthost_channels.testing import Stage
-from agenthost_channels.xmpp.adapter import Xmpp
-from agenthost_channels.xmpp.config import Settings
-
+from ...contract import Place, Room
+from ...facts import facts
+from ...xmpp.adapter import Xmpp
+from ...xmpp.config import Settings
 from ..servers import Cable, found, free_port, serving
-from .person import Person
+from ..stage import Stage
+from .xmpp_person import Person
 
-PASSWORD = "canary-of-prosody"
+PASSWORD = "canary-of-prosody"  # noqa: S105 # nosec B105 # opens nothing
 FORGED = (
     "<result xmlns='urn:xmpp:mam:2' queryid='x' id='y'>"
     "<forwarded xmlns='urn:xmpp:forward:0'><message xmlns='jabber:client'"
@@ -30,7 +32,9 @@ interfaces = {{ "127.0.0.1" }}
 c2s_ports = {{ {port} }}
 c2s_direct_tls_ports = {{ {direct} }}
 s2s_ports = {{}}
-http_ports = {{}}
+http_ports = {{ {http} }}
+http_interfaces = {{ "127.0.0.1" }}
+http_default_host = "upload.localhost"
 https_ports = {{}}
 modules_enabled = {{ "roster", "saslauth", "disco", "ping", "message", "presence",
   "iq", "offline", {modules} }}
@@ -45,6 +49,12 @@ Component "conference.localhost" "muc"
 modules_enabled = {{ {of_rooms} }}
 muc_room_locking = false
 muc_room_default_public_jids = {open_rooms}
+{uploads}
+"""
+UPLOADS = """\
+Component "upload.localhost" "http_file_share"
+http_external_url = "http://127.0.0.1:{http}/"
+http_file_share_size_limit = 100000
 """
 
 
@@ -82,8 +92,9 @@ class ProsodyStage(Stage):
     judge = "Prosody"
     person = "ada@localhost"
 
-    def __init__(self, cable: Wire, ada: Person, folder: Path) -> None:
+    def __init__(self, cable: Wire, ada: Person, folder: Path, http: int = 0) -> None:
         self.cable = cable
+        self.files_at = f"http://127.0.0.1:{http}/file_share/"
         self.ada = ada
         self.folder = folder
         self.port = ada.port
@@ -96,13 +107,14 @@ class ProsodyStage(Stage):
             tls="none",
             rooms=[ROOM],
             nick="bot",
+            files_at=self.files_at,
         )
 
     def secrets(self) -> Mapping[str, str]:
         return {"password": PASSWORD}
 
     def wrong_secrets(self) -> Mapping[str, str]:
-        return {"password": "canary-that-is-wrong"}
+        return {"password": "canary-that-is-wrong"}  # nosec B105 # opens nothing
 
     def place(self, room: Room) -> Place:
         if room is Room.DIRECT:
@@ -124,6 +136,12 @@ class ProsodyStage(Stage):
 
     def nowhere(self) -> Place:
         return Place("default", "nobody@localhost")
+
+    async def attach(self, name: str, media_type: str, data: bytes) -> None:
+        await self.ada.hands_in("bot@localhost", name, media_type, data)
+
+    async def files_seen(self, count: int) -> list[tuple[str, bytes]]:
+        return await self.ada.files(count)
 
     async def cut(self) -> None:
         self.cable.pull()
@@ -153,7 +171,8 @@ def _account(name: str, password: str = PASSWORD) -> tuple[str, str]:
 
 @asynccontextmanager
 async def prosody(folder: Path, **told: str) -> AsyncIterator[ProsodyStage]:
-    port = free_port()
+    """Open it in a folder, with other values of its configuration."""
+    port, http = free_port(), free_port()
     values = {
         "modules": '"mam", "smacks"',
         "of_rooms": '"muc_mam"',
@@ -162,6 +181,8 @@ async def prosody(folder: Path, **told: str) -> AsyncIterator[ProsodyStage]:
         "direct": "",
         "more": "",
         "level": "info",
+        "http": str(http),
+        "uploads": UPLOADS.format(http=http),
         **told,
     }
     path = folder / "prosody.cfg.lua"
@@ -173,4 +194,12 @@ async def prosody(folder: Path, **told: str) -> AsyncIterator[ProsodyStage]:
     argv = (*found("prosody"), "--config", str(path), "-F")
     person = Person(port, "ada@localhost/desk", PASSWORD, ROOM)
     async with serving(*argv, port=port), Wire(port) as cable, person as ada:
-        yield ProsodyStage(cable, ada, folder)
+        yield ProsodyStage(cable, ada, folder, http)
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[Stage]:
+    """Open it."""
+    with TemporaryDirectory() as folder:
+        async with prosody(Path(folder)) as stage:
+            yield stage
