@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agenthost import (
@@ -64,7 +64,7 @@ class ResponsesQuirks:
         summary: Whether a summary of the reasoning is asked for.
         lean: Whether calls are sent without ids, pictures without a detail, results
             of tools without pictures, and all without a ``prompt_cache_key`` and a
-            ``safety_identifier``.
+            ``safety_identifier``; nor are there ``logprobs``.
         cost_field: Where usage names the price in US dollars, a path with dots; empty
             for nowhere.
     """
@@ -79,6 +79,8 @@ class ResponsesQuirks:
 
 
 PLAIN = Quirks(ResponsesQuirks())
+LEAN = replace(TAKES[NAME], settings=TAKES[NAME].settings - {"logprobs"})
+LOGPROBS = "message.output_text.logprobs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,8 @@ class OpenAIResponses:
         """Write the request."""
         quirks = self.quirks.of(request.model)
         sampled = samples(endpoint, usual=quirks.temperature)
-        request = fitted(request, endpoint, TAKES[NAME], samples=sampled)
+        takes = LEAN if quirks.lean else TAKES[NAME]
+        request = fitted(request, endpoint, takes, samples=sampled)
         body: dict[str, Any] = {"model": request.model}
         if request.system:
             body["instructions"] = request.system
@@ -133,6 +136,9 @@ def _options(
         endpoint.model is None or endpoint.model.supports_thinking
     ):
         options["include"] = ["reasoning.encrypted_content"]
+    if request.logprobs is not None:
+        options["include"] = [*options.get("include", ()), LOGPROBS]
+        options["top_logprobs"] = request.logprobs
     if request.max_tokens is not None:
         options["max_output_tokens"] = request.max_tokens
     if request.temperature is not None and samples(endpoint, usual=quirks.temperature):

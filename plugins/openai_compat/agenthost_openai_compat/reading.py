@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from agenthost import (
@@ -24,6 +26,9 @@ from .tools import Inner, turn_of
 
 APPLICATION = "[The application that you speak through says:]\n"
 """Stands before instructions that come in the middle of a conversation."""
+SPEAKER = "[{} says:]\n"
+"""Stands before what somebody says who has a name, where a name has no other place."""
+_NAME = re.compile(r"[^\s<|\\/>]{1,64}")
 
 
 @value_class
@@ -41,9 +46,12 @@ class Reader:
     Args:
         remote: The pictures that were fetched, by their URLs.
         inner: What earlier turns have kept of their inner parts.
+        names: Whether names of who speaks go on as they are; else users' are told in
+            words.
     """
 
-    def __init__(self, remote: Remote, inner: Inner) -> None:
+    def __init__(self, remote: Remote, inner: Inner, *, names: bool) -> None:
+        self._names = names
         self._remote = remote
         self._inner = inner
         self._own: Sequence[ToolOutput] = ()
@@ -67,7 +75,10 @@ class Reader:
                 raise InvalidInput(f"messages.{number}.role", f"must be one of {roles}")
             if role != "tool":
                 self._close_calls()
+            before = len(self._said)
             read(self, message, number)
+            if name := _name_of(message, number):
+                self._call_it(name, role, before)
         self._close_calls()
         if not self._said or role == "assistant":
             problem = "the last must be the user's, or answer a call of a tool"
@@ -82,10 +93,22 @@ class Reader:
         comes later stays in its place, so that what was said before it is unchanged.
         """
         text = _text_of(message.get("content"), number)
+        if name := _name_of(message, number):
+            text = SPEAKER.format(name) + text
         if self._said:
             self._said.append(Message(Role.USER, (Text(APPLICATION + text),)))
         elif text:
             self._instructions.append(text)
+
+    def _call_it(self, name: str, role: object, before: int) -> None:
+        """Say who speaks in the message that was read; a tool is known by its call."""
+        if role == "user" and not self._names:
+            last = self._said[-1]
+            parts = (Text(SPEAKER.format(name)), *last.parts)
+            self._said[-1] = replace(last, parts=parts)
+        elif role == "user" or (role == "assistant" and self._names):
+            said = [replace(each, name=name) for each in self._said[before:]]
+            self._said[before:] = said
 
     def _ask(self, message: JsonObject, number: int) -> None:
         # Most messages are texts: names of fields are made where one is wrong.
@@ -158,6 +181,17 @@ class Reader:
         "assistant": _answer,
         "tool": _output,
     }
+
+
+def _name_of(message: JsonObject, number: int) -> str:
+    """Read who speaks; nothing where that is not said."""
+    name = message.get("name")
+    if name is None:
+        return ""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        problem = "must have 1 to 64 characters, no white space and none of < | \\ / >"
+        raise InvalidInput(f"messages.{number}.name", problem)
+    return name
 
 
 def _use(given: object, place: str) -> ToolUse:

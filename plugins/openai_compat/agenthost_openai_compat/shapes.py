@@ -17,6 +17,7 @@ JsonDict = dict[str, Any]
 StopWord = Annotated[str, Field(min_length=1, max_length=100)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=10_000_000)]
+Beside = Annotated[int, Field(ge=0, le=20)]
 
 
 class Body(BaseModel):
@@ -68,6 +69,10 @@ class ChatBody(Body):
     tool_choice: str | JsonDict | None = None
     parallel_tool_calls: bool | None = None
     user: Annotated[str, Field(max_length=512)] | None = None
+    logprobs: bool | None = Field(None, description="Tell how likely each token was")
+    top_logprobs: Beside | None = Field(
+        None, description="And so many others in its place; with logprobs"
+    )
     prompt_cache_key: Annotated[str, Field(max_length=512)] | None = Field(
         None, description="Of a model itself; an agent has a key of its own"
     )
@@ -127,6 +132,7 @@ class Choice(TypedDict):
 
     index: int
     message: ChatMessage
+    logprobs: NotRequired[JsonDict | None]
     finish_reason: str
 
 
@@ -155,6 +161,7 @@ class ChunkChoice(TypedDict):
 
     index: int
     delta: JsonDict
+    logprobs: NotRequired[JsonDict]
     finish_reason: str | None
 
 

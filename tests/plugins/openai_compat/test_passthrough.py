@@ -316,15 +316,6 @@ async def test_who_leaves_cancels_the_call_and_pays_for_what_was_said(
     assert [row[3] for row in rows] == ["scripted"]
 
 
-async def test_no_answer_is_kept_for_a_key(daemons: Daemons) -> None:
-    daemon = await daemons.start(config=ON)
-    asked = {"model": DIRECT, "messages": HELLO}
-    key = {"Idempotency-Key": "k"}
-    answer = await daemon.http.post(PATH, json=asked, headers=key)
-    assert (answer.status_code, answer.json()["param"]) == (400, "Idempotency-Key")
-    assert daemon.model.requests == []
-
-
 class Limited(ScriptedModel):
     """Asks to be left alone."""
 

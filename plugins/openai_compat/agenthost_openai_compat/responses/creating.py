@@ -32,6 +32,7 @@ from agenthost import (
 
 from ..media import fetched_of
 from ..naming import named
+from ..once import MISMATCH
 from ..passthrough import model_named
 from ..stream import begun
 from .asking import refuse_unserved
@@ -55,7 +56,6 @@ from .shapes import ResponseBody
 from .stream import Following, told_again
 
 LEFT = "the client left"
-MISMATCH = "this Idempotency-Key was given before with another body; use a new one"
 
 
 async def created(call: Call, body: ResponseBody) -> Answer:

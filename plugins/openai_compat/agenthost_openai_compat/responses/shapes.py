@@ -7,7 +7,15 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from ..shapes import MOST_MESSAGES, MOST_TOOLS, Body, Count, JsonDict, Share
+from ..shapes import (
+    MOST_MESSAGES,
+    MOST_TOOLS,
+    Beside,
+    Body,
+    Count,
+    JsonDict,
+    Share,
+)
 
 MetaKey = Annotated[str, Field(max_length=64)]
 MetaValue = Annotated[str, Field(max_length=512)]
@@ -59,7 +67,9 @@ class ResponseBody(Body):
     conversation: Any = None
     prompt: Any = None
     max_tool_calls: Any = None
-    top_logprobs: Any = None
+    top_logprobs: Beside | None = Field(
+        None, description="How many likely tokens are told in the place of each"
+    )
 
 
 class PageQuery(Body):
@@ -139,6 +149,7 @@ class ResponseObject(TypedDict):
     text: JsonDict
     tool_choice: str | JsonDict
     tools: list[JsonDict]
+    top_logprobs: int
     top_p: float | None
     truncation: Literal["disabled"]
     usage: ResponseTokens | None

@@ -59,7 +59,7 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("conversation", {"conversation": {"id": "conv_1"}}),
     ("prompt", {"prompt": {"id": "pmpt_1"}}),
     ("max_tool_calls", {"max_tool_calls": 3}),
-    ("top_logprobs", {"top_logprobs": 3}),
+    ("top_logprobs", {"top_logprobs": 21}),
     ("include.1", {"include": ["message.input_image.image_url", "x"]}),
     ("truncation", {"truncation": "auto"}),
     ("store", {"background": True, "store": False}),
