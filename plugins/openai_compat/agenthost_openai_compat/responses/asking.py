@@ -40,13 +40,8 @@ def refuse_unserved(body: ResponseBody) -> None:
             raise InvalidInput(f"include.{at}", f"{name[:64]!r} is not served")
     if body.truncation not in {None, "disabled"}:
         raise InvalidInput("truncation", "must be disabled: nothing is left out")
-    if not body.background:
-        return
-    if body.store is False:
+    if body.background and body.store is False:
         raise InvalidInput("store", "what is done in the background is kept")
-    if body.stream:
-        problem = "what is done in the background is asked for by its id"
-        raise InvalidInput("stream", problem)
 
 
 def form_of(text: JsonObject | None) -> JsonObject | None:

@@ -72,6 +72,17 @@ class ResponseBody(Body):
     )
 
 
+class ReadQuery(Body):
+    """How a stored response is read."""
+
+    stream: Annotated[bool, Field(strict=False)] = Field(
+        default=False, description="As events, also those that are still to come"
+    )
+    starting_after: Annotated[int, Field(ge=0, strict=False)] | None = Field(
+        None, description="The number of the last event that the reader has"
+    )
+
+
 class PageQuery(Body):
     """Which input items are listed."""
 

@@ -14,20 +14,34 @@ Shown = Mapping[str, Any]
 
 
 class Frames:
-    """Writes events, each with the next number."""
+    """Writes events, each with the next number.
 
-    def __init__(self) -> None:
+    Args:
+        after: The last number that the reader has; up to it nothing is written.
+    """
+
+    def __init__(self, after: int = -1) -> None:
         self._number = 0
+        self._after = after
 
     def begin(self, response: Shown) -> bytes:
         """Write that a response is there and under way."""
-        return self._of("created", response=response) + self._of(
-            "in_progress", response=response
-        )
+        created = self._of("created", response=response)
+        return created + self.in_progress(response)
+
+    def queued(self, response: Shown) -> bytes:
+        """Write that a response is there and waits."""
+        created = self._of("created", response=response)
+        return created + self._of("queued", response=response)
+
+    def in_progress(self, response: Shown) -> bytes:
+        """Write that a response is under way."""
+        return self._of("in_progress", response=response)
 
     def last(self, response: Shown) -> bytes:
-        """Write how a response has ended, whole."""
+        """Write how a response has ended, whole; that is news to every reader."""
         status = response["status"]
+        self._number = max(self._number, self._after + 1)
         return self._of(status if status in GOES_ON else "failed", response=response)
 
     def item(self, at: int, item: Shown) -> bytes:
@@ -81,6 +95,8 @@ class Frames:
         name = f"response.{kind}"
         event = {"type": name, "sequence_number": self._number, **facts}
         self._number += 1
+        if event["sequence_number"] <= self._after:
+            return b""
         return f"event: {name}\ndata: {json.dumps(event)}\n\n".encode()
 
 

@@ -63,7 +63,6 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("include.1", {"include": ["message.input_image.image_url", "x"]}),
     ("truncation", {"truncation": "auto"}),
     ("store", {"background": True, "store": False}),
-    ("stream", {"background": True, "stream": True}),
     ("tools.0.type", {"tools": [{"type": "web_search"}]}),
     ("tools.0.type", {"tools": [{}]}),
     ("tools.0.name", {"tools": [{**WEATHER, "name": "a b"}]}),
