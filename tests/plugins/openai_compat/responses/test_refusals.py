@@ -149,17 +149,6 @@ async def test_unknown_ids_are_not_found(daemon: RunningDaemon) -> None:
 
 
 @pytest.mark.conformance
-async def test_a_stored_response_is_not_streamed(daemon: RunningDaemon) -> None:
-    await daemon.agent("ada")
-    one = await made(daemon)
-    path = f"{PATH}/{one['id']}"
-    answer = await daemon.http.get(path, params={"stream": "true"})
-    assert (answer.status_code, answer.json()["param"]) == (400, "stream")
-    answer = await daemon.http.get(path, params={"stream": "false"})
-    assert answer.status_code == 200
-
-
-@pytest.mark.conformance
 async def test_calls_and_outputs_of_one_answer_may_alternate(
     daemon: RunningDaemon,
 ) -> None:
