@@ -50,10 +50,14 @@ class Text:
 
 @value_class
 class Image:
-    """A picture by value; ``data`` is base64 without a prefix."""
+    """A picture by value; ``data`` is base64 without a prefix.
+
+    ``detail`` is how closely it is to be looked at, in OpenAI's words; "" says nothing.
+    """
 
     media_type: str
     data: str
+    detail: str = ""
 
 
 @value_class
@@ -160,11 +164,15 @@ class Message:
 
 @value_class
 class ToolDefinition:
-    """A tool as a model sees it; ``parameters`` is a JSON Schema of an object."""
+    """A tool as a model sees it; ``parameters`` is a JSON Schema of an object.
+
+    ``strict`` asks that a call fits it to the letter, of vendors that can see to that.
+    """
 
     name: str
     description: str
     parameters: JsonObject
+    strict: bool | None = None
 
 
 @value_class

@@ -26,7 +26,8 @@ def scored_by_google(result: Any) -> tuple[JsonObject, ...]:
     """Read what Gemini says of the tokens it chose, and of those it might have."""
     given = result if isinstance(result, dict) else {}
     chosen, tops = given.get("chosenCandidates"), given.get("topCandidates")
-    pairs = zip_longest(objects_of(chosen), objects_of(tops), fillvalue={})
+    nothing: dict[str, Any] = {}
+    pairs = zip_longest(objects_of(chosen), objects_of(tops), fillvalue=nothing)
     return scored(
         [
             {**_of_google(token), "top_logprobs": _those_of(top)}
@@ -53,7 +54,8 @@ def _entries(tokens: Any) -> Iterator[JsonObject]:
 
 
 def _token(given: Mapping[str, Any]) -> dict[str, Any]:
-    token, logprob = given.get("token"), given.get("logprob")
+    token: Any = given.get("token")
+    logprob: Any = given.get("logprob")
     known = isinstance(logprob, int | float) and not isinstance(logprob, bool)
     if not isinstance(token, str) or not known or math.isnan(logprob):
         return {}
@@ -64,7 +66,7 @@ def _token(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _bytes(given: Mapping[str, Any], token: str) -> list[int]:
     """Give the bytes of a token, which alone may be no characters."""
-    told = given.get("bytes")
+    told: Any = given.get("bytes")
     whole = isinstance(told, list) and len(told) <= LONGEST_TOKEN
     if whole and all(type(each) is int and 0 <= each < 256 for each in told):
         return list(told)

@@ -308,11 +308,13 @@ def _object(budget: int, thinking: Thinking) -> dict[str, Any]:
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    function = {
+    function: dict[str, Any] = {
         "name": tool.name,
         "description": tool.description,
         "parameters": shape_schema(tool.parameters, OPENAI),
     }
+    if tool.strict is not None:
+        function["strict"] = tool.strict
     return {"type": "function", "function": function}
 
 
@@ -432,4 +434,5 @@ def _user_part(part: Text | Image | File) -> dict[str, Any]:
             return _text(unread(part))
         file = {"filename": part.name, "file_data": data_url(part)}
         return {"type": "file", "file": file}
-    return {"type": "image_url", "image_url": {"url": data_url(part)}}
+    detail = {"detail": part.detail} if part.detail else {}
+    return {"type": "image_url", "image_url": {"url": data_url(part), **detail}}

@@ -189,7 +189,7 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
         "description": tool.description,
         "parameters": shape_schema(tool.parameters, OPENAI),
         # Strict schemas must require every property, which tools of others do not.
-        "strict": False,
+        "strict": bool(tool.strict),
     }
 
 
@@ -225,7 +225,9 @@ class _Writer:
             file = {"filename": part.name, "file_data": data_url(part)}
             return {"type": "input_file", **file}
         picture = {"type": "input_image", "image_url": data_url(part)}
-        return picture if self.quirks.lean else {**picture, "detail": "auto"}
+        if self.quirks.lean:
+            return picture
+        return {**picture, "detail": part.detail or "auto"}
 
     def _item(self, part: Part, *, in_loop: bool) -> Iterator[dict[str, Any]]:
         if isinstance(part, Text):

@@ -36,6 +36,17 @@ MEANT = {
 """What an answer is not worth the same without, and why it is refused."""
 
 
+class NotTaken(ProviderError):
+    """A model does not take what is asked: it was not asked, and who asks mends it."""
+
+    status = 400
+
+    def __init__(self, provider: str, field: str, why: str) -> None:
+        detail = f"{field}: {why}; leave it out, or choose another model"
+        super().__init__(ProviderFault.BAD_REQUEST, provider, detail)
+        self.field = field
+
+
 @dataclass(frozen=True, slots=True)
 class Takes:
     """What a dialect has words for.
@@ -185,8 +196,4 @@ def _held(request: ChatRequest, endpoint: Endpoint, takes: Takes) -> bool:
 
 
 def _refuse(endpoint: Endpoint, name: str, why: str) -> NoReturn:
-    detail = f"{name}: {why}; leave it out, or choose another model"
-    error = ProviderError(ProviderFault.BAD_REQUEST, endpoint.provider, detail)
-    # Nobody was asked: who asks for it can mend it, and is told what.
-    error.status, error.field = 400, name
-    raise error
+    raise NotTaken(endpoint.provider, name, why)

@@ -73,9 +73,9 @@ def row_of(last: Answered) -> dict[str, Any]:
     return {"answer": json.dumps(told)}
 
 
-def read(row: Mapping[str, Any]) -> Answered:
+def read(answer: str) -> Answered:
     """Read what :func:`row_of` wrote."""
-    told = json.loads(row["answer"])
+    told = json.loads(answer)
     (message,) = said_of(told["said"])
     finish, usage = Finish(told["finish"]), Usage(**told["usage"])
     completion = Completion(message, finish, usage, stop=told["stop"])

@@ -110,7 +110,7 @@ class Once:
             return None
         if row["digest"] != keyed.digest:
             raise Mismatch(MISMATCH)
-        return read(row)
+        return read(row["answer"])
 
     def _begin(self, keyed: TurnOptions, owner: str, saying: Saying) -> _Making:
         if len(self._making) >= MOST:

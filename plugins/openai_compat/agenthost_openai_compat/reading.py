@@ -21,7 +21,7 @@ from agenthost import (
 from agenthost_values.value_class import value_class
 
 from .checks import filled, taken
-from .media import Remote, file_of, image_of
+from .media import Remote, file_of, image_of, looked_at
 from .tools import Inner, turn_of
 
 APPLICATION = "[The application that you speak through says:]\n"
@@ -129,8 +129,10 @@ class Reader:
         match part:
             case {"type": "text", "text": str(text)}:
                 return Text(text)
-            case {"type": "image_url", "image_url": {"url": str(url)}}:
-                return image_of(url, f"{place}.image_url.url", self._remote)
+            case {"type": "image_url", "image_url": {"url": str(url)} as given}:
+                image = image_of(url, f"{place}.image_url.url", self._remote)
+                where = f"{place}.image_url.detail"
+                return looked_at(image, given.get("detail"), where)
             case {"type": "file", "file": dict(given)}:
                 return file_of(given, f"{place}.file")
         problem = "must be of type text, image_url or file, with what belongs to it"

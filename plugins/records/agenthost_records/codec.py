@@ -108,8 +108,10 @@ def _part_row(part: Part) -> dict[str, Any]:
 
 def _medium_row(medium: Medium) -> dict[str, Any]:
     match medium:
-        case Image(media_type, data):
-            return {"type": "image", "media_type": media_type, "data": data}
+        case Image(media_type, data, detail):
+            looked_at = {"detail": detail} if detail else {}
+            picture = {"type": "image", "media_type": media_type, "data": data}
+            return {**picture, **looked_at}
         case Audio(media_type, data):
             return {"type": "audio", "media_type": media_type, "data": data}
         case File(name, media_type, data, uri):

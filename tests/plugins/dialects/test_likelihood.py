@@ -149,7 +149,7 @@ def test_gemini_and_responses_are_asked_in_their_words() -> None:
 TELLING = {"openai-chat", "openai-responses", "gemini-generateContent", "ollama"}
 
 
-@pytest.mark.parametrize("name", [*DIALECTS.keys() - TELLING])
+@pytest.mark.parametrize("name", sorted(DIALECTS.keys() - TELLING))
 def test_who_does_not_tell_is_not_asked(name: str) -> None:
     dialect: Any = make(name, {})
     encode = getattr(dialect, "encode", None)

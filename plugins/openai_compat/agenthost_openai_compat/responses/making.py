@@ -18,7 +18,7 @@ from agenthost import (
 
 from ..media import Remote
 from ..naming import model_id
-from ..tools import kept_of
+from ..tools import kept_of, loosened
 from .asking import offered, settings_of, thought_of
 from .draft import Draft
 from .items import turns_in
@@ -52,6 +52,7 @@ async def start_of(
     """
     items, remote = given
     tools, choice = offered(body)
+    tools = loosened(tools)
     settings = settings_of(body, choice)
     inner = await kept_of(host, context, agent, turns_in(items))
     reader = ItemReader(inner)

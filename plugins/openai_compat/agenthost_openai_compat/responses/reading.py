@@ -25,7 +25,7 @@ from agenthost import (
 from agenthost_values.value_class import value_class
 
 from ..checks import filled, taken
-from ..media import Remote, file_of, image_of
+from ..media import Remote, file_of, image_of, looked_at
 from ..reading import APPLICATION, Asked
 from ..tools import Inner, Kept, turn_of
 from .items import text_of, whole_text
@@ -137,8 +137,9 @@ class ItemReader:
 
     def _part(self, part: object, place: str) -> Part:
         match part:
-            case {"type": "input_image", "image_url": str(url)}:
-                return image_of(url, f"{place}.image_url", self._remote)
+            case {"type": "input_image", "image_url": str(url), **given}:
+                image = image_of(url, f"{place}.image_url", self._remote)
+                return looked_at(image, given.get("detail"), f"{place}.detail")
             case {"type": "input_image"}:
                 problem = "must be a URL; files of an agent are not named here"
                 raise InvalidInput(f"{place}.image_url", problem)

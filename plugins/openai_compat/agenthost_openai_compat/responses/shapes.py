@@ -14,11 +14,11 @@ from ..shapes import (
     Body,
     Count,
     JsonDict,
+    MetaKey,
+    MetaValue,
     Share,
 )
 
-MetaKey = Annotated[str, Field(max_length=64)]
-MetaValue = Annotated[str, Field(max_length=512)]
 Name = Annotated[str, Field(max_length=512)]
 
 

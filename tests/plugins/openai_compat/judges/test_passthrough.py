@@ -52,7 +52,10 @@ KEYS = {"OPENAI_API_KEY": "sk-x", "ANTHROPIC_API_KEY": "sk-x"}
 GPT, CLAUDE = "gpt-4o", "claude-haiku-4-5"
 HELLO = {"role": "user", "content": "hello"}
 PICTURE = base64.b64encode(b"\x89PNG\r\n\x1a\npixel").decode()
-IMAGE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}}
+IMAGE: dict[str, Any] = {
+    "type": "image_url",
+    "image_url": {"url": f"data:image/png;base64,{PICTURE}"},
+}
 TEXT = {"type": "text", "text": "see"}
 PDF = "data:application/pdf;base64," + base64.b64encode(b"%PDF-1.7 x").decode()
 PARAMETERS = {
@@ -60,7 +63,7 @@ PARAMETERS = {
     "properties": {"city": {"type": "string"}},
     "required": ["city"],
 }
-TOOL = {
+TOOL: dict[str, Any] = {
     "type": "function",
     "function": {"name": "weather", "description": "Tell.", "parameters": PARAMETERS},
 }
@@ -217,6 +220,13 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "user": "the vendor calls it obsolete",
     },
     "one stop": {"stop": ALIKE},
+    "named system": {
+        "messages.0.content": "the name is told in words",
+        "messages.0.name": NO_PLACE,
+    },
+    "bare logprobs": {"stream_options": "what it took has to be booked"},
+    "unasked logprobs": {"logprobs": ALIKE},
+    "vendor's own": {"unheard_of": "what nobody knows nobody has priced"},
     "large seed": {"seed": "31 bits are what all vendors take"},
     "json": {
         "response_format.json_schema": "any object, as a schema",
