@@ -58,7 +58,7 @@ class Reader:
         self._said: list[Message] = []
         self._instructions: list[str] = []
         self._open: Mapping[str, ToolUse] = {}
-        self._outputs: list[ToolOutput] = []
+        self._outputs: dict[str, ToolOutput] = {}
 
     def read(self, messages: Sequence[JsonObject]) -> Asked:
         """Read all.
@@ -163,17 +163,17 @@ class Reader:
         place = f"messages.{number}"
         id_ = filled(message.get("tool_call_id"), f"{place}.tool_call_id")
         use = self._open.get(id_)
-        if use is None or any(output.id == use.id for output in self._outputs):
+        if use is None or use.id in self._outputs:
             problem = "answers no open call of the assistant's message before it"
             raise InvalidInput(f"{place}.tool_call_id", problem)
         text = _text_of(message.get("content"), number)
-        self._outputs.append(ToolOutput(use.id, use.name, text))
+        self._outputs[use.id] = ToolOutput(use.id, use.name, text)
 
     def _close_calls(self) -> None:
         """Put the results together, those of the agent's own tools first."""
-        if outputs := (*self._own, *self._outputs):
+        if outputs := (*self._own, *self._outputs.values()):
             self._said.append(Message(Role.TOOL, outputs))
-            self._own, self._outputs = (), []
+            self._own, self._outputs = (), {}
         self._open = {}
 
     _READS: ClassVar[Mapping[str, Callable[[Reader, JsonObject, int], None]]] = {

@@ -144,7 +144,8 @@ async def test_an_answer_is_streamed(daemons: Daemons) -> None:
     assert daemon.model.requests[0].stream
 
 
-STRICT = {**WEATHER, "function": {**WEATHER["function"], "strict": True}}
+FUNCTION: Any = WEATHER["function"]
+STRICT = {**WEATHER, "function": {**FUNCTION, "strict": True}}
 NATIVE = {
     "frequency_penalty": 0.5,
     "presence_penalty": -2.0,
