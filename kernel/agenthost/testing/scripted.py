@@ -14,6 +14,7 @@ from agenthost_chat.chat import (
     Completion,
     Delta,
     Finish,
+    JsonObject,
     Message,
     Reasoning,
     ReasoningChunk,
@@ -62,6 +63,7 @@ class Answer:
     thoughts: tuple[str, ...] = ()
     cut_call: bool = False
     stop: str = ""
+    logprobs: tuple[JsonObject, ...] = ()
 
 
 @dataclass
@@ -106,6 +108,15 @@ class ScriptedModel:
         """Write an answer that one of the words to stop before ended."""
         self._answers.append(Answer(pieces, stop=word))
 
+    def scores(self, **tokens: float) -> None:
+        """Write an answer of these tokens, and how likely each was."""
+        told = [
+            {"token": token, "logprob": n, "bytes": [*token.encode()]}
+            for token, n in tokens.items()
+        ]
+        scored = tuple({**each, "top_logprobs": told[:1]} for each in told)
+        self._answers.append(Answer(tuple(tokens), logprobs=scored))
+
     def is_blocked(self, *pieces: str) -> None:
         """Write an answer that the provider's content rules ended."""
         self._answers.append(Answer(pieces, finish=Finish.CONTENT_BLOCKED))
@@ -125,13 +136,14 @@ class ScriptedModel:
             if isinstance(piece, Pause):
                 await piece.wait()
                 continue
+            yield TextChunk(piece, answer.logprobs[len(said) : len(said) + 1])
             said.append(piece)
-            yield TextChunk(piece)
         if answer.fault is not None:
             raise ProviderError(answer.fault, SLUG, "scripted to fail")
         text = "".join(said)
         thoughts = (Reasoning("".join(answer.thoughts)),) if answer.thoughts else ()
-        parts = (*thoughts, *((Text(text),) if text else ()), *answer.calls)
+        words = (Text(text, logprobs=answer.logprobs),) if text else ()
+        parts = (*thoughts, *words, *answer.calls)
         finish = answer.finish or (Finish.TOOL_USE if answer.calls else Finish.STOP)
         message, cut = Message(Role.ASSISTANT, parts), answer.cut_call
         yield Completion(message, finish, answer.usage, cut, stop=answer.stop)

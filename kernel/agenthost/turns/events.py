@@ -127,8 +127,7 @@ def told_again(
 
 
 def _words(text: str, position: int, offset: int) -> Iterator[TextDelta]:
-    unheard = text[-(position - offset) :] if position > offset else ""
-    if unheard:
+    if position > offset and (unheard := text[offset - position :]):
         yield TextDelta(unheard, position)
 
 

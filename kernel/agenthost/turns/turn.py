@@ -294,9 +294,8 @@ class Turn(Work):
         """Take over what it said before it was cut off, or in an earlier process."""
         self.spoken = list(spoken)
         self.offset = sum(len(m.text) for m in self.spoken if m.role is Role.ASSISTANT)
-        if self._watchers:
-            for event in told_again(self.spoken):
-                self.emit(event)
+        for event in told_again(self.spoken):
+            self.emit(event)
 
     def say(self, text: str) -> None:
         """Say more of the message that the model is at."""

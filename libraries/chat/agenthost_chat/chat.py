@@ -38,18 +38,26 @@ class Citation:
 
 @value_class
 class Text:
-    """Words, and the pages they rest on, which are never sent back."""
+    """Words, and the pages they rest on, which are never sent back.
+
+    ``logprobs`` say how likely each token was, in OpenAI's words, where that was asked.
+    """
 
     text: str
     citations: tuple[Citation, ...] = ()
+    logprobs: tuple[JsonObject, ...] = ()
 
 
 @value_class
 class Image:
-    """A picture by value; ``data`` is base64 without a prefix."""
+    """A picture by value; ``data`` is base64 without a prefix.
+
+    ``detail`` is how closely it is to be looked at, in OpenAI's words; "" says nothing.
+    """
 
     media_type: str
     data: str
+    detail: str = ""
 
 
 @value_class
@@ -129,26 +137,24 @@ class Message:
     """One entry of a conversation.
 
     ``USER`` holds Text, Image and File, ``ASSISTANT`` Text, Reasoning and ToolUse,
-    ``TOOL`` only ToolOutput (all results of one step together).
+    ``TOOL`` only ToolOutput (all results of one step together). ``name`` is that of who
+    speaks, for wires that have a place for it.
     """
 
     role: Role
     parts: tuple[Part, ...]
+    name: str = ""
 
     @property
     def text(self) -> str:
         """The words of all text parts."""
-        texts = [part.text for part in self.parts if isinstance(part, Text)]
-        return texts[0] if len(texts) == 1 else "".join(texts)
+        return "".join([part.text for part in self.parts if isinstance(part, Text)])
 
     @property
     def citations(self) -> tuple[Citation, ...]:
         """The pages that its words rest on."""
-        cited: tuple[Citation, ...] = ()
-        for part in self.parts:
-            if isinstance(part, Text):
-                cited += part.citations
-        return cited
+        texts = [part for part in self.parts if isinstance(part, Text)]
+        return tuple([page for text in texts for page in text.citations])
 
     @property
     def tool_uses(self) -> tuple[ToolUse, ...]:
@@ -158,11 +164,15 @@ class Message:
 
 @value_class
 class ToolDefinition:
-    """A tool as a model sees it; ``parameters`` is a JSON Schema of an object."""
+    """A tool as a model sees it; ``parameters`` is a JSON Schema of an object.
+
+    ``strict`` asks that a call fits it to the letter, of vendors that can see to that.
+    """
 
     name: str
     description: str
     parameters: JsonObject
+    strict: bool | None = None
 
 
 @value_class
@@ -173,6 +183,7 @@ class ModelSettings:
     be called. ``response_format`` is a JSON Schema: the answer is to be JSON that fits
     it. ``stop`` ends the answer before any of these words. ``user`` tells a provider
     whose requests belong together, by no name that means anything elsewhere.
+    ``logprobs`` asks how likely each token was, and so many others in its place.
     """
 
     _: KW_ONLY
@@ -183,6 +194,7 @@ class ModelSettings:
     top_p: float | None = None
     seed: int | None = None
     user: str = ""
+    logprobs: int | None = None
 
     @property
     def asked(self) -> Mapping[str, Any]:
@@ -265,9 +277,10 @@ class Usage:
 
 @value_class
 class TextChunk:
-    """More of the answer."""
+    """More of the answer, with how likely its tokens were where that was asked."""
 
     text: str
+    logprobs: tuple[JsonObject, ...] = ()
 
 
 @value_class

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from agenthost import (
     Completion,
     Delta,
     Finish,
+    JsonObject,
     Message,
     Part,
     ProviderError,
@@ -68,9 +69,10 @@ class ThoughtDraft:
 
 @dataclass(slots=True)
 class TextDraft:
-    """Words that are still arriving."""
+    """Words that are still arriving, and how likely their tokens were."""
 
     pieces: list[str] = field(default_factory=list)
+    logprobs: list[JsonObject] = field(default_factory=list)
 
 
 Draft = CallDraft | ThoughtDraft | TextDraft
@@ -116,6 +118,19 @@ class AnswerDraft:
             return ()
         taken = self._grow(self.latest_thought().pieces, piece)
         return (ReasoningChunk(taken),) if taken else ()
+
+    def score(self, tokens: Sequence[JsonObject]) -> Iterable[Delta]:
+        """Say how likely tokens of the text at hand were; there is one for each."""
+        if not tokens:
+            return ()
+        if not self._drafts:
+            self.begin(TextDraft())
+        last = self._drafts[-1] if self._drafts else None
+        if not isinstance(last, TextDraft):
+            return ()
+        taken = tuple(tokens[: max(self.size - len(last.logprobs), 0)])
+        last.logprobs.extend(taken)
+        return (TextChunk("", taken),) if taken else ()
 
     def cite(self, page: Mapping[str, Any]) -> None:
         """Note a page that words of the answer point to."""
@@ -209,7 +224,8 @@ class AnswerDraft:
         parts: list[Part] = []
         for draft in self._drafts:
             if isinstance(draft, TextDraft):
-                parts.append(Text("".join(draft.pieces)))
+                told = tuple(draft.logprobs)
+                parts.append(Text("".join(draft.pieces), logprobs=told))
             elif isinstance(draft, ThoughtDraft):
                 opaque = self._stamped(draft.opaque)
                 parts.append(Reasoning("".join(draft.pieces), opaque))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agenthost import (
@@ -15,6 +16,7 @@ from agenthost import (
     Message,
     Reasoning,
     Role,
+    Text,
     ToolUse,
 )
 
@@ -69,6 +71,12 @@ def begun_elsewhere(name: str, request: ChatRequest, endpoint: Endpoint) -> bool
         for step in steps
         if step.tool_uses
     )
+
+
+def told_by_name(message: Message) -> Message:
+    """Say in words who speaks, for a service whose messages have no name."""
+    said = Text(f"[{message.name} says:]\n")
+    return replace(message, parts=(said, *message.parts), name="")
 
 
 def is_document(file: File) -> bool:

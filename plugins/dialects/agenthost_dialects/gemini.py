@@ -167,6 +167,10 @@ def _settings(request: ChatRequest) -> dict[str, Any]:
         written["topP"] = request.top_p
     if request.seed is not None:
         written["seed"] = request.seed
+    if request.logprobs is not None:
+        written["responseLogprobs"] = True
+        if request.logprobs:
+            written["logprobs"] = request.logprobs
     if request.response_format is not None:
         written["responseMimeType"] = "application/json"
         written["responseJsonSchema"] = shape_schema(request.response_format, GEMINI)

@@ -23,6 +23,7 @@ from .answers import (
 )
 from .decoding import EventDecoder
 from .faults import stream_fault
+from .likelihood import scored_by_google
 
 NAME = "gemini-generateContent"
 
@@ -66,6 +67,8 @@ class GeminiDecoder(EventDecoder):
             if isinstance(content, dict):
                 for part in objects_of(content.get("parts")):
                     yield from self._part(part)
+            told = scored_by_google(candidate.get("logprobsResult"))
+            yield from self._draft.score(told)
             self._reason(candidate.get("finishReason"))
 
     def _refuse_blocked(self, feedback: Any) -> None:

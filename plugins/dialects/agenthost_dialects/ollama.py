@@ -38,6 +38,7 @@ from .conversation import bearer, loop_start, unread
 from .decoding import EventDecoder
 from .faults import http_fault, stream_fault
 from .framing import JsonLines
+from .likelihood import scored
 from .outgoing import post
 from .quirks import Quirks, read_quirks
 from .schema import OLLAMA, shape_schema
@@ -99,6 +100,10 @@ class Ollama:
             body["options"] = options
         if request.response_format is not None:
             body["format"] = shape_schema(request.response_format, OLLAMA)
+        if request.logprobs is not None:
+            body["logprobs"] = True
+            if request.logprobs:
+                body["top_logprobs"] = request.logprobs
         body["stream"] = request.stream
         root = endpoint.base_url.rstrip("/").removesuffix("/v1")
         return post(endpoint, root + "/api/chat", bearer(endpoint), body)
@@ -209,6 +214,7 @@ class OllamaDecoder(EventDecoder):
         said = payload.get("message")
         if isinstance(said, dict):
             yield from self._said(said)
+        yield from self._draft.score(scored(payload.get("logprobs")))
         if payload.get("done") is True:
             self._done = True
             # Older servers name no reason.

@@ -43,6 +43,7 @@ from .conversation import (
     is_document,
     loop_start,
     own_of,
+    told_by_name,
     unread,
     wire_id,
 )
@@ -96,7 +97,8 @@ class OpenAIQuirks:
         cache: Whether the ends of the system prompt and of the conversation are marked
             for the prompt cache, as a gateway to Claude takes it.
         cache_key: Whether the service finds kept prompts by ``prompt_cache_key``.
-        lacks: The settings of a request that the service does not take.
+        lacks: The settings of a request that the service does not take, and ``name``
+            where its messages have none.
         forms: How the form of an answer is asked for, where the model's row does not
             say: by its schema, as any JSON ``object``, or in words alone.
         forms_beside_tools: Whether it is where tools are offered.
@@ -248,6 +250,10 @@ def _written(request: ChatRequest, quirks: OpenAIQuirks) -> dict[str, Any]:
         written[quirks.seed_field] = request.seed
     if request.user:
         written[quirks.user_field] = request.user
+    if request.logprobs is not None:
+        written["logprobs"] = True
+        if request.logprobs:
+            written["top_logprobs"] = request.logprobs
     return written
 
 
@@ -302,11 +308,13 @@ def _object(budget: int, thinking: Thinking) -> dict[str, Any]:
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    function = {
+    function: dict[str, Any] = {
         "name": tool.name,
         "description": tool.description,
         "parameters": shape_schema(tool.parameters, OPENAI),
     }
+    if tool.strict is not None:
+        function["strict"] = tool.strict
     return {"type": "function", "function": function}
 
 
@@ -328,7 +336,7 @@ class _Writer:
             if message.role is Role.USER:
                 if self.quirks.answer_tools and _ends_with_tool(written):
                     written.append({"role": "assistant", "content": AFTER_TOOL})
-                written.append({"role": "user", "content": _user_content(message)})
+                written.append(_user(message, self.quirks))
             elif message.role is Role.ASSISTANT:
                 written.append(self._assistant(message, in_loop=index >= loop))
             else:
@@ -337,10 +345,12 @@ class _Writer:
 
     def _assistant(self, message: Message, *, in_loop: bool) -> dict[str, Any]:
         words = _words_alone(message)
-        if words is not None:
+        if words is not None and not message.name:
             return {"role": "assistant", "content": words}
         calls = [self._call(use) for use in message.tool_uses]
         written: dict[str, Any] = {"role": "assistant"}
+        if message.name and "name" not in self.quirks.lacks:
+            written["name"] = message.name
         written["content"] = message.text or (None if calls else "")
         if in_loop:
             self._think(message, written)
@@ -398,6 +408,14 @@ def _words_alone(message: Message) -> str | None:
     return part.text if isinstance(part, Text) else None
 
 
+def _user(message: Message, quirks: OpenAIQuirks) -> dict[str, Any]:
+    name = message.name
+    if name and "name" in quirks.lacks:
+        message, name = told_by_name(message), ""
+    written: dict[str, Any] = {"role": "user", "content": _user_content(message)}
+    return {**written, "name": name} if name else written
+
+
 def _user_content(message: Message) -> str | list[dict[str, Any]]:
     words = _words_alone(message)
     if words is not None:
@@ -416,4 +434,5 @@ def _user_part(part: Text | Image | File) -> dict[str, Any]:
             return _text(unread(part))
         file = {"filename": part.name, "file_data": data_url(part)}
         return {"type": "file", "file": file}
-    return {"type": "image_url", "image_url": {"url": data_url(part)}}
+    detail = {"detail": part.detail} if part.detail else {}
+    return {"type": "image_url", "image_url": {"url": data_url(part), **detail}}

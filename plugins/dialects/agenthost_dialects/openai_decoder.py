@@ -20,6 +20,7 @@ from .answers import (
 )
 from .decoding import EventDecoder
 from .faults import stream_fault
+from .likelihood import scored
 from .repeats import Repeats
 
 if TYPE_CHECKING:
@@ -123,6 +124,9 @@ class OpenAIDecoder(EventDecoder):
             said = choice.get("delta") or choice.get("message")
             if isinstance(said, dict):
                 yield from self._said(said)
+            if isinstance(told := choice.get("logprobs"), dict):
+                for name in ("content", "refusal"):
+                    yield from self._draft.score(scored(told.get(name)))
             self._reason(choice.get("finish_reason"))
 
     def _said(self, said: Mapping[str, Any]) -> Iterable[Delta]:
@@ -227,6 +231,8 @@ def _only_words(payload: dict[str, Any]) -> str | None:
     except (KeyError, TypeError, ValueError):
         return None
     if choice.get("finish_reason") or not said.keys() <= PLAIN:
+        return None
+    if choice.get("logprobs"):
         return None
     if payload.get("error") or payload.get("usage") or "x_groq" in payload:
         return None

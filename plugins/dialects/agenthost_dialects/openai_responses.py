@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agenthost import (
@@ -64,7 +64,7 @@ class ResponsesQuirks:
         summary: Whether a summary of the reasoning is asked for.
         lean: Whether calls are sent without ids, pictures without a detail, results
             of tools without pictures, and all without a ``prompt_cache_key`` and a
-            ``safety_identifier``.
+            ``safety_identifier``; nor are there ``logprobs``.
         cost_field: Where usage names the price in US dollars, a path with dots; empty
             for nowhere.
     """
@@ -79,6 +79,8 @@ class ResponsesQuirks:
 
 
 PLAIN = Quirks(ResponsesQuirks())
+LEAN = replace(TAKES[NAME], settings=TAKES[NAME].settings - {"logprobs"})
+LOGPROBS = "message.output_text.logprobs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,8 @@ class OpenAIResponses:
         """Write the request."""
         quirks = self.quirks.of(request.model)
         sampled = samples(endpoint, usual=quirks.temperature)
-        request = fitted(request, endpoint, TAKES[NAME], samples=sampled)
+        takes = LEAN if quirks.lean else TAKES[NAME]
+        request = fitted(request, endpoint, takes, samples=sampled)
         body: dict[str, Any] = {"model": request.model}
         if request.system:
             body["instructions"] = request.system
@@ -133,6 +136,9 @@ def _options(
         endpoint.model is None or endpoint.model.supports_thinking
     ):
         options["include"] = ["reasoning.encrypted_content"]
+    if request.logprobs is not None:
+        options["include"] = [*options.get("include", ()), LOGPROBS]
+        options["top_logprobs"] = request.logprobs
     if request.max_tokens is not None:
         options["max_output_tokens"] = request.max_tokens
     if request.temperature is not None and samples(endpoint, usual=quirks.temperature):
@@ -183,7 +189,7 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
         "description": tool.description,
         "parameters": shape_schema(tool.parameters, OPENAI),
         # Strict schemas must require every property, which tools of others do not.
-        "strict": False,
+        "strict": bool(tool.strict),
     }
 
 
@@ -219,7 +225,9 @@ class _Writer:
             file = {"filename": part.name, "file_data": data_url(part)}
             return {"type": "input_file", **file}
         picture = {"type": "input_image", "image_url": data_url(part)}
-        return picture if self.quirks.lean else {**picture, "detail": "auto"}
+        if self.quirks.lean:
+            return picture
+        return {**picture, "detail": part.detail or "auto"}
 
     def _item(self, part: Part, *, in_loop: bool) -> Iterator[dict[str, Any]]:
         if isinstance(part, Text):

@@ -21,6 +21,7 @@ from .answers import (
 )
 from .decoding import EventDecoder
 from .faults import stream_fault
+from .likelihood import scored
 from .openai_decoder import read_cost
 
 NAME = "openai-responses"
@@ -82,6 +83,7 @@ class ResponsesDecoder(EventDecoder):
         draft = self._items.get(str(payload.get("output_index")))
         if draft is None or isinstance(draft, TextDraft):
             yield from self._draft.text(text_of(payload.get("delta")))
+            yield from self._draft.score(scored(payload.get("logprobs")))
 
     def _thought(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         yield from self._draft.thought(text_of(payload.get("delta")))
@@ -110,6 +112,7 @@ class ResponsesDecoder(EventDecoder):
             for part in objects_of(item.get("content")):
                 said = text_of(part.get("text")) or text_of(part.get("refusal"))
                 yield from self._draft.text(said)
+                yield from self._draft.score(scored(part.get("logprobs")))
 
     def _find(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
         """Take note of what was found; an event of Perplexity's."""

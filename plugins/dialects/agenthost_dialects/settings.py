@@ -29,6 +29,22 @@ SAMPLING = frozenset({"stop", "top_p"})
 # A model of Anthropic's that thinks so cannot be made to call a tool.
 THINKS = frozenset({"adaptive", "budget"})
 NOTHING = ModelSettings()
+MEANT = {
+    "stop": "the model takes no stop sequences",
+    "logprobs": "the model does not tell how likely its tokens were",
+}
+"""What an answer is not worth the same without, and why it is refused."""
+
+
+class NotTaken(ProviderError):
+    """A model does not take what is asked: it was not asked, and who asks mends it."""
+
+    status = 400
+
+    def __init__(self, provider: str, field: str, why: str) -> None:
+        detail = f"{field}: {why}; leave it out, or choose another model"
+        super().__init__(ProviderFault.BAD_REQUEST, provider, detail)
+        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +82,16 @@ CLAUDE = Takes(
 )
 TAKES: Mapping[str, Takes] = MappingProxyType(
     {
-        "openai-chat": Takes(SAMPLING | {"parallel_tool_calls", "seed", "user"}),
-        "openai-responses": Takes(frozenset({"parallel_tool_calls", "top_p", "user"})),
+        "openai-chat": Takes(
+            SAMPLING | {"logprobs", "parallel_tool_calls", "seed", "user"}
+        ),
+        "openai-responses": Takes(
+            frozenset({"logprobs", "parallel_tool_calls", "top_p", "user"})
+        ),
         "anthropic-messages": CLAUDE,
-        "gemini-generateContent": Takes(SAMPLING | {"seed"}, held_beside_tools=False),
+        "gemini-generateContent": Takes(
+            SAMPLING | {"logprobs", "seed"}, held_beside_tools=False
+        ),
         "cohere-v2": Takes(
             SAMPLING | {"seed"},
             frozenset({"none", "required"}),
@@ -81,7 +103,9 @@ TAKES: Mapping[str, Takes] = MappingProxyType(
             choices=frozenset({"auto", "required", "named"}),
             without=False,
         ),
-        "ollama": Takes(SAMPLING | {"seed"}, frozenset(), held_beside_tools=False),
+        "ollama": Takes(
+            SAMPLING | {"logprobs", "seed"}, frozenset(), held_beside_tools=False
+        ),
         "replicate-predictions": Takes(
             frozenset({"top_p"}), frozenset(), held=False, held_beside_tools=False
         ),
@@ -108,8 +132,11 @@ def fitted(
     asked = request.asked.keys()
     if not asked:
         return request
-    if "stop" in asked and "stop" not in takes.settings:
-        _refuse(endpoint, "stop", "the model takes no stop sequences")
+    for name, why in MEANT.items():
+        if name in asked and name not in takes.settings:
+            _refuse(endpoint, name, why)
+    if "logprobs" in asked and not samples:
+        _refuse(endpoint, "logprobs", MEANT["logprobs"])
     lost = asked - takes.settings - {"tool_choice", "response_format"}
     if not samples or (takes.one_sampler and request.temperature is not None):
         lost |= {"top_p"}
@@ -169,5 +196,4 @@ def _held(request: ChatRequest, endpoint: Endpoint, takes: Takes) -> bool:
 
 
 def _refuse(endpoint: Endpoint, name: str, why: str) -> NoReturn:
-    detail = f"{name}: {why}; leave it out, or choose another model"
-    raise ProviderError(ProviderFault.BAD_REQUEST, endpoint.provider, detail)
+    raise NotTaken(endpoint.provider, name, why)

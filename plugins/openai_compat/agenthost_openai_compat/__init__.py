@@ -34,9 +34,12 @@ def register_routes() -> Iterable[LateRoutes]:
 
 
 @hookimpl
-def register_schema() -> SchemaSpec:
-    """Offer the table of responses."""
-    return SchemaSpec("openai_responses", _metadata)
+def register_schema() -> tuple[SchemaSpec, ...]:
+    """Offer the tables of responses, and of answers that have a key."""
+    return (
+        SchemaSpec("openai_answers", _answers),
+        SchemaSpec("openai_responses", _metadata),
+    )
 
 
 @hookimpl
@@ -57,6 +60,12 @@ def register_config() -> Iterable[ConfigSection]:
 
 def _metadata() -> MetaData:
     from .responses.tables import metadata
+
+    return metadata
+
+
+def _answers() -> MetaData:
+    from .answers import metadata
 
     return metadata
 

@@ -25,6 +25,8 @@ def refuse_unserved(body: ChatBody) -> None:
     for old, new in REPLACED.items():
         if getattr(body, old) is not None:
             raise InvalidInput(old, f"is not served; use {new}")
+    if body.top_logprobs is not None and not body.logprobs:
+        raise InvalidInput("top_logprobs", "needs logprobs to be true")
 
 
 def settings_of(body: ChatBody, tool_choice: str) -> ModelSettings | None:
@@ -39,6 +41,8 @@ def settings_of(body: ChatBody, tool_choice: str) -> ModelSettings | None:
     if body.seed is not None:
         # OpenAI takes any whole number, and most others half of the positive ones.
         told["seed"] = body.seed % SEEDS
+    if body.logprobs:
+        told["logprobs"] = body.top_logprobs or 0
     for name in ("top_p", "parallel_tool_calls", "user"):
         if (value := getattr(body, name)) is not None:
             told[name] = value

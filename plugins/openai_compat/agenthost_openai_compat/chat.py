@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -10,9 +11,12 @@ from agenthost import (
     Agent,
     Answer,
     Call,
+    Context,
     EventStream,
     HeldFrames,
     InvalidInput,
+    JsonObject,
+    Message,
     RouteGroup,
     Turn,
     TurnOptions,
@@ -30,12 +34,13 @@ from .naming import model_id, named
 from .passthrough import model_named
 from .reading import Asked, Reader
 from .receipts import HEADER, TOLD, receipts_for
-from .shapes import ChatBody, ChatCompletion, ChatEvents, StreamOptions
-from .stream import Chunks, begun, completion_of, frames_of
+from .shapes import ChatBody, ChatCompletion, ChatEvents
+from .stream import Chunks, begun, completion_of, frames_of, logprobs_of
 from .tools import kept, offered, told_calls
 
 routes = RouteGroup("openai_chat", errors=written)
 
+Start = tuple[Context, Agent, Message, TurnOptions]
 COST = 30
 BODY_BYTES = 20 * 1024 * 1024
 HEADERS = {"Idempotency-Key": "The same key and body are the same answer", **TOLD}
@@ -69,20 +74,35 @@ async def create_chat_completion(call: Call, body: ChatBody) -> Answer:
     agent = named(call.host, body.model)
     remote = await fetched(call, body.messages)
     inner = await kept(call, agent, body.messages)
-    reader = Reader(remote, inner)
+    reader = Reader(remote, inner, names=False)
     asked = await read_aside(call, partial(reader.read, body.messages))
     labels = [each.labels for each in inner.values()]
     context = call.context.labelled(*labels, *((UNTRUSTED,) if remote else ()))
     start = (context, agent, asked.message, _options(call, agent, body, asked))
     if body.stream:
-        told = body.stream_options
-        return await _streamed(call, call.host.turns.watch(*start), told)
-    turn = call.host.turns.start(*start)
-    result = await ended(turn)
-    completion = _completion(call, turn, result)
+        return await _streamed(call, call.host.turns.watch(*start), body)
+    turn, result = await _answered(call, start, body)
+    scores = logprobs_of(turn.spoken[-1:]) if body.logprobs else None
+    calls = told_calls(turn, result.calls)
+    completion = completion_of(_head(call, turn), result, calls, scores)
     if receipts is not None:
         completion["receipt"] = await receipts.open(call.host, turn, result)
     return completion
+
+
+async def _answered(
+    call: Call, start: Start, body: ChatBody
+) -> tuple[Turn, TurnResult]:
+    turns, known = call.host.turns, start[-1].turn_id
+    if known is None or not body.logprobs:
+        turn = turns.start(*start)
+        return turn, await ended(turn)
+    # Of a turn that was answered before, who watches gets all that it said.
+    watcher = turns.watch(*start)
+    try:
+        return watcher.turn, await ended(watcher.turn)
+    finally:
+        watcher.leave()
 
 
 def _options(call: Call, agent: Agent, body: ChatBody, asked: Asked) -> TurnOptions:
@@ -104,8 +124,8 @@ def _options(call: Call, agent: Agent, body: ChatBody, asked: Asked) -> TurnOpti
     return options.repeatable(key, place, told)
 
 
-def _completion(call: Call, turn: Turn, result: TurnResult) -> dict[str, Any]:
-    return completion_of(_head(call, turn), result, told_calls(turn, result.calls))
+def _all_scores(turn: Turn) -> Sequence[JsonObject]:
+    return logprobs_of(turn.spoken)
 
 
 def _head(call: Call, turn: Turn) -> dict[str, Any]:
@@ -116,17 +136,18 @@ def _head(call: Call, turn: Turn) -> dict[str, Any]:
     }
 
 
-async def _streamed(
-    call: Call, watcher: Watcher, options: StreamOptions | None
-) -> Answer:
+async def _streamed(call: Call, watcher: Watcher, body: ChatBody) -> Answer:
     try:
         told = await begun(watcher)
     except BaseException:
         # It failed before its first word, or the client has left.
         leave(watcher)
         raise
+    options, turn = body.stream_options, watcher.turn
     usage = None if options is None else options.include_usage
-    told_as = partial(told_calls, watcher.turn)
-    chunks = Chunks(_head(call, watcher.turn), told_as, usage=usage)
+    told_as = partial(told_calls, turn)
+    # A turn keeps them with its messages, not with each word.
+    scores = partial(_all_scores, turn) if body.logprobs else None
+    chunks = Chunks(_head(call, turn), told_as, usage=usage, logprobs=scores)
     frames = frames_of(call.host, watcher, told, chunks)
     return EventStream(HeldFrames(frames, partial(leave, watcher)))

@@ -7,6 +7,7 @@ import base64
 import re
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agenthost import (
@@ -39,6 +40,7 @@ PICTURES: Kinds = {
     "image/webp": (b"RIFF",),
 }
 """The kinds that models see."""
+DETAILS = ("auto", "low", "high", "original")
 TEXTS = ("application/json", "application/xml")
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)?((?:;[\w.+-]+=[^;,]*)*);base64,", re.A)
 
@@ -71,6 +73,19 @@ def image_of(url: str, place: str, remote: Remote) -> Image:
     if kind not in PICTURES:
         raise InvalidInput(place, f"must be one of {', '.join(PICTURES)}, not {kind!r}")
     return Image(kind, data)
+
+
+def looked_at(image: Image, detail: object, place: str) -> Image:
+    """Say how closely a picture is to be looked at, where the request does.
+
+    Raises:
+        InvalidInput: It says so in no word that is known.
+    """
+    if detail is None:
+        return image
+    if not isinstance(detail, str) or detail not in DETAILS:
+        raise InvalidInput(place, f"must be one of {', '.join(DETAILS)}")
+    return replace(image, detail=detail)
 
 
 def file_of(given: Mapping[str, Any], place: str) -> File:

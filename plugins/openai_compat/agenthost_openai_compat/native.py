@@ -8,6 +8,8 @@ from typing import Annotated, Any
 from agenthost import JsonObject
 from pydantic import BaseModel, Field
 
+TIERS = frozenset({"auto", "default", "flex"})
+"""What is served for no more than the list price."""
 Penalty = Annotated[float, Field(ge=-2, le=2)]
 Word = Annotated[str, Field(pattern="^[a-z_]{1,32}$")]
 Bias = Annotated[
@@ -26,8 +28,11 @@ def native_of(
 ) -> Mapping[str, JsonObject] | None:
     """Gather what of these a request has, for the dialect; None for nothing.
 
-    Only numbers and single words are gathered: no guard of what is sent looks at them.
+    Only numbers, single words and the short texts of ``metadata`` are gathered: no
+    guard of what is sent looks at them. What costs more than budgets count on is not.
     """
     values = {name: getattr(body, name) for name in names}
+    if values.get("service_tier") not in TIERS:
+        values["service_tier"] = None
     found: dict[str, Any] = {n: v for n, v in values.items() if v is not None}
     return {dialect: found} if found else None

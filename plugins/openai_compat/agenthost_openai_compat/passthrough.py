@@ -23,6 +23,7 @@ from agenthost import (
     ProviderError,
     ProviderFault,
     Target,
+    TurnOptions,
     authorize,
     new_id,
 )
@@ -30,6 +31,8 @@ from agenthost import (
 from .naming import PREFIX
 from .settings import OpenAISection
 
+NAMED = "openai-chat"
+"""The dialect whose messages have names."""
 RIGHT = "models:use"
 """Apart from the right to speak to agents, whose manifests say what they may spend."""
 
@@ -39,7 +42,6 @@ def model_named(call: Call, name: str) -> Target | None:
 
     Raises:
         Refused: The principal may speak to agents alone.
-        InvalidInput: The request has a key for an answer that nobody keeps.
     """
     host, name = call.host, name.strip()
     slug, _, rest = name.partition("/")
@@ -49,16 +51,40 @@ def model_named(call: Call, name: str) -> Target | None:
         return None
     # No agent's name has a slash: what has one in it names none.
     authorize(call.principal, "route", RIGHT)
-    if "idempotency-key" in call.headers:
-        problem = "no answer of a model is kept; leave it out, or ask an agent"
-        raise InvalidInput("Idempotency-Key", problem)
     # Local servers are not asked for it: who asks often would ask them every time.
     return host.models.resolve(None, name)
 
 
-def payer_of(context: Context, take_back: Callable[[], bool] | None = None) -> Payer:
-    """Have a call booked on whoever asks, under an id of its own."""
-    return Payer(None, new_id(), context=context, take_back=take_back)
+def takes_names(target: Target) -> bool:
+    """Tell whether a model's messages have a place for the name of who speaks."""
+    model = target.model
+    return target.provider.spoken_to(model.upstream_id, model).name == NAMED
+
+
+def payer_of(
+    context: Context,
+    take_back: Callable[[], bool] | None = None,
+    known: str | None = None,
+) -> Payer:
+    """Have a call booked on whoever asks, under an id of its own, or the one known."""
+    return Payer(None, known or new_id(), context=context, take_back=take_back)
+
+
+async def said_once(
+    call: Call, keyed: TurnOptions, saying: AsyncGenerator[Delta | Answered, None]
+) -> AsyncGenerator[Delta | Answered, None]:
+    """Give what a model says, under a key where the request has one.
+
+    Raises:
+        Mismatch: The key was given for something else.
+        Unavailable: Nobody keeps it now.
+    """
+    if keyed.turn_id is None:
+        return saying
+    from .responses.service import keeping_of
+
+    once = keeping_of(call.host).once
+    return await once.said(keyed, call.context.owner, saying)
 
 
 async def spoken(

@@ -21,7 +21,6 @@ from agenthost import (
     Payer,
     Target,
     TextChunk,
-    TextDelta,
     TurnResult,
 )
 
@@ -31,20 +30,22 @@ from .efforts import REASONING
 from .heard import Heard
 from .media import fetched
 from .native import native_of
-from .passthrough import payer_of, spoken
+from .once import keyed_of
+from .passthrough import payer_of, said_once, spoken, takes_names
 from .reading import Reader
 from .shapes import NATIVE, ChatBody
-from .stream import PATIENCE, Chunks, completion_of, failure
+from .stream import PATIENCE, Chunks, completion_of, failure, logprobs_of
 from .tools import wanted
 
 Said = Delta | Answered
+Saying = AsyncGenerator[Said, None]
 
 
 async def answered(call: Call, target: Target, body: ChatBody) -> Answer:
     """Let a model answer; leaving cancels its call."""
     remote = await fetched(call, body.messages)
     context = call.context.labelled(*((UNTRUSTED,) if remote else ()))
-    reader = Reader(remote, {})
+    reader = Reader(remote, {}, names=takes_names(target))
     asked = await read_aside(call, partial(reader.read, body.messages))
     tools, choice = wanted(body)
     settings = settings_of(body, choice)
@@ -62,30 +63,40 @@ async def answered(call: Call, target: Target, body: ChatBody) -> Answer:
         native=native_of(body, "openai-chat", NATIVE),
         **(settings.asked if settings else {}),
     )
+    keyed = keyed_of(call, "openai", target, body)
+    # Nobody has heard anything of a whole answer that breaks off.
+    take_back = None if body.stream else lambda: True
+    payer = payer_of(context, take_back, keyed.turn_id)
+    said = spoken(call.host, target, request, payer)
+    if keyed.turn_id is not None:
+        said = await said_once(call, keyed, said)
     if not body.stream:
-        # Nobody has heard anything of an answer that breaks off.
-        payer = payer_of(context, lambda: True)
-        return await _whole(call, target, request, payer)
-    return await _streamed(call, target, request, payer_of(context), body)
+        return await _whole(call, said, request, payer)
+    chunks = Chunks(_head(call, payer, "/".join(target.names)), usage=_usage(body))
+    return await _streamed(call, said, chunks)
 
 
 async def _whole(
-    call: Call, target: Target, request: ChatRequest, payer: Payer
+    call: Call, said: Saying, request: ChatRequest, payer: Payer
 ) -> Answer:
-    async for said in spoken(call.host, target, request, payer):
-        if isinstance(said, Answered):
-            result = result_of(said)
-    return completion_of(_head(call, payer, result.model), result, result.calls)
+    async for each in said:
+        if isinstance(each, Answered):
+            last = each
+    result, told = result_of(last), None
+    if request.logprobs is not None:
+        told = logprobs_of([last.completion.message])
+    head = _head(call, payer, result.model)
+    return completion_of(head, result, result.calls, told)
 
 
-async def _streamed(
-    call: Call, target: Target, request: ChatRequest, payer: Payer, body: ChatBody
-) -> Answer:
-    heard = Heard(spoken(call.host, target, request, payer))
-    first = await begun(heard)
+def _usage(body: ChatBody) -> bool | None:
     told = body.stream_options
-    usage = None if told is None else told.include_usage
-    chunks = Chunks(_head(call, payer, "/".join(target.names)), usage=usage)
+    return None if told is None else told.include_usage
+
+
+async def _streamed(call: Call, said: Saying, chunks: Chunks) -> Answer:
+    heard = Heard(said)
+    first = await begun(heard)
     frames = _frames(call.host, heard, first, chunks)
     return EventStream(HeldFrames(frames, heard.leave))
 
@@ -120,8 +131,10 @@ async def _frames(
 
 
 def _written(said: Sequence[Said], chunks: Chunks) -> bytes:
-    words = "".join([each.text for each in said if isinstance(each, TextChunk)])
-    frame = chunks.one(TextDelta(words, 0)) if words else b""
+    pieces = [each for each in said if isinstance(each, TextChunk)]
+    words = "".join([each.text for each in pieces])
+    scores = [token for each in pieces for token in each.logprobs]
+    frame = chunks.words(words, scores) if words or scores else b""
     if isinstance(last := said[-1], Answered):
         frame += chunks.end(result_of(last))
     return frame
@@ -139,6 +152,7 @@ def result_of(said: Answered) -> TurnResult:
         model=f"{spent.provider}/{spent.model}",
         finish=completion.finish,
         calls=message.tool_uses,
+        stop=completion.stop,
     )
 
 

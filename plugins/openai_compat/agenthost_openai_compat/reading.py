@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from agenthost import (
@@ -19,11 +21,14 @@ from agenthost import (
 from agenthost_values.value_class import value_class
 
 from .checks import filled, taken
-from .media import Remote, file_of, image_of
+from .media import Remote, file_of, image_of, looked_at
 from .tools import Inner, turn_of
 
 APPLICATION = "[The application that you speak through says:]\n"
 """Stands before instructions that come in the middle of a conversation."""
+SPEAKER = "[{} says:]\n"
+"""Stands before what somebody says who has a name, where a name has no other place."""
+_NAME = re.compile(r"[^\s<|\\/>]{1,64}")
 
 
 @value_class
@@ -41,16 +46,19 @@ class Reader:
     Args:
         remote: The pictures that were fetched, by their URLs.
         inner: What earlier turns have kept of their inner parts.
+        names: Whether names of who speaks go on as they are; else users' are told in
+            words.
     """
 
-    def __init__(self, remote: Remote, inner: Inner) -> None:
+    def __init__(self, remote: Remote, inner: Inner, *, names: bool) -> None:
+        self._names = names
         self._remote = remote
         self._inner = inner
         self._own: Sequence[ToolOutput] = ()
         self._said: list[Message] = []
         self._instructions: list[str] = []
         self._open: Mapping[str, ToolUse] = {}
-        self._outputs: list[ToolOutput] = []
+        self._outputs: dict[str, ToolOutput] = {}
 
     def read(self, messages: Sequence[JsonObject]) -> Asked:
         """Read all.
@@ -67,7 +75,10 @@ class Reader:
                 raise InvalidInput(f"messages.{number}.role", f"must be one of {roles}")
             if role != "tool":
                 self._close_calls()
+            before = len(self._said)
             read(self, message, number)
+            if name := _name_of(message, number):
+                self._call_it(name, role, before)
         self._close_calls()
         if not self._said or role == "assistant":
             problem = "the last must be the user's, or answer a call of a tool"
@@ -82,10 +93,22 @@ class Reader:
         comes later stays in its place, so that what was said before it is unchanged.
         """
         text = _text_of(message.get("content"), number)
+        if name := _name_of(message, number):
+            text = SPEAKER.format(name) + text
         if self._said:
             self._said.append(Message(Role.USER, (Text(APPLICATION + text),)))
         elif text:
             self._instructions.append(text)
+
+    def _call_it(self, name: str, role: object, before: int) -> None:
+        """Say who speaks in the message that was read; a tool is known by its call."""
+        if role == "user" and not self._names:
+            last = self._said[-1]
+            parts = (Text(SPEAKER.format(name)), *last.parts)
+            self._said[-1] = replace(last, parts=parts)
+        elif role == "user" or (role == "assistant" and self._names):
+            said = [replace(each, name=name) for each in self._said[before:]]
+            self._said[before:] = said
 
     def _ask(self, message: JsonObject, number: int) -> None:
         # Most messages are texts: names of fields are made where one is wrong.
@@ -106,8 +129,10 @@ class Reader:
         match part:
             case {"type": "text", "text": str(text)}:
                 return Text(text)
-            case {"type": "image_url", "image_url": {"url": str(url)}}:
-                return image_of(url, f"{place}.image_url.url", self._remote)
+            case {"type": "image_url", "image_url": {"url": str(url)} as given}:
+                image = image_of(url, f"{place}.image_url.url", self._remote)
+                where = f"{place}.image_url.detail"
+                return looked_at(image, given.get("detail"), where)
             case {"type": "file", "file": dict(given)}:
                 return file_of(given, f"{place}.file")
         problem = "must be of type text, image_url or file, with what belongs to it"
@@ -138,17 +163,17 @@ class Reader:
         place = f"messages.{number}"
         id_ = filled(message.get("tool_call_id"), f"{place}.tool_call_id")
         use = self._open.get(id_)
-        if use is None or any(output.id == use.id for output in self._outputs):
+        if use is None or use.id in self._outputs:
             problem = "answers no open call of the assistant's message before it"
             raise InvalidInput(f"{place}.tool_call_id", problem)
         text = _text_of(message.get("content"), number)
-        self._outputs.append(ToolOutput(use.id, use.name, text))
+        self._outputs[use.id] = ToolOutput(use.id, use.name, text)
 
     def _close_calls(self) -> None:
         """Put the results together, those of the agent's own tools first."""
-        if outputs := (*self._own, *self._outputs):
+        if outputs := (*self._own, *self._outputs.values()):
             self._said.append(Message(Role.TOOL, outputs))
-            self._own, self._outputs = (), []
+            self._own, self._outputs = (), {}
         self._open = {}
 
     _READS: ClassVar[Mapping[str, Callable[[Reader, JsonObject, int], None]]] = {
@@ -158,6 +183,17 @@ class Reader:
         "assistant": _answer,
         "tool": _output,
     }
+
+
+def _name_of(message: JsonObject, number: int) -> str:
+    """Read who speaks; nothing where that is not said."""
+    name = message.get("name")
+    if name is None:
+        return ""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        problem = "must have 1 to 64 characters, no white space and none of < | \\ / >"
+        raise InvalidInput(f"messages.{number}.name", problem)
+    return name
 
 
 def _use(given: object, place: str) -> ToolUse:

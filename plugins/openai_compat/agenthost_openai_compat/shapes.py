@@ -17,6 +17,9 @@ JsonDict = dict[str, Any]
 StopWord = Annotated[str, Field(min_length=1, max_length=100)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=10_000_000)]
+MetaKey = Annotated[str, Field(max_length=64)]
+MetaValue = Annotated[str, Field(max_length=512)]
+Beside = Annotated[int, Field(ge=0, le=20)]
 
 
 class Body(BaseModel):
@@ -68,6 +71,10 @@ class ChatBody(Body):
     tool_choice: str | JsonDict | None = None
     parallel_tool_calls: bool | None = None
     user: Annotated[str, Field(max_length=512)] | None = None
+    logprobs: bool | None = Field(None, description="Tell how likely each token was")
+    top_logprobs: Beside | None = Field(
+        None, description="And so many others in its place; with logprobs"
+    )
     prompt_cache_key: Annotated[str, Field(max_length=512)] | None = Field(
         None, description="Of a model itself; an agent has a key of its own"
     )
@@ -81,6 +88,11 @@ class ChatBody(Body):
         None, description="none, minimal, low, medium, high, xhigh or max"
     )
     verbosity: Word | None = Field(None, description=ITSELF)
+    service_tier: Word | None = Field(None, description=ITSELF)
+    store: bool | None = Field(None, description=ITSELF)
+    metadata: Annotated[dict[MetaKey, MetaValue], Field(max_length=16)] | None = Field(
+        None, description=ITSELF
+    )
     functions: Any = None
     function_call: Any = None
 
@@ -94,6 +106,9 @@ NATIVE = (
     "min_p",
     "reasoning_effort",
     "verbosity",
+    "service_tier",
+    "store",
+    "metadata",
 )
 """What goes on as it is, to a model itself that speaks OpenAI's chat completions."""
 
@@ -127,6 +142,7 @@ class Choice(TypedDict):
 
     index: int
     message: ChatMessage
+    logprobs: NotRequired[JsonDict | None]
     finish_reason: str
 
 
@@ -155,6 +171,7 @@ class ChunkChoice(TypedDict):
 
     index: int
     delta: JsonDict
+    logprobs: NotRequired[JsonDict]
     finish_reason: str | None
 
 

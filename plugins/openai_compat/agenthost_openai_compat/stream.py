@@ -15,7 +15,10 @@ from agenthost import (
     Failed,
     Finish,
     Host,
+    JsonObject,
+    Message,
     Missed,
+    Text,
     TextDelta,
     Thought,
     ToolEnd,
@@ -53,21 +56,45 @@ def tokens_of(usage: Usage) -> dict[str, Any]:
     return told
 
 
+def logprobs_of(messages: Iterable[Message]) -> Sequence[JsonObject]:
+    """Give how likely the tokens of what was said were, as far as that is known."""
+    texts = (part for each in messages for part in each.parts if isinstance(part, Text))
+    return [token for text in texts for token in text.logprobs]
+
+
 def completion_of(
-    head: Mapping[str, Any], result: TurnResult, calls: Sequence[ToolUse]
+    head: Mapping[str, Any],
+    result: TurnResult,
+    calls: Sequence[ToolUse],
+    logprobs: Sequence[JsonObject] | None = None,
 ) -> dict[str, Any]:
-    """Write a whole answer, with the calls as the client is told them."""
+    """Write a whole answer.
+
+    Args:
+        head: What it says of itself.
+        result: What came of it.
+        calls: As the client is told them.
+        logprobs: Of its tokens; None where they are not asked for.
+    """
     message: dict[str, Any] = {"role": "assistant", "content": result.text}
     if calls:
         message["content"] = result.text or None
         message["tool_calls"] = [call_of(use) for use in calls]
     finish = result.finish or Finish.STOP
+    choice: dict[str, Any] = {"index": 0, "message": message}
+    if logprobs is not None:
+        choice["logprobs"] = _scores(logprobs)
+    choice["finish_reason"] = finish.value
     return {
         **head,
         "object": "chat.completion",
-        "choices": [{"index": 0, "message": message, "finish_reason": finish.value}],
+        "choices": [choice],
         "usage": tokens_of(result.usage),
     }
+
+
+def _scores(logprobs: Sequence[JsonObject]) -> dict[str, Any] | None:
+    return {"content": logprobs, "refusal": None} if logprobs else None
 
 
 class Chunks:
@@ -78,6 +105,8 @@ class Chunks:
         told: Gives calls with the ids that the client is told; their own by default.
         usage: Whether the client asks for a chunk of its own that says what it took;
             None when it says nothing of it.
+        logprobs: Gives, at the end, how likely all tokens were, where that is told
+            there; words that bring it with them tell it themselves.
     """
 
     def __init__(
@@ -86,8 +115,10 @@ class Chunks:
         told: Callable[[Iterable[ToolUse]], Sequence[ToolUse]] = tuple,
         *,
         usage: bool | None,
+        logprobs: Callable[[], Sequence[JsonObject]] | None = None,
     ) -> None:
         self._told = told
+        self._logprobs = logprobs
         known = {**head, "object": "chat.completion.chunk"}
         self._alone = usage
         self._begin = f"data: {json.dumps(known)[:-1]}"
@@ -103,7 +134,7 @@ class Chunks:
     def one(self, event: TurnEvent) -> bytes:
         """Write what an event says, if it says anything to this client."""
         if isinstance(event, TextDelta):
-            return self._words(event.text)
+            return self.words(event.text)
         if isinstance(event, ToolEnd):
             self._broken = self._begun
         elif isinstance(event, Done):
@@ -122,7 +153,8 @@ class Chunks:
                 self._delta({"tool_calls": [{"index": index, **call_of(use)}]})
             )
         tokens = json.dumps(tokens_of(result.usage))
-        ended = f'{self._open}{{}}, "finish_reason": "{finish.value}"}}]'
+        scores = "" if self._logprobs is None else _written(self._logprobs())
+        ended = f'{self._open}{{}}{scores}, "finish_reason": "{finish.value}"}}]'
         if self._alone is None:
             frames.append(f'{ended}, "usage": {tokens}}}\n\n')
         else:
@@ -134,17 +166,27 @@ class Chunks:
     def _first(self, calls: Sequence[ToolUse]) -> str:
         return self._delta({"role": "assistant", "content": None if calls else ""})
 
-    def _words(self, text: str) -> bytes:
+    def words(self, text: str, logprobs: Sequence[JsonObject] = ()) -> bytes:
+        """Write more of the answer, and how likely its tokens were."""
         if self._broken:
             text, self._broken = BETWEEN + text, False
         if self._begun:
-            return self._delta({"content": text}).encode()
+            return self._delta({"content": text}, logprobs).encode()
         self._begun = True
-        return self._delta({"role": "assistant", "content": text}).encode()
+        first = {"role": "assistant", "content": text}
+        return self._delta(first, logprobs).encode()
 
-    def _delta(self, delta: Mapping[str, Any]) -> str:
+    def _delta(
+        self, delta: Mapping[str, Any], logprobs: Sequence[JsonObject] = ()
+    ) -> str:
         said = json.dumps(delta)
+        if logprobs:
+            said += _written(logprobs)
         return f'{self._open}{said}, "finish_reason": null}}]{self._close}'
+
+
+def _written(logprobs: Sequence[JsonObject]) -> str:
+    return f', "logprobs": {json.dumps(_scores(logprobs))}' if logprobs else ""
 
 
 async def begun(watcher: Watcher) -> Sequence[TurnEvent]:

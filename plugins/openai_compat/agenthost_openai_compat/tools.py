@@ -71,7 +71,12 @@ def offered(body: ChatBody) -> tuple[tuple[ToolDefinition, ...], str]:
         InvalidInput: One is not as it should be.
     """
     tools, choice = wanted(body)
-    return ((), "") if choice == "none" else (tools, choice)
+    return ((), "") if choice == "none" else (loosened(tools), choice)
+
+
+def loosened(tools: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:
+    """Pass over ``strict``: an agent's model, or its spare, may not know the word."""
+    return tuple(replace(t, strict=None) if t.strict is not None else t for t in tools)
 
 
 def wanted(body: ChatBody) -> tuple[tuple[ToolDefinition, ...], str]:
@@ -109,7 +114,10 @@ def definition_of(given: JsonObject, place: str) -> ToolDefinition:
     schema = given.get("parameters")
     where = f"{place}.parameters"
     fields = NO_PARAMETERS if schema is None else taken(schema, dict, where)
-    return ToolDefinition(given["name"], words, fields)
+    strict = given.get("strict")
+    if strict is not None and not isinstance(strict, bool):
+        raise InvalidInput(f"{place}.strict", "must be true or false")
+    return ToolDefinition(given["name"], words, fields, strict)
 
 
 def _choice(given: str | JsonObject | None, names: set[str]) -> str:

@@ -77,9 +77,10 @@ def _citations_of(rows: Iterable[Iterable[str]]) -> tuple[Citation, ...]:
 
 def _part_row(part: Part) -> dict[str, Any]:
     match part:
-        case Text(text, citations):
+        case Text(text, citations, logprobs):
             cited = {"citations": _rows_of(citations)} if citations else {}
-            return {"type": "text", "text": text, **cited}
+            told = {"logprobs": logprobs} if logprobs else {}
+            return {"type": "text", "text": text, **cited, **told}
         case Image() | File():
             return _medium_row(part)
         case Reasoning(text, opaque):
@@ -107,8 +108,10 @@ def _part_row(part: Part) -> dict[str, Any]:
 
 def _medium_row(medium: Medium) -> dict[str, Any]:
     match medium:
-        case Image(media_type, data):
-            return {"type": "image", "media_type": media_type, "data": data}
+        case Image(media_type, data, detail):
+            looked_at = {"detail": detail} if detail else {}
+            picture = {"type": "image", "media_type": media_type, "data": data}
+            return {**picture, **looked_at}
         case Audio(media_type, data):
             return {"type": "audio", "media_type": media_type, "data": data}
         case File(name, media_type, data, uri):
@@ -130,6 +133,8 @@ _PARTS: Mapping[str, type[Part]] = {
 def _part_of(row: dict[str, Any]) -> Part:
     if cited := row.pop("citations", ()):
         row["citations"] = _citations_of(cited)
+    if told := row.pop("logprobs", ()):
+        row["logprobs"] = tuple(told)
     if media := row.pop("media", ()):
         row["media"] = tuple(_MEDIA[each.pop("type")](**each) for each in media)
     return _PARTS[row.pop("type")](**row)

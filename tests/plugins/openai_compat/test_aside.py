@@ -13,6 +13,8 @@ from agenthost.testing.daemons import RunningDaemon
 from agenthost_openai_compat.media import PIECE, check_base64
 from agenthost_openai_compat.messages.reading import Reader as Theirs
 from agenthost_openai_compat.reading import Reader
+from agenthost_openai_compat.responses.making import MANY
+from agenthost_openai_compat.responses.reading import ItemReader
 
 CHAT, MESSAGES = "/v1/chat/completions", "/v1/messages"
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n".ljust(600 * 1024, b"x")).decode()
@@ -64,3 +66,28 @@ def test_base64_is_looked_through_to_its_end() -> None:
             check_base64(data, "x")
     with pytest.raises(InvalidInput):
         check_base64("A" * (PIECE - 1) + "=" + fine, "x")
+
+
+async def test_an_input_of_many_parts_alone_is_read_in_a_thread(
+    daemon: RunningDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await daemon.agent("ada")
+    threads: list[str] = []
+    asked: Callable[..., Any] = ItemReader.asked
+
+    def noted(self: Any, *given: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return asked(self, *given)
+
+    monkeypatch.setattr(ItemReader, "asked", noted)
+    known = None
+    for count in (1, MANY + 1, 1):
+        part = {"type": "input_text", "text": "x"}
+        said = [{"role": "user", "content": [part] * count}]
+        body = {"model": "ada", "input": said, "previous_response_id": known}
+        answer = await daemon.http.post("/v1/responses", json=body)
+        assert answer.status_code == 200, answer.text
+        known = answer.json()["id"]
+    here = threading.main_thread().name
+    # The third goes on behind the second, all of which is read again.
+    assert [each == here for each in threads] == [True, False, False]

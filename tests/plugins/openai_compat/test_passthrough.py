@@ -144,6 +144,8 @@ async def test_an_answer_is_streamed(daemons: Daemons) -> None:
     assert daemon.model.requests[0].stream
 
 
+FUNCTION: Any = WEATHER["function"]
+STRICT = {**WEATHER, "function": {**FUNCTION, "strict": True}}
 NATIVE = {
     "frequency_penalty": 0.5,
     "presence_penalty": -2.0,
@@ -153,13 +155,17 @@ NATIVE = {
     "min_p": 0.1,
     "reasoning_effort": "high",
     "verbosity": "low",
+    "service_tier": "flex",
+    "store": False,
+    "metadata": {"a": "b"},
 }
 """Fields that only OpenAI's wire has."""
 
 
 async def test_what_is_asked_goes_on_as_it_is(daemons: Daemons) -> None:
     daemon = await daemons.start(config=ON)
-    picture = {"type": "image_url", "image_url": {"url": PIXEL}}
+    looked = {"url": PIXEL, "detail": "low"}
+    picture = {"type": "image_url", "image_url": looked}
     content = [{"type": "text", "text": "see"}, picture]
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
     form = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
@@ -173,11 +179,12 @@ async def test_what_is_asked_goes_on_as_it_is(daemons: Daemons) -> None:
         "user": "u",
         "prompt_cache_key": "c",
         "parallel_tool_calls": False,
-        "tools": [WEATHER],
+        "tools": [STRICT],
         "tool_choice": "none",
         "response_format": form,
         **NATIVE,
         "logprobs": True,
+        "top_logprobs": 3,
         "n": 1,
     }
     # A form is the model's to keep: who asks a model itself reads what it says.
@@ -185,18 +192,35 @@ async def test_what_is_asked_goes_on_as_it_is(daemons: Daemons) -> None:
     (request,) = daemon.model.requests
     assert request.messages[0].parts == (
         Text("see"),
-        Image("image/png", "iVBORw0KGgo="),
+        Image("image/png", "iVBORw0KGgo=", "low"),
     )
     assert (request.temperature, request.top_p, request.max_tokens) == (0.5, 0.25, 9)
     assert (request.stop, request.seed, request.user) == (("x",), 7, "u")
     assert (request.cache_key, request.parallel_tool_calls) == ("c", False)
-    assert ([t.name for t in request.tools], request.tool_choice) == (
-        ["weather"],
-        "none",
-    )
+    (tool,) = request.tools
+    assert (tool.name, tool.strict, request.tool_choice) == ("weather", True, "none")
+    assert request.logprobs == 3
     assert request.response_format == schema
     assert request.native == {"openai-chat": NATIVE}
     assert request.thinking_budget == 32_768
+
+
+async def test_what_costs_more_than_the_list_says_is_passed_over(
+    daemons: Daemons,
+) -> None:
+    daemon = await daemons.start(config=ON)
+    assert (await direct(daemon, service_tier="priority")).status_code == 200
+    assert daemon.model.requests[0].native is None
+
+
+async def test_agents_are_not_held_to_what_their_models_may_not_know(
+    daemon: RunningDaemon,
+) -> None:
+    await daemon.agent("ada")
+    await ask(daemon, tools=[STRICT], metadata={"a": "b"}, store=True)
+    (request,) = daemon.model.requests
+    assert request.native is None
+    assert [t.strict for t in request.tools if t.name == "weather"] == [None]
 
 
 @pytest.mark.parametrize(
@@ -211,6 +235,11 @@ async def test_what_is_asked_goes_on_as_it_is(daemons: Daemons) -> None:
         ("min_p", 2),
         ("reasoning_effort", "sk-1234"),
         ("verbosity", 3),
+        ("service_tier", "sk-1234"),
+        ("store", "no"),
+        ("metadata", {"a": 1}),
+        ("metadata", {"a": "x" * 513}),
+        ("metadata", {str(n): "x" for n in range(17)}),
     ],
 )
 async def test_what_nobody_looks_at_is_numbers_and_single_words(
@@ -314,15 +343,6 @@ async def test_who_leaves_cancels_the_call_and_pays_for_what_was_said(
     await leave(daemon, stream=stream, model=DIRECT)
     rows = await usage_rows(daemon)
     assert [row[3] for row in rows] == ["scripted"]
-
-
-async def test_no_answer_is_kept_for_a_key(daemons: Daemons) -> None:
-    daemon = await daemons.start(config=ON)
-    asked = {"model": DIRECT, "messages": HELLO}
-    key = {"Idempotency-Key": "k"}
-    answer = await daemon.http.post(PATH, json=asked, headers=key)
-    assert (answer.status_code, answer.json()["param"]) == (400, "Idempotency-Key")
-    assert daemon.model.requests == []
 
 
 class Limited(ScriptedModel):

@@ -22,7 +22,8 @@ from agenthost import (
 
 from ..heard import Heard
 from ..native import native_of
-from ..passthrough import payer_of, spoken
+from ..once import keyed_of
+from ..passthrough import payer_of, said_once, spoken
 from ..passthrough_chat import Said, begun, result_of
 from .answer import calls_of, ending_of, head_of, tokens_of, words_of
 from .asked import said
@@ -62,16 +63,19 @@ async def answered(call: Call, target: Target, body: MessagesBody) -> Answer:
         **(settings.asked if settings else {}),
     )
     thoughts = shows_thoughts(body, usual=False)
+    keyed = keyed_of(call, "anthropic", target, body)
+    # Nobody has heard anything of a whole answer that breaks off.
+    take_back = None if body.stream else lambda: True
+    payer = payer_of(context, take_back, keyed.turn_id)
+    saying = spoken(call.host, target, request, payer)
+    saying = await said_once(call, keyed, saying)
     if body.stream:
-        payer = payer_of(context)
-        heard = Heard(spoken(call.host, target, request, payer))
+        heard = Heard(saying)
         first = await begun(heard)
         events = Events(payer.turn_id, "/".join(target.names))
         frames = _frames(call, heard, first, _Writer(events, thoughts=thoughts))
         return EventStream(HeldFrames(frames, heard.leave))
-    # Nobody has heard anything of an answer that breaks off.
-    payer = payer_of(context, lambda: True)
-    async for each in spoken(call.host, target, request, payer):
+    async for each in saying:
         if isinstance(each, Answered):
             last = each
     return _whole(payer, last, thoughts=thoughts)

@@ -40,7 +40,7 @@ class Reader:
         self._own: Sequence[ToolOutput] = ()
         self._said: list[Message] = []
         self._open: Mapping[str, ToolUse] = {}
-        self._outputs: list[ToolOutput] = []
+        self._outputs: dict[str, ToolOutput] = {}
 
     def read(
         self, system: str | list[dict[str, Any]] | None, messages: Sequence[JsonObject]
@@ -83,7 +83,8 @@ class Reader:
         blank = isinstance(content, str)
         for at, block in enumerate(() if blank else taken(content, list, place)):
             if isinstance(block, dict) and block.get("type") == "tool_result":
-                self._outputs.append(self._output(block, f"{place}.{at}"))
+                output = self._output(block, f"{place}.{at}")
+                self._outputs[output.id] = output
             else:
                 parts += parts_of(block, f"{place}.{at}", self._fetched)
         if any(not isinstance(part, Text) or part.text.strip() for part in parts):
@@ -95,7 +96,7 @@ class Reader:
     def _output(self, block: JsonObject, place: str) -> ToolOutput:
         id_ = filled(block.get("tool_use_id"), f"{place}.tool_use_id")
         use = self._open.get(id_)
-        if use is None or any(output.id == use.id for output in self._outputs):
+        if use is None or use.id in self._outputs:
             problem = "answers no open tool_use of the assistant's message before it"
             raise InvalidInput(f"{place}.tool_use_id", problem)
         failed = block.get("is_error")
@@ -142,9 +143,9 @@ class Reader:
 
     def _close_calls(self) -> None:
         """Put the results together, those of the agent's own tools first."""
-        if outputs := (*self._own, *self._outputs):
+        if outputs := (*self._own, *self._outputs.values()):
             self._said.append(Message(Role.TOOL, outputs))
-            self._own, self._outputs = (), []
+            self._own, self._outputs = (), {}
         self._open = {}
 
     _READS: ClassVar[Mapping[str, Callable[[Reader, object, str], None]]] = {

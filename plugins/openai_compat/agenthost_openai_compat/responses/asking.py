@@ -17,11 +17,13 @@ UNSERVED = {
     "conversation": "use previous_response_id",
     "prompt": "put its words into instructions",
     "max_tool_calls": "the agent's own limits hold",
-    "top_logprobs": "leave it out",
 }
 VERBOSITIES = ("low", "medium", "high")
-INCLUDED = frozenset({"message.input_image.image_url", "reasoning.encrypted_content"})
-"""What is there in any case, or never there: no reasoning is given out."""
+LOGPROBS = "message.output_text.logprobs"
+INCLUDED = frozenset(
+    {"message.input_image.image_url", "reasoning.encrypted_content", LOGPROBS}
+)
+"""The first is there in any case, the second never: no reasoning is given out."""
 
 
 def refuse_unserved(body: ResponseBody) -> None:
@@ -38,13 +40,8 @@ def refuse_unserved(body: ResponseBody) -> None:
             raise InvalidInput(f"include.{at}", f"{name[:64]!r} is not served")
     if body.truncation not in {None, "disabled"}:
         raise InvalidInput("truncation", "must be disabled: nothing is left out")
-    if not body.background:
-        return
-    if body.store is False:
+    if body.background and body.store is False:
         raise InvalidInput("store", "what is done in the background is kept")
-    if body.stream:
-        problem = "what is done in the background is asked for by its id"
-        raise InvalidInput("stream", problem)
 
 
 def form_of(text: JsonObject | None) -> JsonObject | None:
@@ -73,9 +70,16 @@ def settings_of(body: ResponseBody, tool_choice: str) -> ModelSettings | None:
         "top_p": body.top_p,
         "parallel_tool_calls": body.parallel_tool_calls,
         "user": body.safety_identifier or body.user,
+        "logprobs": _logprobs(body),
     }
     asked = {name: value for name, value in told.items() if value is not None}
     return ModelSettings(**asked) if asked else None
+
+
+def _logprobs(body: ResponseBody) -> int | None:
+    """Tell how many tokens are told in each place; None where none are asked for."""
+    asked = body.top_logprobs or LOGPROBS in (body.include or ())
+    return body.top_logprobs or 0 if asked else None
 
 
 def thought_of(body: ResponseBody) -> int | None:

@@ -32,10 +32,12 @@ from agenthost import (
 
 from ..media import fetched_of
 from ..naming import named
+from ..once import MISMATCH
 from ..passthrough import model_named
 from ..stream import begun
 from .asking import refuse_unserved
 from .draft import (
+    BEGIN,
     GOES_ON,
     Draft,
     Ending,
@@ -55,7 +57,6 @@ from .shapes import ResponseBody
 from .stream import Following, told_again
 
 LEFT = "the client left"
-MISMATCH = "this Idempotency-Key was given before with another body; use a new one"
 
 
 async def created(call: Call, body: ResponseBody) -> Answer:
@@ -71,14 +72,20 @@ async def created(call: Call, body: ResponseBody) -> Answer:
     own = Responses(call.host.store, call.context.owner)
     stored = await _made_before(own, keyed)
     if stored is not None:
-        return _again(stored, stream=bool(body.stream))
+        return _again(call, own, stored, stream=bool(body.stream))
     items = items_of(await resolved(body.input, own))
     given = items, await fetched_of(call, remote_of(items), "input")
     start = await start_of(call.host, call.context, agent, body, given)
     start = with_id(start, keyed.turn_id, keyed.digest)
     draft = await draft_of(call.host, start, body, given)
     if body.background:
-        return await _later(call, start, draft)
+        known = await _later(call, start, draft)
+        if body.stream:
+            return streamed(call, own, await own.get(known))
+        begun = shown(
+            known.removeprefix(BEGIN), draft.model, draft.created_at, draft.asked
+        )
+        return {**begun, "status": "queued"}
     if body.stream:
         return await _streamed(call, start, draft)
     return await _whole(call, start, draft)
@@ -111,9 +118,24 @@ async def _made_before(own: Responses, keyed: TurnOptions) -> Stored | None:
     return stored if stored.background or stored.status in GOES_ON else None
 
 
-def _again(stored: Stored, *, stream: bool) -> Answer:
-    if not stream:
-        return stored.shown
+def _again(call: Call, own: Responses, stored: Stored, *, stream: bool) -> Answer:
+    return streamed(call, own, stored) if stream else stored.shown
+
+
+def streamed(call: Call, own: Responses, stored: Stored, after: int = -1) -> Answer:
+    """Tell a stored response as a stream; one in the background also as it is made.
+
+    Args:
+        call: Who reads it.
+        own: What they have.
+        stored: The response.
+        after: The number of the last event that they have of it.
+    """
+    if stored.background:
+        from .following import Following as Behind
+
+        behind = Behind(call.host, own, stored, after)
+        return EventStream(HeldFrames(behind.frames(), behind.leave))
 
     async def frames() -> AsyncGenerator[bytes, None]:
         yield told_again(stored.shown)
@@ -121,14 +143,12 @@ def _again(stored: Stored, *, stream: bool) -> Answer:
     return EventStream(frames())
 
 
-async def _later(call: Call, start: Start, draft: Draft) -> Answer:
+async def _later(call: Call, start: Start, draft: Draft) -> str:
     context, _, _, options = start
     turn_id = options.turn_id or str(uuid4())
     background = keeping_of(call.host).background
     await background.add(draft, turn_id, context.labels)
-    known = id_of(turn_id).partition("_")[2]
-    begun = shown(known, draft.model, draft.created_at, draft.asked)
-    return {**begun, "status": "queued"}
+    return id_of(turn_id)
 
 
 def _begun(call: Call, draft: Draft, turn: Turn) -> None:

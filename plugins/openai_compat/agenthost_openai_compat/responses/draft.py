@@ -21,6 +21,7 @@ from agenthost import (
 from agenthost_chat.history import open_calls
 from agenthost_values.value_class import value_class
 
+from ..stream import logprobs_of
 from ..tools import call_of, told_calls
 
 BEGIN = "resp_"
@@ -47,11 +48,13 @@ ASKED: Mapping[str, Any] = {
     "text": {"format": {"type": "text"}},
     "tool_choice": "auto",
     "tools": [],
+    "top_logprobs": 0,
     "top_p": None,
     "truncation": "disabled",
     "user": None,
 }
 """What a response tells of its request, and as what, where that has not said."""
+NO_NOTES: JsonObject = {"logprobs": [], "annotations": []}
 
 
 class Draft:
@@ -200,7 +203,7 @@ def messages_of(draft: Draft, said: Iterable[Message]) -> list[dict[str, Any]]:
     if has_form(draft):
         spoken = spoken[-1:]
     return [
-        message(draft.hex, at, each.text, "completed", pages_of(each))
+        message(draft.hex, at, each.text, "completed", notes_of(each))
         for at, each in enumerate(spoken)
     ]
 
@@ -212,7 +215,7 @@ def has_form(draft: Draft) -> bool:
 
 
 def message(
-    known: str, at: int, text: str, status: str, pages: Sequence[JsonObject] = ()
+    known: str, at: int, text: str, status: str, notes: JsonObject = NO_NOTES
 ) -> dict[str, Any]:
     """Write a message, the so manieth item of an output."""
     return {
@@ -220,20 +223,20 @@ def message(
         "type": "message",
         "status": status,
         "role": "assistant",
-        "content": [part(text, pages)],
+        "content": [part(text, notes)],
     }
 
 
-def part(text: str, pages: Sequence[JsonObject] = ()) -> dict[str, Any]:
-    """Write the words of a message."""
-    told = {"type": "output_text", "text": text, "logprobs": []}
-    return {**told, "annotations": list(pages)}
+def part(text: str, notes: JsonObject = NO_NOTES) -> dict[str, Any]:
+    """Write the words of a message, and what is noted of them."""
+    return {"type": "output_text", "text": text, **notes}
 
 
-def pages_of(said: Message) -> Sequence[JsonObject]:
-    """Write the pages that words rest on, each of all of them."""
+def notes_of(said: Message) -> JsonObject:
+    """Note how likely tokens were, and the pages that words rest on: all of them."""
     cited = {"type": "url_citation", "start_index": 0, "end_index": len(said.text)}
-    return [{**cited, "url": page.url, "title": page.title} for page in said.citations]
+    pages = [{**cited, "url": page.url, "title": page.title} for page in said.citations]
+    return {"logprobs": logprobs_of([said]), "annotations": pages}
 
 
 def called(

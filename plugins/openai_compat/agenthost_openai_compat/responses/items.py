@@ -73,6 +73,12 @@ def remote_of(items: Sequence[JsonObject]) -> Iterator[tuple[str, str]]:
                     yield url, f"input.{number}.{name}.{at}.image_url"
 
 
+def parts_in(item: JsonObject) -> int:
+    """Count the parts of an item, and itself."""
+    content = item.get("content") or item.get("output")
+    return 1 + (len(content) if isinstance(content, list) else 0)
+
+
 def turns_in(items: Sequence[JsonObject]) -> Iterator[str]:
     """Name the turns that have the inner part of a call."""
     for item in items:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 
 from agenthost import (
     UNTRUSTED,
@@ -18,14 +20,17 @@ from agenthost import (
 
 from ..media import Remote
 from ..naming import model_id
-from ..tools import kept_of
+from ..reading import Asked
+from ..tools import kept_of, loosened
 from .asking import offered, settings_of, thought_of
 from .draft import Draft
-from .items import turns_in
-from .reading import ItemReader
+from .items import parts_in, turns_in
+from .reading import ItemReader, Link
 from .rows import Responses, row_of
 from .shapes import ResponseBody
 
+MANY = 2_000
+"""Parts of an input from which on a thread is worth its while."""
 Start = tuple[Context, Agent, Message, TurnOptions]
 """What a turn is started with."""
 
@@ -52,19 +57,22 @@ async def start_of(
     """
     items, remote = given
     tools, choice = offered(body)
+    tools = loosened(tools)
     settings = settings_of(body, choice)
     inner = await kept_of(host, context, agent, turns_in(items))
     reader = ItemReader(inner)
     labels = [each.labels for each in inner.values()]
+    links: Sequence[Link] = ()
     if body.previous_response_id is not None:
         stored = Responses(host.store, context.owner)
         before = stored.conversation(body.previous_response_id, agent.id)
         links, known = await before
         labels.append(known)
-        for link in links:
-            reader.go_through(link)
-    reader.add(items, remote)
-    asked = reader.asked(body.instructions or "")
+    read = partial(_read, reader, links, given, body.instructions or "")
+    # Many parts, like megabytes of pictures, would hold up everybody else.
+    told = chain(items, *(link.items for link in links))
+    large = sum(map(parts_in, told)) > MANY
+    asked = await host.workers.in_thread(read) if large else read()
     options = TurnOptions(
         max_tokens=body.max_output_tokens,
         temperature=body.temperature,
@@ -76,6 +84,18 @@ async def start_of(
     )
     context = context.labelled(*labels, *((UNTRUSTED,) if remote else ()))
     return context, agent, asked.message, options
+
+
+def _read(
+    reader: ItemReader,
+    links: Sequence[Link],
+    given: tuple[Sequence[JsonObject], Remote],
+    instructions: str,
+) -> Asked:
+    for link in links:
+        reader.go_through(link)
+    reader.add(*given)
+    return reader.asked(instructions)
 
 
 def with_id(start: Start, turn_id: str | None, digest: str | None) -> Start:

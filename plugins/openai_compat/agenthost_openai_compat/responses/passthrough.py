@@ -21,13 +21,13 @@ from agenthost import (
     Payer,
     Target,
     TextChunk,
-    TextDelta,
     ToolDefinition,
 )
 
 from ..heard import Heard
 from ..media import Remote, fetched_of
-from ..passthrough import payer_of, spoken
+from ..once import keyed_of
+from ..passthrough import payer_of, said_once, spoken
 from ..passthrough_chat import Said, begun
 from ..reading import Asked
 from ..tools import call_of
@@ -92,12 +92,15 @@ async def answered(call: Call, target: Target, body: ResponseBody) -> Answer:
     asked = await asyncio.to_thread(_read, items, remote, body.instructions or "")
     request = _request(target, body, asked)
     context = call.context.labelled(*((UNTRUSTED,) if remote else ()))
+    keyed = keyed_of(call, "openai_responses", target, body)
     # Nobody has heard anything of a whole answer that breaks off.
-    payer = payer_of(context, None if body.stream else lambda: True)
+    take_back = None if body.stream else lambda: True
+    payer = payer_of(context, take_back, keyed.turn_id)
     told = body.model_dump(mode="json", exclude_none=True, exclude={"input"})
     named, at = "/".join(target.names), call.host.clock.time()
     draft = Direct(told, named, at, payer)
     said = spoken(call.host, target, request, payer)
+    said = await said_once(call, keyed, said)
     if body.stream:
         heard = Heard(said)
         first = await begun(heard)
@@ -174,7 +177,7 @@ async def _frames(
 
 def _written(call: Call, following: Following, draft: Draft, said: Said) -> bytes:
     if isinstance(said, TextChunk):
-        return following.one(TextDelta(said.text, 0))
+        return following.say(said.text, said.logprobs)
     if isinstance(said, Answered):
         return following.end(_ending(call, draft, said))
     return b""

@@ -25,7 +25,7 @@ from agenthost import (
 from agenthost_values.value_class import value_class
 
 from ..checks import filled, taken
-from ..media import Remote, file_of, image_of
+from ..media import Remote, file_of, image_of, looked_at
 from ..reading import APPLICATION, Asked
 from ..tools import Inner, Kept, turn_of
 from .items import text_of, whole_text
@@ -62,7 +62,8 @@ class ItemReader:
         self._answer: list[Text | ToolUse] = []
         self._open: Mapping[str, ToolUse] = {}
         self._own: Sequence[ToolOutput] = ()
-        self._outputs: list[ToolOutput] = []
+        self._outputs: dict[str, ToolOutput] = {}
+        self._asked: set[str] = set()
 
     def go_through(self, link: Link) -> None:
         """Take up what was said before.
@@ -137,8 +138,9 @@ class ItemReader:
 
     def _part(self, part: object, place: str) -> Part:
         match part:
-            case {"type": "input_image", "image_url": str(url)}:
-                return image_of(url, f"{place}.image_url", self._remote)
+            case {"type": "input_image", "image_url": str(url), **given}:
+                image = image_of(url, f"{place}.image_url", self._remote)
+                return looked_at(image, given.get("detail"), f"{place}.detail")
             case {"type": "input_image"}:
                 problem = "must be a URL; files of an agent are not named here"
                 raise InvalidInput(f"{place}.image_url", problem)
@@ -161,8 +163,9 @@ class ItemReader:
             # One of several of a turn that was told as a whole, behind an output.
             return
         self._begin_answer()
-        if any(isinstance(p, ToolUse) and p.id == use.id for p in self._answer):
+        if use.id in self._asked:
             raise InvalidInput(f"{place}.call_id", "two calls have the same")
+        self._asked.add(use.id)
         self._answer.append(use)
 
     def _output(self, item: JsonObject, place: str) -> None:
@@ -173,7 +176,8 @@ class ItemReader:
             problem = "answers no open call of the assistant's before it"
             raise InvalidInput(f"{place}.call_id", problem)
         text, media = self._result(item.get("output"), f"{place}.output")
-        self._outputs.append(ToolOutput(use.id, use.name, text, media=media))
+        output = ToolOutput(use.id, use.name, text, media=media)
+        self._outputs[use.id] = output
 
     def _result(self, output: object, place: str) -> tuple[str, tuple[Medium, ...]]:
         """Read what came of a call: all of it in words, and the media beside them."""
@@ -201,8 +205,7 @@ class ItemReader:
         """Pass over what a model thought: only its own vendor could read it."""
 
     def _answered(self, call_id: str) -> bool:
-        use = self._open[call_id]
-        return any(output.id == use.id for output in self._outputs)
+        return self._open[call_id].id in self._outputs
 
     def _begin_answer(self) -> None:
         if not self._answer:
@@ -214,7 +217,7 @@ class ItemReader:
 
     def _close_answer(self) -> None:
         """Put together what an assistant has said and called in a row."""
-        parts, self._answer = tuple(self._answer), []
+        parts, self._answer, self._asked = tuple(self._answer), [], set()
         if not parts:
             return
         uses = [part for part in parts if isinstance(part, ToolUse)]
@@ -228,9 +231,9 @@ class ItemReader:
 
     def _close_calls(self) -> None:
         """Put the results together, those of the agent's own tools first."""
-        if outputs := (*self._own, *self._outputs):
+        if outputs := (*self._own, *self._outputs.values()):
             self._said.append(Message(Role.TOOL, outputs))
-            self._own, self._outputs = (), []
+            self._own, self._outputs = (), {}
         self._open = {}
 
     _ROLES: ClassVar[Mapping[str, Read]] = {

@@ -9,6 +9,7 @@ from functools import partial
 from agenthost import AgentHostError, Host
 
 KEPT = 30 * 86_400.0
+ANSWERS_KEPT = 86_400.0
 BATCH = 200
 FIRST = 60.0
 BETWEEN = 3_600.0
@@ -49,15 +50,18 @@ class Retention:
             await self._host.clock.sleep(BETWEEN)
 
     async def forget(self) -> None:
-        """Delete what is old now.
+        """Delete what is old now: responses, and answers that have a key.
 
         Raises:
             AgentHostError: The store cannot be read or written.
         """
+        from ..answers import forget as forget_answers
         from .tables import OLD
         from .writes import forget
 
         host = self._host
+        outdated = host.clock.time() - ANSWERS_KEPT
+        await host.store.write(partial(forget_answers, before=outdated))
         wanted = {"before": host.clock.time() - KEPT, "limit": BATCH}
         while rows := await host.store.read(OLD, wanted):
             ids = [row["id"] for row in rows]

@@ -12,6 +12,7 @@ from .shapes import (
     Deleted,
     ItemPage,
     PageQuery,
+    ReadQuery,
     ResponseBody,
     ResponseEvents,
     ResponseObject,
@@ -50,12 +51,30 @@ async def create_response(call: Call, body: ResponseBody) -> Answer:
     return await created(call, body)
 
 
-@routes.get("/v1/responses/<response_id>", scope="agents:read", answer=ResponseObject)
-async def get_response(call: Call, response_id: str) -> Answer:
-    """Read a stored response, or how far one in the background is."""
-    if call.query.get("stream", "false").lower() not in {"false", "0", ""}:
-        raise InvalidInput("stream", "a stored response is not streamed; read it again")
-    return (await _own(call).get(response_id)).shown
+@routes.get(
+    "/v1/responses/<response_id>",
+    scope="agents:read",
+    query=ReadQuery,
+    answer=ResponseObject,
+    events=ResponseEvents,
+)
+async def get_response(call: Call, response_id: str, query: ReadQuery) -> Answer:
+    """Read a stored response, or how far one in the background is.
+
+    A stream of one in the background goes on until it ends, behind ``starting_after``.
+    """
+    own, after = _own(call), query.starting_after
+    if after is not None and not query.stream:
+        raise InvalidInput("starting_after", "is of a stream; ask with stream=true")
+    stored = await own.get(response_id)
+    if not query.stream:
+        return stored.shown
+    if after is not None and not stored.background:
+        problem = "a stream goes on only where it is made in the background"
+        raise InvalidInput("starting_after", problem)
+    from .creating import streamed
+
+    return streamed(call, own, stored, -1 if after is None else after)
 
 
 @routes.delete("/v1/responses/<response_id>", scope="agents:message", answer=Deleted)

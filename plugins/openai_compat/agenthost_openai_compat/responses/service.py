@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from agenthost import Host, ServiceSpec, Unavailable
 
+from ..once import Once
 from .background import Background
 from .retention import Retention
 
@@ -22,6 +23,7 @@ class Keeping:
     """Keeps the responses of one daemon; what it has is there from its start on."""
 
     background: Background
+    once: Once
     _host: Host
     _retention: Retention
     _live: Live | None = None
@@ -39,6 +41,7 @@ class Keeping:
         """Take up what was left."""
         self._host = host
         self.background = Background(host)
+        self.once = Once(host)
         self._retention = Retention(host)
         await self.background.start()
         self._retention.start()
@@ -47,6 +50,7 @@ class Keeping:
         """End."""
         del host
         await self._retention.stop()
+        await self.once.stop()
         await self.background.stop()
 
 

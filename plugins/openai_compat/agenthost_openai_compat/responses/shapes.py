@@ -7,10 +7,18 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from ..shapes import MOST_MESSAGES, MOST_TOOLS, Body, Count, JsonDict, Share
+from ..shapes import (
+    MOST_MESSAGES,
+    MOST_TOOLS,
+    Beside,
+    Body,
+    Count,
+    JsonDict,
+    MetaKey,
+    MetaValue,
+    Share,
+)
 
-MetaKey = Annotated[str, Field(max_length=64)]
-MetaValue = Annotated[str, Field(max_length=512)]
 Name = Annotated[str, Field(max_length=512)]
 
 
@@ -59,7 +67,20 @@ class ResponseBody(Body):
     conversation: Any = None
     prompt: Any = None
     max_tool_calls: Any = None
-    top_logprobs: Any = None
+    top_logprobs: Beside | None = Field(
+        None, description="How many likely tokens are told in the place of each"
+    )
+
+
+class ReadQuery(Body):
+    """How a stored response is read."""
+
+    stream: Annotated[bool, Field(strict=False)] = Field(
+        default=False, description="As events, also those that are still to come"
+    )
+    starting_after: Annotated[int, Field(ge=0, strict=False)] | None = Field(
+        None, description="The number of the last event that the reader has"
+    )
 
 
 class PageQuery(Body):
@@ -139,6 +160,7 @@ class ResponseObject(TypedDict):
     text: JsonDict
     tool_choice: str | JsonDict
     tools: list[JsonDict]
+    top_logprobs: int
     top_p: float | None
     truncation: Literal["disabled"]
     usage: ResponseTokens | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agenthost import TextDelta, ToolStart, TurnEvent
@@ -14,20 +14,34 @@ Shown = Mapping[str, Any]
 
 
 class Frames:
-    """Writes events, each with the next number."""
+    """Writes events, each with the next number.
 
-    def __init__(self) -> None:
+    Args:
+        after: The last number that the reader has; up to it nothing is written.
+    """
+
+    def __init__(self, after: int = -1) -> None:
         self._number = 0
+        self._after = after
 
     def begin(self, response: Shown) -> bytes:
         """Write that a response is there and under way."""
-        return self._of("created", response=response) + self._of(
-            "in_progress", response=response
-        )
+        created = self._of("created", response=response)
+        return created + self.in_progress(response)
+
+    def queued(self, response: Shown) -> bytes:
+        """Write that a response is there and waits."""
+        created = self._of("created", response=response)
+        return created + self._of("queued", response=response)
+
+    def in_progress(self, response: Shown) -> bytes:
+        """Write that a response is under way."""
+        return self._of("in_progress", response=response)
 
     def last(self, response: Shown) -> bytes:
-        """Write how a response has ended, whole."""
+        """Write how a response has ended, whole; that is news to every reader."""
         status = response["status"]
+        self._number = max(self._number, self._after + 1)
         return self._of(status if status in GOES_ON else "failed", response=response)
 
     def item(self, at: int, item: Shown) -> bytes:
@@ -44,17 +58,20 @@ class Frames:
             "content_part.added", **_place(at, item), part=part("")
         )
 
-    def more(self, at: int, item: Shown, text: str) -> bytes:
-        """Write more of a message's words."""
-        where = _place(at, item)
-        return self._of("output_text.delta", **where, delta=text, logprobs=[])
+    def more(
+        self, at: int, item: Shown, text: str, logprobs: Sequence[Shown] = ()
+    ) -> bytes:
+        """Write more of a message's words, and how likely its tokens were."""
+        where, told = _place(at, item), list(logprobs)
+        return self._of("output_text.delta", **where, delta=text, logprobs=told)
 
     def close(self, at: int, item: Shown) -> bytes:
         """Write that a message has ended."""
         where, said = _place(at, item), item["content"][0]
+        told = {"text": said["text"], "logprobs": said["logprobs"]}
         return b"".join(
             (
-                self._of("output_text.done", **where, text=said["text"], logprobs=[]),
+                self._of("output_text.done", **where, **told),
                 self._of("content_part.done", **where, part=said),
                 self._of("output_item.done", output_index=at, item=item),
             )
@@ -78,6 +95,8 @@ class Frames:
         name = f"response.{kind}"
         event = {"type": name, "sequence_number": self._number, **facts}
         self._number += 1
+        if event["sequence_number"] <= self._after:
+            return b""
         return f"event: {name}\ndata: {json.dumps(event)}\n\n".encode()
 
 
@@ -121,17 +140,21 @@ class Following:
             return self._close("completed")
         if not isinstance(event, TextDelta) or not event.text or self._held:
             return b""
+        return self.say(event.text)
+
+    def say(self, text: str, logprobs: Sequence[Shown] = ()) -> bytes:
+        """Write more of what is said, and how likely its tokens were."""
         item = self._item()
         begun = b"" if self._words else self._frames.open(self._index, item)
-        self._words.append(event.text)
-        return begun + self._frames.more(self._index, item, event.text)
+        self._words.append(text)
+        return begun + self._frames.more(self._index, item, text, logprobs)
 
     def end(self, ending: Ending) -> bytes:
         """Write how it ended, and what of it is not written yet."""
         frames = []
         if self._words:
             same = ending.output[self._index : self._index + 1]
-            frames.append(self._close(same[0]["status"] if same else "completed"))
+            frames.append(self._close("completed", *same))
         rest = enumerate(ending.output[self._index :], self._index)
         frames += [self._frames.item(at, item) for at, item in rest]
         response = ended(self._draft.shown, ending)
@@ -140,10 +163,14 @@ class Following:
     def _item(self, text: str = "", status: str = "completed") -> dict[str, Any]:
         return message(self._draft.hex, self._index, text, status)
 
-    def _close(self, status: str) -> bytes:
+    def _close(self, status: str, known: Shown | None = None) -> bytes:
         if not self._words:
             return b""
-        item = self._item("".join(self._words), status)
+        said = "".join(self._words)
+        item = self._item(said, known["status"] if known else status)
+        if known and known["type"] == "message":
+            notes = known["content"][0]
+            item["content"] = [{**notes, "text": said}]
         closed = self._frames.close(self._index, item)
         self._words, self._index = [], self._index + 1
         return closed

@@ -52,14 +52,18 @@ KEYS = {"OPENAI_API_KEY": "sk-x", "ANTHROPIC_API_KEY": "sk-x"}
 GPT, CLAUDE = "gpt-4o", "claude-haiku-4-5"
 HELLO = {"role": "user", "content": "hello"}
 PICTURE = base64.b64encode(b"\x89PNG\r\n\x1a\npixel").decode()
-IMAGE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}}
+IMAGE: dict[str, Any] = {
+    "type": "image_url",
+    "image_url": {"url": f"data:image/png;base64,{PICTURE}"},
+}
 TEXT = {"type": "text", "text": "see"}
+PDF = "data:application/pdf;base64," + base64.b64encode(b"%PDF-1.7 x").decode()
 PARAMETERS = {
     "type": "object",
     "properties": {"city": {"type": "string"}},
     "required": ["city"],
 }
-TOOL = {
+TOOL: dict[str, Any] = {
     "type": "function",
     "function": {"name": "weather", "description": "Tell.", "parameters": PARAMETERS},
 }
@@ -100,7 +104,64 @@ CHAT: dict[str, dict[str, Any]] = {
     "late system": {"messages": [HELLO, {"role": "system", "content": "Now."}, HELLO]},
     "image": {"messages": [{"role": "user", "content": [TEXT, IMAGE]}]},
     "text part": {"messages": [{"role": "user", "content": [TEXT]}]},
-    "name": {"messages": [{**HELLO, "name": "bob"}]},
+    "name": {
+        "messages": [
+            {**HELLO, "name": "bob"},
+            {"role": "assistant", "content": "hi", "name": "ada"},
+            {**HELLO, "name": "eve"},
+        ]
+    },
+    "named system": {
+        "messages": [{"role": "system", "content": "Be brief.", "name": "app"}, HELLO]
+    },
+    "logprobs": {"messages": [HELLO], "logprobs": True, "top_logprobs": 3},
+    "bare logprobs": {"messages": [HELLO], "logprobs": True, "stream": True},
+    "unasked logprobs": {"messages": [HELLO], "logprobs": False},
+    "document": {
+        "messages": [
+            {
+                "role": "user",
+                "content": [
+                    TEXT,
+                    {"type": "file", "file": {"filename": "a.pdf", "file_data": PDF}},
+                ],
+            }
+        ]
+    },
+    "detail": {
+        "messages": [
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "image_url",
+                        "image_url": {**IMAGE["image_url"], "detail": "low"},
+                    }
+                ],
+            }
+        ]
+    },
+    "tool stream": {
+        "messages": [HELLO, CALLED, RESULT],
+        "tools": [TOOL],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    },
+    "strict tool": {
+        "messages": [HELLO],
+        "tools": [{**TOOL, "function": {**TOOL["function"], "strict": True}}],
+    },
+    "said and called": {
+        "messages": [HELLO, {**CALLED, "content": "I look."}, RESULT],
+        "tools": [TOOL],
+    },
+    "vendor's own": {
+        "messages": [HELLO],
+        "metadata": {"a": "b"},
+        "service_tier": "flex",
+        "store": False,
+        "extra_body": {"unheard_of": {"x": 1}},
+    },
     "tools": {"messages": [HELLO], "tools": [TOOL], "tool_choice": "auto"},
     "bare tool": {"messages": [HELLO], "tools": [BARE_TOOL]},
     "no tool": {"messages": [HELLO], "tools": [TOOL], "tool_choice": "none"},
@@ -148,7 +209,6 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "messages.1.role": NO_PLACE,
     },
     "text part": {"messages.0.content": ALIKE},
-    "name": {"messages.0.name": NO_PLACE},
     "bare tool": {
         "tools.0.function.description": ALIKE,
         "tools.0.function.parameters": ALIKE,
@@ -160,13 +220,19 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "user": "the vendor calls it obsolete",
     },
     "one stop": {"stop": ALIKE},
+    "named system": {
+        "messages.0.content": "the name is told in words",
+        "messages.0.name": NO_PLACE,
+    },
+    "bare logprobs": {"stream_options": "what it took has to be booked"},
+    "unasked logprobs": {"logprobs": ALIKE},
+    "vendor's own": {"unheard_of": "what nobody knows nobody has priced"},
     "large seed": {"seed": "31 bits are what all vendors take"},
     "json": {
         "response_format.json_schema": "any object, as a schema",
         "response_format.type": "json_object wants the word JSON in the prompt",
     },
     "text form": {"response_format": ALIKE},
-    "penalties": {"logprobs": NO_PLACE},
 }
 """By case, then by place in the body: why it is not the same."""
 

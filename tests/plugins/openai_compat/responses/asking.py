@@ -36,8 +36,8 @@ async def read(daemon: RunningDaemon, response: Any) -> httpx.Response:
     return await daemon.http.get(f"{PATH}/{response['id']}")
 
 
-def events_in(text: str) -> list[dict[str, Any]]:
-    """Read a stream, whose names and types must agree."""
+def events_in(text: str, begin: int = 0) -> list[dict[str, Any]]:
+    """Read a stream, whose names and types must agree, and whose numbers follow."""
     events = []
     for frame in filter(None, text.split("\n\n")):
         if frame.startswith(":"):
@@ -46,7 +46,9 @@ def events_in(text: str) -> list[dict[str, Any]]:
         event = json.loads(data.removeprefix("data: "))
         assert name == f"event: {event['type']}"
         events.append(event)
-    assert [e["sequence_number"] for e in events] == [*range(len(events))]
+    assert [e["sequence_number"] for e in events] == [
+        *range(begin, begin + len(events))
+    ]
     return events
 
 

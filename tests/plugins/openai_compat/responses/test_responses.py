@@ -60,6 +60,7 @@ async def test_an_answer_is_a_response(daemon: RunningDaemon) -> None:
         "text": {"format": {"type": "text"}},
         "tool_choice": "auto",
         "tools": [],
+        "top_logprobs": 0,
         "top_p": None,
         "truncation": "disabled",
         "usage": {
