@@ -19,6 +19,7 @@ from ..facts import FACTS
 FIRST_PARTY = "agenthost"
 
 GROUPS: Mapping[str, str] = FACTS["groups"]
+_FACT = re.compile(r"(?m)^(Name|Version): (.+)$")
 
 
 class Entry(Protocol):
@@ -97,7 +98,7 @@ def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[PluginState, .
     for entry in installed_entries() if entries is None else entries:
         if entry.group not in GROUPS:
             continue
-        # Each look at a distribution reads its whole metadata again.
+        # Each look at a distribution reads its metadata again.
         if entry.dist not in facts:
             facts[entry.dist] = _facts_of(entry.dist)
         name, version = facts[entry.dist]
@@ -148,6 +149,10 @@ def _listed(folder: str) -> list[str]:
 
 def _facts_of(dist: Any) -> tuple[str, str]:
     try:
+        # Its head alone: to parse all of it imports what nothing else here needs.
+        if text := dist.read_text("METADATA") or dist.read_text("PKG-INFO"):
+            facts = dict(_FACT.findall(text.partition("\n\n")[0]))
+            return facts["Name"], facts["Version"]
         return dist.name, dist.version
     except (AttributeError, KeyError):
         return "an unknown distribution", "unknown"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from agenthost import LongContext, ModelFacts, Probe, ProviderFacts
@@ -141,4 +141,4 @@ def _names() -> dict[str, dict[str, list[str]]]:
 
 
 def _read(name: str) -> str:
-    return (files(__package__) / "facts" / name).read_text(encoding="utf-8")
+    return (Path(__file__).parent / "facts" / name).read_text(encoding="utf-8")
