@@ -16,10 +16,7 @@ from agenthost_values.value_class import value_class
 from ..errors import PluginError
 from ..facts import FACTS
 
-FIRST_PARTY = "agenthost"
-
 GROUPS: Mapping[str, str] = FACTS["groups"]
-_FACT = re.compile(r"(?m)^(Name|Version): (.+)$")
 
 
 class Entry(Protocol):
@@ -68,7 +65,7 @@ class PluginState:
     @property
     def first_party(self) -> bool:
         """Whether it came with agenthost itself."""
-        return re.sub(r"[-_.]+", "-", self.distribution).lower() == FIRST_PARTY
+        return re.sub(r"[-_.]+", "-", self.distribution).lower() == "agenthost"
 
 
 @value_class
@@ -148,12 +145,12 @@ def _listed(folder: str) -> list[str]:
 
 
 def _facts_of(dist: Any) -> tuple[str, str]:
+    read = getattr(dist, "read_text", lambda _: None)
+    # The head alone: to parse all of it imports what nothing else here needs.
+    head = (read("METADATA") or read("PKG-INFO") or "").partition("\n\n")[0]
+    facts = dict(re.findall(r"(?m)^(Name|Version): (.+)$", head))
     try:
-        # Its head alone: to parse all of it imports what nothing else here needs.
-        if text := dist.read_text("METADATA") or dist.read_text("PKG-INFO"):
-            facts = dict(_FACT.findall(text.partition("\n\n")[0]))
-            return facts["Name"], facts["Version"]
-        return dist.name, dist.version
+        return facts.get("Name") or dist.name, facts.get("Version") or dist.version
     except (AttributeError, KeyError):
         return "an unknown distribution", "unknown"
 

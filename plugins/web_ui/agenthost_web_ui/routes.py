@@ -19,12 +19,19 @@ def page_routes(files: Callable[[], Mapping[str, StaticFile]]) -> RouteGroup:
     """
     routes = RouteGroup("web_ui")
 
-    @routes.get("/", scope=SCOPE, cost=1, public=True, media="text/html")
+    @routes.get("/", scope=SCOPE, cost=1, public=True, media="text/html", direct=True)
     async def index(call: Call) -> Answer:
         """The chat page."""
         return _reply(call, files()["index.html"])
 
-    @routes.get("/static/<path:path>", scope=SCOPE, cost=1, public=True, media="*/*")
+    @routes.get(
+        "/static/<path:path>",
+        scope=SCOPE,
+        cost=1,
+        public=True,
+        media="*/*",
+        direct=True,
+    )
     async def static(call: Call, path: str) -> Answer:
         """A file that the chat page needs."""
         found = files().get(path)
