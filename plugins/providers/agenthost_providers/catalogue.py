@@ -33,7 +33,8 @@ def load_facts(slug: str) -> ProviderFacts:
     factor = table.pop("cache_write_factor", None)
     own = table.pop("models", [])
     vectors = [_embedding(slug, row) for row in table.pop("embeddings", ())]
-    shared = _models().get(slug, [])
+    # Each provider's rows are read once: what was read need not be kept.
+    shared = _models().pop(slug, [])
     rows = [read_model(row) for row in [*own, *shared]]
     if factor is not None:
         rows = [_with_cache_writes(row, factor) for row in rows]
