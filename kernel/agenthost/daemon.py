@@ -169,8 +169,7 @@ class Daemon:
         # A plugin whose tables cannot be brought up to date leaves the registry.
         while not await self._furnish():
             pass
-        self.warnings.extend(self.settings.warnings)
-        self.warnings.extend(self.registry.security.warnings())
+        self.warnings += [*self.settings.warnings, *self.registry.security.warnings()]
         self._on_stop("store", self.store.close)
 
     async def _furnish(self) -> bool:
@@ -195,9 +194,8 @@ class Daemon:
         backend = backends.find(SettingsBackend)
         opening = backend.open(self._loaded.said, self.plugins, sections)
         self.settings = await within(OPEN_SECONDS, "the settings", opening)
-        front = backends.find(FrontBackend).open(self)
-        self.front = front
-        return front
+        self.front = backends.find(FrontBackend).open(self)
+        return self.front
 
     async def _open_store(self, schemas: Sequence[SchemaSpec]) -> Store:
         secret = self.config.storage.url

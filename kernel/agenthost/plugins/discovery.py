@@ -16,8 +16,6 @@ from agenthost_values.value_class import value_class
 from ..errors import PluginError
 from ..facts import FACTS
 
-FIRST_PARTY = "agenthost"
-
 GROUPS: Mapping[str, str] = FACTS["groups"]
 
 
@@ -67,7 +65,7 @@ class PluginState:
     @property
     def first_party(self) -> bool:
         """Whether it came with agenthost itself."""
-        return re.sub(r"[-_.]+", "-", self.distribution).lower() == FIRST_PARTY
+        return re.sub(r"[-_.]+", "-", self.distribution).lower() == "agenthost"
 
 
 @value_class
@@ -97,7 +95,7 @@ def find_plugins(entries: Iterable[Entry] | None = None) -> tuple[PluginState, .
     for entry in installed_entries() if entries is None else entries:
         if entry.group not in GROUPS:
             continue
-        # Each look at a distribution reads its whole metadata again.
+        # Each look at a distribution reads its metadata again.
         if entry.dist not in facts:
             facts[entry.dist] = _facts_of(entry.dist)
         name, version = facts[entry.dist]
@@ -147,8 +145,12 @@ def _listed(folder: str) -> list[str]:
 
 
 def _facts_of(dist: Any) -> tuple[str, str]:
+    read = getattr(dist, "read_text", lambda _: None)
+    # The head alone: to parse all of it imports what nothing else here needs.
+    head = (read("METADATA") or read("PKG-INFO") or "").partition("\n\n")[0]
+    facts = dict(re.findall(r"(?m)^(Name|Version): (.+)$", head))
     try:
-        return dist.name, dist.version
+        return facts.get("Name") or dist.name, facts.get("Version") or dist.version
     except (AttributeError, KeyError):
         return "an unknown distribution", "unknown"
 

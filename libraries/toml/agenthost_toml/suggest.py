@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 LONGEST = 64
 
@@ -12,6 +11,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """Find the known name that an unknown one was probably meant to be."""
     if len(name) > LONGEST:
         return None
+    from difflib import get_close_matches
+
     by_lower = {candidate.lower(): candidate for candidate in known}
     matches = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[matches[0]] if matches else None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-_FACTS = tomllib.loads(files(__package__).joinpath("facts.toml").read_text("utf-8"))
+_FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 PROFILES: Mapping[str, list[str]] = _FACTS["profiles"]
 """The tools that each profile stands for."""

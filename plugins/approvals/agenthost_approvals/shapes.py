@@ -23,7 +23,7 @@ class ListQuery(BaseModel):
     limit: int = Field(100, ge=1, le=500)
 
 
-class Approve(BaseModel, extra="forbid"):
+class Approve(BaseModel, extra="forbid", defer_build=True):
     """A yes. ``digest``, when it is given, is that of what was read."""
 
     values: dict[str, Any] = Field(default_factory=dict)
@@ -36,7 +36,7 @@ class Approve(BaseModel, extra="forbid"):
     )
 
 
-class Deny(BaseModel, extra="forbid"):
+class Deny(BaseModel, extra="forbid", defer_build=True):
     """A no, and why, for the model."""
 
     reason: str = Field("", max_length=REASON_LENGTH)

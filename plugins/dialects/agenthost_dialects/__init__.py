@@ -15,10 +15,10 @@ from agenthost import DialectSpec, EmbedderSpec, hookimpl
 @hookimpl
 def register_dialect() -> Iterable[DialectSpec]:
     """Offer the dialects to providers that name one."""
-    from .spoken import DIALECTS, late, make
+    from .spoken import DIALECTS, declared, late
 
     for name in DIALECTS:
-        yield DialectSpec(name, partial(make, name), partial(late, name))
+        yield DialectSpec(name, partial(declared, name), partial(late, name))
 
 
 @hookimpl

@@ -51,6 +51,17 @@ def make(name: str, quirks: Mapping[str, Any]) -> Dialect | Driver:
     return made
 
 
+def declared(name: str, quirks: Mapping[str, Any]) -> Dialect | Driver:
+    """Make a dialect for a provider of the configuration.
+
+    Where it has quirks they are looked at, which takes the dialect itself.
+
+    Raises:
+        InvalidInput: A quirk is not known, or its value is of another type.
+    """
+    return make(name, quirks) if quirks else late(name, quirks)
+
+
 def late(name: str, quirks: Mapping[str, Any]) -> Dialect | Driver:
     """Make a dialect that is imported when it is first spoken.
 

@@ -93,8 +93,12 @@ class QuartFront:
         return address
 
     async def warm_up(self) -> None:
-        """Make the Quart application, and import what WebSockets need."""
-        await self._mounted.ready()
+        """Import what WebSockets need.
+
+        The Quart application, and groups that are read late, wait for the first who
+        asks for something of theirs: many daemons are never asked, and they take a
+        sixth of the memory.
+        """
         await asyncio.to_thread(import_module, f"{__package__}.frames")
 
     async def drain(self, end_turns: EndTurns | None = None) -> None:

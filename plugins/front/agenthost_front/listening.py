@@ -36,7 +36,10 @@ def listen(host: str, port: int, peer_timeout: float) -> socket.socket:
     """
     try:
         found = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            host.encode() if host.isascii() else host,
+            port,
+            type=socket.SOCK_STREAM,
+            flags=socket.AI_PASSIVE,
         )
     except OSError as error:
         raise ConfigError(f"listen_addr: {host!r} has no address") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -89,17 +89,19 @@ class Mounted:
 
         One that cannot be read is left out: its paths are not served.
         """
+        await self._read(lambda _: True)
+
+    async def complete_for(self, path: str) -> None:
+        """Read the groups that a path may belong to, and that are not read yet."""
+        if any(_below(path, each.paths) for each in self.late):
+            await self._read(lambda late: _below(path, late.paths))
+
+    async def _read(self, wanted: Callable[[LateRoutes], bool]) -> None:
         async with self._reading:
-            while self.late:
-                late = self.late[0]
+            for late in filter(wanted, tuple(self.late)):
                 with _left_out(late):
                     self._add_late(late, await asyncio.to_thread(late.load))
                 self.late.remove(late)
-
-    async def complete_for(self, path: str) -> None:
-        """Read all groups when a path belongs to one that is not read yet."""
-        if any(_below(path, each.paths) for each in self.late):
-            await self.complete()
 
     def find(self, method: str, path: str) -> tuple[Endpoint, list[str]] | None:
         """Find the route of a request; HEAD is served by GET."""

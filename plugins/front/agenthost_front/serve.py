@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from wsgiref.handlers import format_date_time
 
 from agenthost import new_id
@@ -15,6 +14,7 @@ from .asgi import ASGIApp, Headers
 from .connection import Site
 from .connections import Connections
 from .headers import CONSTANT, NO_STORE, answered_by_layer
+from .lean import Silent
 from .listening import Door, listen, raise_descriptor_limit
 from .settings import FrontSettings
 from .sockets import FRAME_LIMIT
@@ -35,8 +35,7 @@ class ServerConfig(Config):
 
     def __init__(self, settings: FrontSettings) -> None:
         self.include_server_header = False
-        self.accesslog = None
-        self.errorlog = logging.getLogger("agenthost.front.server")
+        self._log: Any = Silent()
         self.websocket_max_message_size = FRAME_LIMIT
         self.websocket_ping_interval = settings.socket_ping
         self._date: tuple[int, bytes] = (0, b"")

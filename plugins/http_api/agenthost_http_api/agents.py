@@ -79,7 +79,9 @@ async def list_agents(call: Call) -> Answer:
     return [summary(call.host, agent) for agent in call.host.agents.list()]
 
 
-@routes.get("/api/agents/<agent_id>", scope="agents:read", answer=AgentDetail)
+@routes.get(
+    "/api/agents/<agent_id>", scope="agents:read", answer=AgentDetail, direct=True
+)
 async def get_agent(call: Call, agent_id: UUID) -> Answer:
     """Show one agent."""
     agent = call.host.agents.get(str(agent_id))
@@ -116,6 +118,7 @@ async def get_agent(call: Call, agent_id: UUID) -> Answer:
     answer=Created,
     status=201,
     body_limit=MANIFEST_BODY,
+    direct=True,
 )
 async def create_agent(call: Call, body: CreateAgent) -> Answer:
     """Create an agent from its manifest, or from a template."""
@@ -130,6 +133,7 @@ async def create_agent(call: Call, body: CreateAgent) -> Answer:
     cost=10,
     body=UpdateAgent,
     answer=AgentChanged,
+    direct=True,
 )
 async def update_agent(call: Call, agent_id: UUID, body: UpdateAgent) -> Answer:
     """Change an agent's description, system prompt or tags."""
@@ -155,6 +159,7 @@ def _changes(body: UpdateAgent) -> Mapping[str, object]:
     scope="agents:write",
     body=SetMode,
     answer=ModeChanged,
+    direct=True,
 )
 async def set_mode(call: Call, agent_id: UUID, body: SetMode) -> Answer:
     """Pin the agent's model (Stable), or let it follow the configuration (Normal)."""
@@ -169,6 +174,7 @@ async def set_mode(call: Call, agent_id: UUID, body: SetMode) -> Answer:
     scope="agents:write",
     body=SetModel,
     answer=ModelChanged,
+    direct=True,
 )
 async def set_model(call: Call, agent_id: UUID, body: SetModel) -> Answer:
     """Give the agent another model; aliases are resolved."""
@@ -188,6 +194,7 @@ async def set_model(call: Call, agent_id: UUID, body: SetModel) -> Answer:
     scope="agents:write",
     query=StopQuery,
     answer=Stopped,
+    direct=True,
 )
 async def stop_agent(call: Call, agent_id: UUID, query: StopQuery) -> Answer:
     """Stop what the agent is doing; what it said so far is kept.
@@ -210,6 +217,7 @@ async def stop_agent(call: Call, agent_id: UUID, query: StopQuery) -> Answer:
     scope="agents:write",
     body=SuspendAgent,
     answer=StateChanged,
+    direct=True,
 )
 async def suspend_agent(call: Call, agent_id: UUID, body: SuspendAgent) -> Answer:
     """Stop what the agent is doing; messages to it are 409 until it is resumed."""
@@ -218,7 +226,12 @@ async def suspend_agent(call: Call, agent_id: UUID, body: SuspendAgent) -> Answe
     return _standing(await agents.suspend(call.context, agent, body.reason))
 
 
-@routes.post("/api/agents/<agent_id>/resume", scope="agents:write", answer=StateChanged)
+@routes.post(
+    "/api/agents/<agent_id>/resume",
+    scope="agents:write",
+    answer=StateChanged,
+    direct=True,
+)
 async def resume_agent(call: Call, agent_id: UUID) -> Answer:
     """Let a suspended or crashed agent take messages again."""
     agents = call.host.agents
@@ -229,7 +242,9 @@ def _standing(agent: Agent) -> StateChanged:
     return {"status": "updated", "agent_id": agent.id, "state": agent.state.value}
 
 
-@routes.delete("/api/agents/<agent_id>", scope="agents:write", answer=AgentKilled)
+@routes.delete(
+    "/api/agents/<agent_id>", scope="agents:write", answer=AgentKilled, direct=True
+)
 async def delete_agent(call: Call, agent_id: UUID) -> Answer:
     """Stop the agent and delete it with its sessions, memory and workspace."""
     agent = call.host.agents.get(str(agent_id))

@@ -168,7 +168,9 @@ async def run_command(call: ToolContext, agent: Agent, line: str) -> str:
         raise PluginError(failed) from error
 
 
-@routes.get("/api/commands", scope="system:read", cost=1, answer=CommandList)
+@routes.get(
+    "/api/commands", scope="system:read", cost=1, answer=CommandList, direct=True
+)
 async def list_commands(call: Call) -> Answer:
     """List the commands of a chat."""
     commands = [command for _, command in _offered(call.host).values()]
@@ -186,6 +188,7 @@ async def list_commands(call: Call) -> Answer:
     cost=COST,
     body=GiveCommand,
     answer=CommandAnswer,
+    direct=True,
 )
 async def give_command(call: Call, agent_id: UUID, body: GiveCommand) -> Answer:
     """Do what a line of a chat that begins with ``/`` says, and tell its answer."""

@@ -80,6 +80,7 @@ class DeletedFile(TypedDict):
     body_limit=FORM_BYTES,
     answer=UploadedFile,
     status=201,
+    direct=True,
 )
 async def upload_file(call: Call, agent_id: UUID, body: bytes) -> Answer:
     """Hand a file to an agent: the field ``file`` of a form, at most 10 MiB.
@@ -111,7 +112,9 @@ async def upload_file(call: Call, agent_id: UUID, body: bytes) -> Answer:
     return _shown(upload)
 
 
-@routes.get("/api/agents/<agent_id>/files", scope="files:read", answer=FileList)
+@routes.get(
+    "/api/agents/<agent_id>/files", scope="files:read", answer=FileList, direct=True
+)
 async def list_files(call: Call, agent_id: UUID) -> Answer:
     """List the files that the caller handed to an agent, oldest first."""
     agent = call.host.agents.get(str(agent_id))
@@ -119,7 +122,12 @@ async def list_files(call: Call, agent_id: UUID) -> Answer:
     return {"files": [_item(each) for each in found if may_see(call.principal, each)]}
 
 
-@routes.get("/api/agents/<agent_id>/files/<file_id>", scope="files:read", media="*/*")
+@routes.get(
+    "/api/agents/<agent_id>/files/<file_id>",
+    scope="files:read",
+    media="*/*",
+    direct=True,
+)
 async def download_file(call: Call, agent_id: UUID, file_id: UUID) -> Answer:
     """Give a file back as it came: never shown by a browser, but saved."""
     upload = await own_file(call, str(agent_id), str(file_id))
@@ -133,7 +141,10 @@ async def download_file(call: Call, agent_id: UUID, file_id: UUID) -> Answer:
 
 
 @routes.delete(
-    "/api/agents/<agent_id>/files/<file_id>", scope="files:write", answer=DeletedFile
+    "/api/agents/<agent_id>/files/<file_id>",
+    scope="files:write",
+    answer=DeletedFile,
+    direct=True,
 )
 async def delete_file(call: Call, agent_id: UUID, file_id: UUID) -> Answer:
     """Delete a file; messages that name it stay, with a note in its place."""

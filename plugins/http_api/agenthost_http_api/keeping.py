@@ -36,6 +36,7 @@ UNDONE = (
     "/api/sessions/<session_id>/pins/<message>",
     scope="sessions:write",
     answer=PinnedMessages,
+    direct=True,
 )
 async def pin_message(call: Call, session_id: UUID, message: int) -> Answer:
     """Keep a message whole when the conversation is summarised; a call's result too."""
@@ -46,6 +47,7 @@ async def pin_message(call: Call, session_id: UUID, message: int) -> Answer:
     "/api/sessions/<session_id>/pins/<message>",
     scope="sessions:write",
     answer=PinnedMessages,
+    direct=True,
 )
 async def unpin_message(call: Call, session_id: UUID, message: int) -> Answer:
     """Let a message be summarised with the others again."""
@@ -56,6 +58,7 @@ async def unpin_message(call: Call, session_id: UUID, message: int) -> Answer:
     "/api/agents/<agent_id>/session/compact/undo",
     scope="sessions:write",
     answer=Compacted,
+    direct=True,
 )
 async def undo_compaction(call: Call, agent_id: UUID) -> Answer:
     """Take the latest summary of the agent's conversation back; nothing was deleted."""

@@ -193,6 +193,7 @@ async def stream_message(
     answer=EventStream,
     events=TurnEvents,
     headers={"Last-Event-ID": "Where the reader broke off"},
+    direct=True,
 )
 async def attach_to_turn(call: Call, agent_id: UUID, query: AttachQuery) -> Answer:
     """Read a turn's events, running or ended; leaving does not stop it.
@@ -213,6 +214,7 @@ async def attach_to_turn(call: Call, agent_id: UUID, query: AttachQuery) -> Answ
     scope="agents:message",
     cost=COST,
     answer=MessageAnswer,
+    direct=True,
 )
 async def resume_turn(call: Call, agent_id: UUID, turn_id: UUID) -> Answer:
     """Go on with a turn that was interrupted or failed, and wait for its answer."""

@@ -52,7 +52,10 @@ COMPACT_COST = 30
 
 
 @routes.get(
-    "/api/agents/<agent_id>/session", scope="sessions:read", answer=SessionDetail
+    "/api/agents/<agent_id>/session",
+    scope="sessions:read",
+    answer=SessionDetail,
+    direct=True,
 )
 async def get_session(call: Call, agent_id: UUID) -> Answer:
     """Show the agent's conversation; the token count is an estimate of its size."""
@@ -68,7 +71,10 @@ async def get_session(call: Call, agent_id: UUID) -> Answer:
 
 
 @routes.post(
-    "/api/agents/<agent_id>/session/reset", scope="sessions:write", answer=SessionReset
+    "/api/agents/<agent_id>/session/reset",
+    scope="sessions:write",
+    answer=SessionReset,
+    direct=True,
 )
 async def reset_session(call: Call, agent_id: UUID) -> Answer:
     """Stop the running turn and give the agent an empty session."""
@@ -86,6 +92,7 @@ async def reset_session(call: Call, agent_id: UUID) -> Answer:
     scope="sessions:write",
     cost=COMPACT_COST,
     answer=Compacted,
+    direct=True,
 )
 async def compact_session(call: Call, agent_id: UUID) -> Answer:
     """Let a summary stand for the older messages, when there are enough of them."""
@@ -108,6 +115,7 @@ async def compact_session(call: Call, agent_id: UUID) -> Answer:
     body=OpenSession,
     answer=SessionItem,
     status=201,
+    direct=True,
 )
 async def open_session(call: Call, agent_id: UUID, body: OpenSession) -> Answer:
     """Open a session beside the agent's own, or the one that has the key already."""
@@ -122,6 +130,7 @@ async def open_session(call: Call, agent_id: UUID, body: OpenSession) -> Answer:
     scope="sessions:read",
     query=SessionsQuery,
     answer=SessionList,
+    direct=True,
 )
 async def list_sessions(call: Call, query: SessionsQuery) -> Answer:
     """List or search the sessions of all agents, archived ones too, oldest first."""
@@ -140,7 +149,12 @@ async def list_sessions(call: Call, query: SessionsQuery) -> Answer:
     return {"sessions": [item_of(call.host, session) for session in there]}
 
 
-@routes.get("/api/sessions/<session_id>", scope="sessions:read", answer=WholeSession)
+@routes.get(
+    "/api/sessions/<session_id>",
+    scope="sessions:read",
+    answer=WholeSession,
+    direct=True,
+)
 async def read_session(call: Call, session_id: UUID) -> Answer:
     """Show a session with its messages."""
     session = await call.host.sessions.get(str(session_id))
@@ -159,6 +173,7 @@ async def read_session(call: Call, session_id: UUID) -> Answer:
     scope="sessions:write",
     body=ChangeSession,
     answer=SessionItem,
+    direct=True,
 )
 async def change_session(call: Call, session_id: UUID, body: ChangeSession) -> Answer:
     """Rename a session, put it into the archive or take it out.
@@ -177,6 +192,7 @@ async def change_session(call: Call, session_id: UUID, body: ChangeSession) -> A
     "/api/sessions/<session_id>/activate",
     scope="sessions:write",
     answer=SessionActivated,
+    direct=True,
 )
 async def activate_session(call: Call, session_id: UUID) -> Answer:
     """Let the agent go on in this session; its present one is archived.
@@ -199,6 +215,7 @@ async def activate_session(call: Call, session_id: UUID) -> Answer:
     body=ForkSession,
     answer=ForkedSession,
     status=201,
+    direct=True,
 )
 async def fork_session(call: Call, session_id: UUID, body: ForkSession) -> Answer:
     """Begin a session with what stands in this one before a message, or with all.
@@ -238,6 +255,7 @@ async def fork_session(call: Call, session_id: UUID, body: ForkSession) -> Answe
     cost=COMPACT_COST,
     query=ExportQuery,
     media="*/*",
+    direct=True,
 )
 async def export_session(call: Call, session_id: UUID, query: ExportQuery) -> Answer:
     """Write a session down as a file, summarised messages in full."""
@@ -253,7 +271,10 @@ async def export_session(call: Call, session_id: UUID, query: ExportQuery) -> An
 
 
 @routes.delete(
-    "/api/sessions/<session_id>", scope="sessions:write", answer=SessionDeleted
+    "/api/sessions/<session_id>",
+    scope="sessions:write",
+    answer=SessionDeleted,
+    direct=True,
 )
 async def delete_session(call: Call, session_id: UUID) -> Answer:
     """Delete a session and its history; an agent gets a fresh one for its own."""

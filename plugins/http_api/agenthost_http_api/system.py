@@ -39,7 +39,9 @@ async def health(call: Call) -> Answer:
     return health_of(call.host)
 
 
-@routes.get("/api/health/detail", scope="system:read", cost=1, answer=HealthDetail)
+@routes.get(
+    "/api/health/detail", scope="system:read", cost=1, answer=HealthDetail, direct=True
+)
 async def health_detail(call: Call) -> Answer:
     """Tell how the store, the configuration and each plugin stand."""
     host = call.host
@@ -87,7 +89,9 @@ def _default_model(host: Host) -> tuple[str, str]:
         return chosen.provider or "", chosen.model or ""
 
 
-@routes.get("/api/status", scope="system:read", cost=1, answer=DaemonStatus)
+@routes.get(
+    "/api/status", scope="system:read", cost=1, answer=DaemonStatus, direct=True
+)
 async def status(call: Call) -> Answer:
     """Show the daemon and its agents."""
     host = call.host
@@ -105,7 +109,7 @@ async def status(call: Call) -> Answer:
     }
 
 
-@routes.get("/api/version", scope="system:read", cost=1, answer=Version)
+@routes.get("/api/version", scope="system:read", cost=1, answer=Version, direct=True)
 async def version(call: Call) -> Answer:
     """Show the version and what it runs on."""
     return {
@@ -122,7 +126,7 @@ async def version(call: Call) -> Answer:
     }
 
 
-@routes.get("/api/config", scope="system:read", cost=2, answer=ConfigView)
+@routes.get("/api/config", scope="system:read", cost=2, answer=ConfigView, direct=True)
 async def config(call: Call) -> Answer:
     """Show the configuration in force, without its secrets."""
     host = call.host
@@ -144,7 +148,7 @@ async def config(call: Call) -> Answer:
     }
 
 
-@routes.get("/api/tools", scope="system:read", cost=1, answer=ToolList)
+@routes.get("/api/tools", scope="system:read", cost=1, answer=ToolList, direct=True)
 async def list_tools(call: Call) -> Answer:
     """List every tool that is there now, with its description and arguments."""
     named = call.host.toolbox.tools.items()
@@ -163,7 +167,7 @@ async def list_tools(call: Call) -> Answer:
     }
 
 
-@routes.post("/api/ws-ticket", scope="agents:message", answer=Ticket)
+@routes.post("/api/ws-ticket", scope="agents:message", answer=Ticket, direct=True)
 async def ws_ticket(call: Call) -> Answer:
     """Exchange the key for a short-lived ticket that opens one WebSocket."""
     access = call.host.access
@@ -173,7 +177,7 @@ async def ws_ticket(call: Call) -> Answer:
     }
 
 
-@routes.post("/api/shutdown", scope="system:admin", answer=ShuttingDown)
+@routes.post("/api/shutdown", scope="system:admin", answer=ShuttingDown, direct=True)
 async def shutdown(call: Call) -> Answer:
     """Shut the daemon down; running turns are ended or kept first."""
     call.host.request_stop()

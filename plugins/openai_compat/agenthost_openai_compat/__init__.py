@@ -25,12 +25,12 @@ def register_routes() -> Iterable[LateRoutes]:
     """Offer chat completions, responses, models, embeddings and messages."""
     for name, path, module in (
         ("openai_chat", "/v1/chat/completions", ".chat"),
-        ("openai_responses", "/v1/responses", ".responses.routes"),
         ("openai_models", "/v1/models", ".models"),
         ("openai_embeddings", "/v1/embeddings", ".embeddings"),
         ("anthropic_messages", "/v1/messages", ".messages.routes"),
     ):
         yield LateRoutes(name, (path,), partial(_routes, module))
+    yield LateRoutes("openai_responses", ("/v1/responses",), _responses)
 
 
 @hookimpl
@@ -73,3 +73,10 @@ def _answers() -> MetaData:
 def _routes(module: str) -> RouteGroup:
     routes: RouteGroup = import_module(module, __package__).routes
     return routes
+
+
+def _responses() -> RouteGroup:
+    # What its first request needs comes with it: the loop need not wait for an import.
+    for module in (".creating", ".live", ".writes"):
+        import_module(f".responses{module}", __package__)
+    return _routes(".responses.routes")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from agenthost import LongContext, ModelFacts, Probe, ProviderFacts
@@ -33,7 +33,8 @@ def load_facts(slug: str) -> ProviderFacts:
     factor = table.pop("cache_write_factor", None)
     own = table.pop("models", [])
     vectors = [_embedding(slug, row) for row in table.pop("embeddings", ())]
-    shared = _models().get(slug, [])
+    # Each provider's rows are read once: what was read need not be kept.
+    shared = _models().pop(slug, [])
     rows = [read_model(row) for row in [*own, *shared]]
     if factor is not None:
         rows = [_with_cache_writes(row, factor) for row in rows]
@@ -141,4 +142,4 @@ def _names() -> dict[str, dict[str, list[str]]]:
 
 
 def _read(name: str) -> str:
-    return (files(__package__) / "facts" / name).read_text(encoding="utf-8")
+    return (Path(__file__).parent / "facts" / name).read_text(encoding="utf-8")

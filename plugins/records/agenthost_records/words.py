@@ -19,14 +19,12 @@ TEXT_LIMIT = 20_000
 WORDS = 6
 """Words of a query that count."""
 # Scripts that put no space between words: Thai to Burmese, Khmer, Chinese, Japanese.
-_ALONE = re.compile(
+_ALONE = (
     "[\u0e00-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff"
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 # Vowels of Hebrew and Arabic, which are written or not, and what draws a word out.
-_POINTS = re.compile(
-    "[\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]"
-)
+_POINTS = "[\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]"
 
 
 def text_of(parts: str) -> str:
@@ -69,7 +67,8 @@ def spaced(text: str) -> str:
     """Write folded words as they are indexed; "" where that is as they stand."""
     if text.isascii():
         return ""
-    apart = _ALONE.sub(r" \g<0> ", _POINTS.sub("", text))
+    # Compiled here, once: a start needs neither.
+    apart = re.sub(_ALONE, r" \g<0> ", re.sub(_POINTS, "", text))
     return "" if apart == text else " ".join(apart.split())
 
 

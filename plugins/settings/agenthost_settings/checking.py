@@ -13,7 +13,7 @@ from agenthost_toml.parse import KeyPath
 from agenthost_toml.problems import Shape, bare, dotted, shape_of
 from agenthost_toml.settings import Settings as Said
 from agenthost_toml.source import SettingsError
-from pydantic import BaseModel, SecretBytes, SecretStr
+from pydantic import BaseModel, RootModel, SecretBytes, SecretStr
 
 from .claims import Claims, idle_sections, settle, shape_with
 
@@ -102,9 +102,30 @@ def path_of(name: str) -> KeyPath:
 def _checked(said: Said, model: type[BaseModel], at: KeyPath) -> object:
     # Returned, not raised: what an operator wrote is no failure of the plugin.
     try:
+        if said.said(at) is None and (usual := usual_of(model)) is not None:
+            return usual
         return said.checked(model, at)
     except SettingsError as error:
         return error
+
+
+def usual_of(model: type[BaseModel]) -> BaseModel | None:
+    """Give what a section is of which nothing is said; None where that must be checked.
+
+    Its defaults are right as they stand: for most sections of most configurations this
+    spares a start the building of what would check them.
+    """
+    fields = model.model_fields
+    rules = model.__pydantic_decorators__
+    if rules.model_validators or rules.root_validators:
+        return None
+    told = model.model_config.get("validate_default")
+    if any(f.is_required() or f.validate_default or told for f in fields.values()):
+        return None
+    if issubclass(model, RootModel):
+        root = fields["root"].get_default(call_default_factory=True)
+        return model.model_construct(root, _fields_set=set())
+    return model.model_construct()
 
 
 def _unread(said: Said, idle: Mapping[str, str]) -> Iterator[str]:

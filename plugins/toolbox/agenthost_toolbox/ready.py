@@ -6,7 +6,8 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 
 from agenthost import (
     InvalidInput,
@@ -37,14 +38,9 @@ class ReadyTool:
         plugin: The key of the plugin that offers it.
         spec: What it is.
 
-    Attributes:
-        schema: The JSON Schema of its arguments.
-        definition: The tool as a model sees it.
-
     Raises:
         PluginError: One of its names is none, or its description is endless.
         InvalidInput: One of its schemas is none.
-        Exception: Whatever its pydantic model raises.
     """
 
     def __init__(self, plugin: str, spec: ToolSpec) -> None:
@@ -59,17 +55,32 @@ class ReadyTool:
         self.plugin, self.spec = plugin, spec
         self._input: JsonSchema | None = None
         self._output: JsonSchema | None = None
-        self.schema: JsonObject
         if isinstance(spec.input, Mapping):
             self._input = JsonSchema(spec.input)
-            self.schema = self._input.schema
             if self.schema.get("type") != "object":
                 raise InvalidInput("input.type", "arguments are an object; say so")
-        else:
-            self.schema = schema_of(spec.input)
         if spec.output is not None:
             self._output = JsonSchema(spec.output)
-        self.definition = ToolDefinition(spec.name, spec.description, self.schema)
+
+    @cached_property
+    def schema(self) -> JsonObject:
+        """The JSON Schema of its arguments; a pydantic model may raise anything."""
+        if isinstance(self.spec.input, Mapping):
+            return cast("JsonSchema", self._input).schema
+        return schema_of(self.spec.input)
+
+    @cached_property
+    def definition(self) -> ToolDefinition:
+        """The tool as a model sees it; a pydantic model may raise anything."""
+        return ToolDefinition(self.spec.name, self.spec.description, self.schema)
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether it can be shown to a model."""
+        try:
+            return bool(self.definition)
+        except Exception:  # noqa: BLE001 - as above; it is told when all are looked at
+            return False
 
     @property
     def effect(self) -> str:
@@ -122,7 +133,11 @@ class ReadyTool:
 
 
 def made_ready(
-    plugin: str, specs: Iterable[ToolSpec], known: Iterable[ReadyTool] = ()
+    plugin: str,
+    specs: Iterable[ToolSpec],
+    known: Iterable[ReadyTool] = (),
+    *,
+    whole: bool = True,
 ) -> tuple[tuple[ReadyTool, ...], list[str]]:
     """Make tools ready; one that cannot be is left out alone.
 
@@ -130,6 +145,7 @@ def made_ready(
         plugin: The key of the plugin that offers them.
         specs: What they are.
         known: Tools that were made ready before; who has not changed stays as it is.
+        whole: Whether the schemas of models are written, which takes a while.
 
     Returns:
         The tools, and for each that is left out a line that says why.
@@ -141,7 +157,11 @@ def made_ready(
         old = before.get(spec.name)
         try:
             same = old is not None and old.spec == spec
-            ready.append(old if old and same else ReadyTool(plugin, spec))
+            tool = old if old and same else ReadyTool(plugin, spec)
+            if whole:
+                # What cannot be shown to a model is no tool.
+                _ = tool.definition
+            ready.append(tool)
         except Exception as error:  # noqa: BLE001 - a schema may be anything
             problems.append(
                 f"tool {spec.name} of {plugin} is left out: {describe(error)}"

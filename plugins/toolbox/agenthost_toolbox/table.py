@@ -62,4 +62,5 @@ class Table:
             if name == tool.spec.name
             and any(grants.allow("tool", each) for each in tool.spec.names)
             and tool.offered_to(manifest)
+            and tool.whole
         )

@@ -67,6 +67,8 @@ from .table import Offer, Table
 log = logging.getLogger(__name__)
 
 SCHEMA_SECONDS = 10.0
+LOOKED_AT_AFTER = 0.3
+"""Seconds after a start in which nobody waits for the schemas of tools."""
 CALLS_PER_ANSWER = 64
 CALLS_TOGETHER = 8
 WAITS = (
@@ -98,15 +100,23 @@ class GuardedToolbox:
         self._rights: dict[str, tuple[Manifest, Table, Rights]] = {}
         self._pace = Pace()
         self._lasting: list[Offer] = []
+        self._problems: set[str] = set()
+        self._looking: asyncio.Task[None] | None = None
         self._sources = Sources(host, host.registry.offered(ToolSource), self._renew)
         self._table = Table()
-        self.stop = self._sources.stop
 
     async def start(self) -> None:
         """Make the tools ready, and follow the sources of more."""
-        await self._make_ready()
-        self._renew()
+        await self._make_ready(whole=False)
         await self._sources.start()
+        self._looking = asyncio.create_task(self._look())
+
+    async def stop(self) -> None:
+        """Follow no source any more."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+        await self._sources.stop()
 
     @property
     def tools(self) -> Mapping[str, ReadyTool]:
@@ -298,25 +308,39 @@ class GuardedToolbox:
         except TimeoutError:
             raise InvalidInput("schema", "to read it takes too long") from None
 
-    async def _make_ready(self) -> None:
+    async def _look(self) -> None:
+        """Write the schemas of models, before a turn needs them but after the start."""
+        await asyncio.sleep(LOOKED_AT_AFTER)
+        await self._make_ready(whole=True)
+
+    async def _make_ready(self, *, whole: bool) -> None:
         """Make the lasting tools ready, each plugin's off the loop and on its own."""
+        known = {offer.owner: offer.tools for offer in self._lasting}
         by_plugin: dict[str, list[ToolSpec]] = {}
         for key, spec in self._host.registry.offered(ToolSpec):
             by_plugin.setdefault(key, []).append(spec)
         calls = [
-            (f"{k} tool schemas", partial(made_ready, k, by_plugin[k]))
-            for k in by_plugin
+            (
+                f"{k} tool schemas",
+                partial(made_ready, k, specs, known.get(k, ()), whole=whole),
+            )
+            for k, specs in by_plugin.items()
         ]
         outcomes = await guarded_each(calls, SCHEMA_SECONDS)
+        lasting = []
         for key, (made, reason) in zip(by_plugin, outcomes, strict=True):
             ready, problems = made or (
                 (),
                 [f"the tools of {key} are left out: {reason}"],
             )
-            self._lasting.append(Offer(key, ready, {}))
-            self._host.warnings.extend(problems)
+            lasting.append(Offer(key, ready, {}))
             for problem in problems:
-                log.warning("%s", problem)
+                if problem not in self._problems:
+                    self._problems.add(problem)
+                    self._host.warnings.append(problem)
+                    log.warning("%s", problem)
+        self._lasting = lasting
+        self._renew()
 
     def _renew(self) -> None:
         """Take over what the sources offer; turns that run keep their prompt."""

@@ -22,11 +22,11 @@ LONGEST_MESSAGE = 64 * 1024
 LONGEST_MANIFEST = 64 * 1024
 
 
-class AgentList(BaseModel, extra="forbid"):
+class AgentList(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``agent_list``: none."""
 
 
-class AgentCall(BaseModel, extra="forbid"):
+class AgentCall(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``agent_call``."""
 
     agent_id: str = Field(description="Id or name of the agent to ask")
@@ -35,7 +35,7 @@ class AgentCall(BaseModel, extra="forbid"):
     )
 
 
-class AgentSpawn(BaseModel, extra="forbid"):
+class AgentSpawn(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``agent_spawn``."""
 
     manifest_toml: str = Field(
@@ -45,7 +45,7 @@ class AgentSpawn(BaseModel, extra="forbid"):
     )
 
 
-class AgentKill(BaseModel, extra="forbid"):
+class AgentKill(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``agent_kill``."""
 
     agent_id: str = Field(description="Id or name of an agent that you have made")

@@ -21,7 +21,7 @@ MOST_DIGITS = 400
 Number = int | float
 
 
-class Calculate(BaseModel, extra="forbid"):
+class Calculate(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``calculate``."""
 
     expression: str = Field(

@@ -21,20 +21,20 @@ WRITE_LIMIT = 10 * 1024 * 1024
 NAMES_SHOWN = 1000
 
 
-class FileRead(BaseModel, extra="forbid"):
+class FileRead(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``file_read``."""
 
     path: str = Field(description="Path of a text file inside the workspace")
 
 
-class FileWrite(BaseModel, extra="forbid"):
+class FileWrite(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``file_write``."""
 
     path: str = Field(description="Path inside the workspace; folders are made")
     content: str = Field(description="The whole new text of the file")
 
 
-class FileList(BaseModel, extra="forbid"):
+class FileList(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``file_list``."""
 
     path: str = Field(".", description="Path of a folder inside the workspace")

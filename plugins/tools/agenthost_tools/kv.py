@@ -26,13 +26,13 @@ from .rooms import WITHHELD, is_private
 KEY = Field(description="Key; one that begins with shared. is common to all agents")
 
 
-class KvGet(BaseModel, extra="forbid"):
+class KvGet(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``kv_get``."""
 
     key: str = KEY
 
 
-class KvSet(BaseModel, extra="forbid"):
+class KvSet(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``kv_set``."""
 
     key: str = KEY

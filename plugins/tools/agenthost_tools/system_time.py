@@ -9,7 +9,7 @@ from agenthost import Effect, InvalidInput, ToolContext, ToolResult, ToolSpec, h
 from pydantic import BaseModel, Field
 
 
-class SystemTime(BaseModel, extra="forbid"):
+class SystemTime(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``system_time``."""
 
     timezone: str = Field("UTC", description="IANA name, such as Europe/Lisbon")

@@ -63,7 +63,7 @@ class WebFetchSection(Table):
     )
 
 
-class WebFetch(BaseModel, extra="forbid"):
+class WebFetch(BaseModel, extra="forbid", defer_build=True):
     """Arguments of ``web_fetch``."""
 
     url: str = Field(description="http:// or https:// address", max_length=8192)

@@ -13,6 +13,6 @@ from .static_files import load_files
 
 @hookimpl
 def register_routes() -> Iterable[RouteGroup]:
-    """Offer the page, its files, which are read here, once, and the list of cards."""
-    yield page_routes(load_files())
+    """Offer the page, its files, which are read when it is, and the list of cards."""
+    yield page_routes(load_files)
     yield cards.routes

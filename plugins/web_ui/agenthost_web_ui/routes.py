@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from agenthost import Answer, Call, NotFound, Reply, RouteGroup
 
@@ -11,25 +11,33 @@ from .static_files import StaticFile
 SCOPE = "ui:read"
 
 
-def page_routes(files: Mapping[str, StaticFile]) -> RouteGroup:
+def page_routes(files: Callable[[], Mapping[str, StaticFile]]) -> RouteGroup:
     """Serve ``index.html`` at ``/`` and every file below ``/static/``.
 
     Args:
-        files: What to serve, by path relative to ``/static/``.
+        files: Gives what to serve, by path relative to ``/static/``.
     """
     routes = RouteGroup("web_ui")
 
-    @routes.get("/", scope=SCOPE, cost=1, public=True, media="text/html")
+    @routes.get("/", scope=SCOPE, cost=1, public=True, media="text/html", direct=True)
     async def index(call: Call) -> Answer:
         """The chat page."""
-        return _reply(call, files["index.html"])
+        return _reply(call, files()["index.html"])
 
-    @routes.get("/static/<path:path>", scope=SCOPE, cost=1, public=True, media="*/*")
+    @routes.get(
+        "/static/<path:path>",
+        scope=SCOPE,
+        cost=1,
+        public=True,
+        media="*/*",
+        direct=True,
+    )
     async def static(call: Call, path: str) -> Answer:
         """A file that the chat page needs."""
-        if path not in files:
+        found = files().get(path)
+        if found is None:
             raise NotFound("file", path)
-        return _reply(call, files[path])
+        return _reply(call, found)
 
     return routes
 

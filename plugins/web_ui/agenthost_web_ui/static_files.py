@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from hashlib import sha256
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from types import MappingProxyType
 
 from agenthost_values.value_class import value_class
@@ -31,17 +31,18 @@ class StaticFile:
     etag: str
 
 
+@cache
 def load_files() -> Mapping[str, StaticFile]:
-    """Read every file below ``static``.
+    """Read every file below ``static``, once.
 
     Returns:
         The files by path relative to ``static``, such as ``js/main.js``.
     """
-    root = files(__package__).joinpath("static")
+    root = Path(__file__).with_name("static")
     return MappingProxyType(dict(_walk(root, "")))
 
 
-def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, StaticFile]]:
+def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, StaticFile]]:
     for child in folder.iterdir():
         name = prefix + child.name
         if child.is_dir():

@@ -70,21 +70,34 @@ async def test_the_first_requests_read_it_once(start: Start) -> None:
     assert late.reads == 1
 
 
+async def test_a_request_reads_no_group_that_it_is_not_for(start: Start) -> None:
+    late, other = Counted(), Counted("/more/<name>")
+    more = LateRoutes("more", ("/more",), other.routes.load)
+    running = await start(late.routes, more)
+    assert (await running.client.get("/late/ada")).status_code == 200
+    assert (late.reads, other.reads) == (1, 0)
+
+
+async def test_warming_up_reads_none(start: Start) -> None:
+    late = Counted()
+    running = await start(late.routes)
+    await running.front.warm_up()
+    assert late.reads == 0
+
+
 async def test_a_first_socket_reads_it(start: Start) -> None:
     running = await start(Counted().routes)
     async with connect(f"{running.ws}/late/ada/ws") as socket:
         assert await socket.recv() == "ada"
 
 
-@pytest.mark.parametrize("ask", ["document", "warm-up", "quart"])
+@pytest.mark.parametrize("ask", ["document", "quart"])
 async def test_whoever_needs_all_routes_reads_it(start: Start, ask: str) -> None:
     late = Counted()
     running = await start(late.routes)
     if ask == "document":
         document = (await running.client.get("/openapi.json")).json()
         assert "/late/{name}" in document["paths"]
-    elif ask == "warm-up":
-        await running.front.warm_up()
     else:
         await running.client.get("/nobody")
     assert late.reads == 1

@@ -26,6 +26,11 @@ from hypercorn.protocol.ws_stream import WSStream
 
 assert issubclass(SocketStream, WSStream)
 assert WSStream is not object
+
+from hypercorn.config import Config
+from hypercorn.logging import Logger
+
+assert isinstance(Config().log, Logger)
 """
 
 

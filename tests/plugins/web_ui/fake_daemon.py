@@ -165,7 +165,7 @@ def build_app(daemon: FakeDaemon) -> Quart:
 
 
 def _mount_page(app: Quart) -> None:
-    for route in page_routes(load_files()).routes:
+    for route in page_routes(load_files).routes:
         app.add_url_rule(route.path, route.handler.__name__, _view(route))
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tomllib
-from importlib.resources import files
+from pathlib import Path
 
 from ..contract import Facts
+
+_FOLDER = Path(__file__).parent
 
 
 def facts(channel: str) -> Facts:
     """Read the facts of a channel."""
-    source = files(__name__).joinpath(f"{channel}.toml").read_text(encoding="utf-8")
+    source = (_FOLDER / f"{channel}.toml").read_text(encoding="utf-8")
     return Facts(**tomllib.loads(source))
 
 
@@ -25,5 +27,5 @@ def known(channel: str) -> Facts:
 def names() -> dict[str, dict[str, str]]:
     """Read what each channel is called, those included that nobody offers yet."""
     # Not beside the facts: a channel may have any name, that of the file too.
-    source = files(__package__.rpartition(".")[0]).joinpath("names.toml")
+    source = _FOLDER.with_name("names.toml")
     return tomllib.loads(source.read_text(encoding="utf-8"))

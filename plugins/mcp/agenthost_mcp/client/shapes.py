@@ -92,7 +92,7 @@ class AddServer(BaseModel, extra="forbid", defer_build=True):
     )
 
 
-class Approve(BaseModel, extra="forbid"):
+class Approve(BaseModel, extra="forbid", defer_build=True):
     """A yes to all that is pending, as it was read."""
 
     digest: str = Field(description="The digest that was shown with it", max_length=64)

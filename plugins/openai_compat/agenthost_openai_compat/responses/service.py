@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from agenthost import Host, ServiceSpec, Unavailable
@@ -14,9 +13,6 @@ from .retention import Retention
 
 if TYPE_CHECKING:
     from .live import Live
-
-AT_FIRST = (".creating", ".live", ".writes")
-"""What the first requests need, and a start does not."""
 
 
 class Keeping:
@@ -64,14 +60,7 @@ class KeepingService(ServiceSpec):
 def served() -> KeepingService:
     """Make one, with the service that starts and stops it."""
     made = Keeping()
-    return KeepingService(
-        "openai_responses", made.start, made.stop, _warm_up, keeping=made
-    )
-
-
-def _warm_up() -> None:
-    for module in AT_FIRST:
-        import_module(module, __package__)
+    return KeepingService("openai_responses", made.start, made.stop, keeping=made)
 
 
 def keeping_of(host: Host) -> Keeping:

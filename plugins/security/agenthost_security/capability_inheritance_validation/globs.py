@@ -61,7 +61,7 @@ def _next(
     found = {
         (after, _stepped(parent, above, letter))
         for letter in letters
-        if fnmatchcase(letter, token)
+        if _fits(letter, token)
     }
     if token == _STAR:
         found.add((place + 1, above))
@@ -71,9 +71,16 @@ def _next(
 def _stepped(parent: Tokens, above: frozenset[int], letter: str) -> frozenset[int]:
     reached = set()
     for place in above:
-        if place < len(parent) and fnmatchcase(letter, parent[place]):
+        if place < len(parent) and _fits(letter, parent[place]):
             reached.add(place if parent[place] == _STAR else place + 1)
     return _closed(parent, reached)
+
+
+def _fits(letter: str, token: str) -> bool:
+    # fnmatch compiles an expression of each token, which most need not.
+    if token.startswith("["):
+        return fnmatchcase(letter, token)
+    return token in {letter, "?", _STAR}
 
 
 def _closed(parent: Tokens, places: set[int]) -> frozenset[int]:

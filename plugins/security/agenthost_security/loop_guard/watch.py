@@ -62,7 +62,7 @@ class Loops:
     """The guards, and what they know; two daemons have two of them."""
 
     def __init__(self) -> None:
-        self._limits = LoopGuardSection()
+        self._limits = LoopGuardSection.model_construct()
         self._clock: Clock = SystemClock()
         self._trees: OrderedDict[str, Tree] = OrderedDict()
 
