@@ -70,12 +70,16 @@ _OPENED = (
     "epoch",
 )
 # Its agent may have gone meanwhile: that is looked at in the same statement.
-_OPEN = insert(sessions).from_select(
-    _OPENED,
-    select(*(bindparam(name, type_=sessions.c[name].type) for name in _OPENED)).where(
-        exists().where(agents.c.id == bindparam("agent_id"))
-    ),
-).execution_options(preserve_rowcount=True)
+_OPEN = (
+    insert(sessions)
+    .from_select(
+        _OPENED,
+        select(
+            *(bindparam(name, type_=sessions.c[name].type) for name in _OPENED)
+        ).where(exists().where(agents.c.id == bindparam("agent_id"))),
+    )
+    .execution_options(preserve_rowcount=True)
+)
 _INSERT = insert(messages)
 _APPEND = (
     update(sessions)
