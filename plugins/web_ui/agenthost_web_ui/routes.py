@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from agenthost import Answer, Call, NotFound, Reply, RouteGroup
@@ -18,11 +19,18 @@ def page_routes(files: Callable[[], Mapping[str, StaticFile]]) -> RouteGroup:
         files: Gives what to serve, by path relative to ``/static/``.
     """
     routes = RouteGroup("web_ui")
+    read: list[Mapping[str, StaticFile]] = []
+
+    async def served() -> Mapping[str, StaticFile]:
+        if not read:
+            # Only once: others need not wait for the disk.
+            read.append(await asyncio.to_thread(files))
+        return read[0]
 
     @routes.get("/", scope=SCOPE, cost=1, public=True, media="text/html", direct=True)
     async def index(call: Call) -> Answer:
         """The chat page."""
-        return _reply(call, files()["index.html"])
+        return _reply(call, (await served())["index.html"])
 
     @routes.get(
         "/static/<path:path>",
@@ -34,7 +42,7 @@ def page_routes(files: Callable[[], Mapping[str, StaticFile]]) -> RouteGroup:
     )
     async def static(call: Call, path: str) -> Answer:
         """A file that the chat page needs."""
-        found = files().get(path)
+        found = (await served()).get(path)
         if found is None:
             raise NotFound("file", path)
         return _reply(call, found)
