@@ -88,9 +88,10 @@ class Layer:
     async def _http(
         self, exchange: Exchange, scope: Scope, receive: Receive, sender: SendWrapper
     ) -> None:
-        if self._mounted.late:
-            await self._mounted.complete_for(exchange.path)
         match = self._mounted.find(exchange.method, exchange.path)
+        if self._mounted.late and not self._mounted.is_alone(match):
+            await self._mounted.complete_for(exchange.path)
+            match = self._mounted.find(exchange.method, exchange.path)
         try:
             outcome = self._enter(exchange, scope, match, sender)
             if exchange.principal is UNDECIDED:

@@ -14,7 +14,7 @@ from agenthost import LateRoutes, Mountable, PluginError, RouteGroup
 from .answers import ErrorMap
 from .dispatch import Dispatcher, Endpoint, SocketEndpoint, bind, bind_socket
 from .openapi import operation_id
-from .paths import PathTree, Template
+from .paths import PathTree, Segment, Template
 
 if TYPE_CHECKING:
     from quart import Quart
@@ -50,6 +50,7 @@ class Mounted:
         self._sockets: PathTree[SocketEndpoint] = PathTree()
         self._owners: dict[tuple[str, str], str] = {}
         self._names: set[str] = set()
+        self._alone: dict[int, bool] = {}
 
     @property
     def made(self) -> bool:
@@ -95,6 +96,18 @@ class Mounted:
         """Read the groups that a path may belong to, and that are not read yet."""
         if any(_below(path, each.paths) for each in self.late):
             await self._read(lambda late: _below(path, late.paths))
+
+    def is_alone(self, match: tuple[Endpoint, list[str]] | None) -> bool:
+        """Tell whether no group that is not read yet may have a route there, too."""
+        if match is None:
+            return False
+        # Asked of every request, and the same for as long as a route is there.
+        endpoint = match[0]
+        if id(endpoint) not in self._alone:
+            segments = endpoint.template.segments
+            places = [place for late in self.late for place in late.paths]
+            self._alone[id(endpoint)] = not any(_may_meet(segments, p) for p in places)
+        return self._alone[id(endpoint)]
 
     async def _read(self, wanted: Callable[[LateRoutes], bool]) -> None:
         async with self._reading:
@@ -224,6 +237,16 @@ def _meets(late: LateRoutes, group: Mountable) -> bool:
     if not isinstance(group, RouteGroup) or group.name == late.name:
         return True
     return any(_below(path, late.paths) for path in _paths(group))
+
+
+def _may_meet(segments: Sequence[Segment], place: str) -> bool:
+    """Whether a path may fit a template and be below a place."""
+    for segment, text in zip(segments, place[1:].split("/"), strict=False):
+        if segment.rest:
+            return True
+        if not segment.parameter and segment.text != text:
+            return False
+    return True
 
 
 def _paths(group: RouteGroup) -> list[str]:

@@ -163,3 +163,12 @@ async def test_one_that_cannot_be_read_leaves_the_others(
     assert (await running.client.get("/broken/x")).status_code == 404
     assert (await running.client.get("/late/ada")).status_code == 200
     assert "the routes of broken are not served" in caplog.text
+
+
+async def test_a_wide_route_hides_nothing_that_is_read_late(start: Start) -> None:
+    late = Counted()
+    running = await start(taking("/<path:what>"), late.routes)
+    assert (await running.client.get("/other/way")).json() == {"mine": "other/way"}
+    assert late.reads == 0
+    assert (await running.client.get("/late/ada")).json() == {"name": "ada"}
+    assert (await running.client.get("/late/a/b")).json() == {"mine": "late/a/b"}
