@@ -124,11 +124,13 @@ async def test_so_many_requests_of_a_session_are_under_way_and_no_more(
     staying = asyncio.create_task(asked)
     async with asyncio.timeout(120):
         await slow.begun.wait()
-    assert (await session.ask("ping"))["result"] == {}
-    pings = [request("ping", {}, number) for number in (6, 7)]
-    refused = await session.post(pings)
+    try:
+        assert (await session.ask("ping"))["result"] == {}
+        pings = [request("ping", {}, number) for number in (6, 7)]
+        refused = await session.post(pings)
+    finally:
+        slow.free.set()
     assert (refused.status_code, refused.json()["error"]["code"]) == (400, -32600)
-    slow.free.set()
     assert (await staying).json()["id"] == 5
     assert len((await session.post(pings)).json()) == 2
 
@@ -143,7 +145,8 @@ async def test_what_a_client_says_of_itself_is_bounded(speaker: Speaker) -> None
     uris = [f"test://{n}" for n in range(257)]
     wanted = {"resourceSubscriptions": uris}
     message = modern("subscriptions/listen", notifications=wanted)
-    answer = await speaker.post(message, **headers_of(message), accept=BOTH)
+    async with asyncio.timeout(120):
+        answer = await speaker.post(message, **headers_of(message), accept=BOTH)
     assert answer.json()["error"]["code"] == -32602
 
 
