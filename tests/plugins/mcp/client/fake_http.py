@@ -28,6 +28,12 @@ class FakeHttp:
         self._rest = ""
         self.breaks = False
         self.silent = False
+        self.endpoint = "/mcp"
+        """Where the first kind wants its requests."""
+        self.padding = 0
+        """Letters that no answer in JSON needs."""
+        self.forgetful = False
+        """Whether the session has ended when a tool is called."""
 
     async def _post(self, request: web.Request) -> web.StreamResponse:
         message = await request.json()
@@ -43,25 +49,33 @@ class FakeHttp:
             return web.Response(status=202)
         if message["method"] == "subscriptions/listen" and "result" in answer:
             return await self._stream(request, "")
-        if message["method"] == "tools/call" and self.cuts:
-            self._rest = f"data: {json.dumps(answer)}"
-            return await self._cut(request)
         if message["method"] == "tools/call":
-            return web.Response(
-                text=f": hello\r\n\r\ndata: {json.dumps(answer)}\r\n\r\n",
-                content_type="text/event-stream",
-            )
+            return await self._called(request, answer)
         known = self.kind == "older" and message["method"] == "initialize"
         session = {"Mcp-Session-Id": "s1"} if known else {}
         status = 404 if answer.get("error") == NO_METHOD else 200
+        answer["padding"] = "x" * self.padding
         return web.json_response(answer, status=status, headers=session)
+
+    async def _called(
+        self, request: web.Request, answer: dict[str, Any]
+    ) -> web.StreamResponse:
+        if self.forgetful:
+            return web.Response(status=404)
+        if self.cuts:
+            self._rest = f"data: {json.dumps(answer)}"
+            return await self._cut(request)
+        return web.Response(
+            text=f": hello\r\n\r\ndata: {json.dumps(answer)}\r\n\r\n",
+            content_type="text/event-stream",
+        )
 
     async def _get(self, request: web.Request) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
         self.heard.append(("GET", headers, {}))
         if "last-event-id" in headers:
             return await self._cut(request)
-        return await self._stream(request, "event: endpoint\ndata: /mcp")
+        return await self._stream(request, f"event: endpoint\ndata: {self.endpoint}")
 
     async def _cut(self, request: web.Request) -> web.StreamResponse:
         """Send a part of a call's stream, or in the end the rest."""

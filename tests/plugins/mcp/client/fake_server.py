@@ -64,6 +64,13 @@ def grow(*_: Any) -> None:
         sys.stdout.write("x" * 100_000)
 
 
+def chatter(ident: Any, _: dict[str, Any]) -> None:
+    for number in range(500):
+        sys.stderr.write(f"line {number}\n")
+        sys.stderr.flush()
+    say({"id": ident, "result": text("said")})
+
+
 def slow(ident: Any, params: dict[str, Any]) -> None:
     token = params["_meta"]["progressToken"]
     for step in range(6):
@@ -180,6 +187,7 @@ ODD: dict[str, Callable[[Any, dict[str, Any]], None]] = {
     "flood": flood,
     "huge": grow,
     "slow": slow,
+    "chatter": chatter,
     "refuse": refuse,
     "ask_back": ask_back,
     "renew": renew,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from agenthost.testing import Recorded
 from agenthost.testing.daemons import Daemons, RunningDaemon
+from agenthost_mcp.client import owner as owners
 from agenthost_mcp.client.events import McpEvent, McpServerApproved, McpServerPinned
 
 from .servers import Fake, owner_of, shown, start, tools_of, until
@@ -72,6 +73,28 @@ async def test_a_changed_tool_vanishes_until_a_person_approves_what_they_saw(
     daemon = await daemons.start(home=home)
     await until(lambda: tools_of(daemon) == {"mcp_s_add"})
     assert await pending(daemon, "s") == [("keep", "changed")]
+
+
+async def test_a_yes_while_the_server_is_away_shows_no_tool(
+    daemons: Daemons, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owners, "FIRST_PAUSE", 600)
+    fake = Fake(tmp_path, "s", "add", "crash")
+    daemon = await start(daemons, fake)
+    owner = owner_of(daemon, "s")
+    fake.offers(tool("add", "Another one."), "crash")
+    owner.reconnect()
+    await until(lambda: owner.pending)
+    digest = (await shown(daemon, "s"))["digest"]
+    agent = await daemon.agent(tools=["mcp_*"], extra=MCP)
+    daemon.model.calls("mcp_s_crash")
+    await agent.ask("go")
+    await until(lambda: owner.state == "disconnected")
+    assert await approve(daemon, "s", digest) == 200
+    assert owner.offered == {}
+    await until(lambda: tools_of(daemon) == set())
+    owner.reconnect()
+    await until(lambda: tools_of(daemon) == {"mcp_s_add", "mcp_s_crash"})
 
 
 async def test_an_instruction_is_held_back_and_labelled_once_it_is_approved(

@@ -115,6 +115,46 @@ async def test_the_first_kind_hears_that_a_call_was_given_up(daemons: Daemons) -
         assert given_up(server) == [call["id"]]
 
 
+async def test_the_first_kind_sends_no_request_to_another_server(
+    daemons: Daemons,
+) -> None:
+    other, server = FakeHttp("sse"), FakeHttp("sse")
+    async with other.running(), server.running():
+        server.endpoint = other.url
+        daemon = await daemons.start(config=config("s", "sse", server.url))
+        owner = owner_of(daemon, "s")
+        await until(lambda: owner.state == "disconnected")
+        assert owner.reason == "it names an address of another server for requests"
+        assert other.heard == []
+
+
+async def test_an_answer_without_end_is_not_read(daemons: Daemons) -> None:
+    async with FakeHttp("older").running() as server:
+        server.padding = 8 * 1024 * 1024
+        daemon = await daemons.start(config=config("s", "http", server.url))
+        owner = owner_of(daemon, "s")
+        await until(lambda: owner.state == "disconnected")
+        assert "over 8 MiB" in owner.reason
+
+
+async def test_a_session_that_has_ended_is_begun_anew(daemons: Daemons) -> None:
+    async with FakeHttp("older").running() as server:
+        daemon = await daemons.start(config=config("s", "http", server.url))
+        await until(lambda: len(tools_of(daemon)) == 1)
+        agent = await daemon.agent(tools=["mcp_*"], extra=MCP)
+        server.forgetful = True
+        assert (await asked(agent, "mcp_s_echo", city="Rom")).is_error
+        server.forgetful = False
+        await until(lambda: begun(server) == 2)
+        await until(lambda: len(tools_of(daemon)) == 1)
+        assert not (await asked(agent, "mcp_s_echo", city="Rom")).is_error
+
+
+def begun(server: FakeHttp) -> int:
+    """How many sessions have begun."""
+    return [m.get("method") for *_, m in server.heard].count("initialize")
+
+
 def given_up(server: FakeHttp) -> list[int]:
     """The calls that the server heard nobody waits for any more."""
     method = "notifications/cancelled"

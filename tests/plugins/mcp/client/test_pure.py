@@ -19,11 +19,12 @@ from agenthost_mcp.client.pins import (
     definition_of,
     digest_of,
     flags_of,
+    launch_of,
     name_for,
     pending_of,
 )
 from agenthost_mcp.client.results import result_from
-from agenthost_mcp.client.settings import McpServers
+from agenthost_mcp.client.settings import McpServer, McpServers
 from agenthost_mcp.client.wire import FRAME_BYTES, Lost, carried, coded, read
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -320,6 +321,24 @@ def test_any_answer_becomes_a_result(said: Any) -> None:
 def test_a_server_that_cannot_be_meant_is_refused(server: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         McpServers.model_validate([server])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"transport": {"type": "stdio", "command": "y", "args": ["a"]}},
+        {"transport": {"type": "stdio", "command": "x", "args": ["b"]}},
+        {"transport": {"type": "http", "url": "http://a"}},
+        {"env": ["GIVEN"]},
+    ],
+)
+def test_how_a_server_is_reached_is_pinned(other: dict[str, Any]) -> None:
+    transport = {"type": "stdio", "command": "x", "args": ["a"]}
+    said: dict[str, Any] = {"name": "s", "transport": transport}
+    one, two = (McpServer.model_validate(each) for each in (said, {**said, **other}))
+    assert digest_of(launch_of(one)) != digest_of(launch_of(two))
+    same = McpServer.model_validate({**said, "timeout_secs": 3, "roots": ["/srv"]})
+    assert digest_of(launch_of(one)) == digest_of(launch_of(same))
 
 
 def test_a_name_stands_once_and_no_secret_is_dumped() -> None:

@@ -127,6 +127,20 @@ async def test_a_server_that_dies_takes_its_tools_and_nothing_else(
     await until(lambda: "mcp_fragile_crash" in tools_of(daemon))
 
 
+async def test_what_a_program_prints_is_logged_and_not_all_of_it(
+    daemons: Daemons, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "agenthost_mcp.client.stdio")
+    fake = Fake(tmp_path, "s", "chatter", "crash")
+    daemon = await start(daemons, fake)
+    agent = await daemon.agent(tools=["mcp_*"], extra=MCP)
+    assert (await asked(agent, "mcp_s_chatter")).text == "said"
+    # Its last word comes behind all others.
+    assert "ended with code 3" in (await asked(agent, "mcp_s_crash")).text
+    said = [r.message for r in caplog.records if "mcp server s: line" in r.message]
+    assert 0 < len(said) <= 30
+
+
 @pytest.mark.conformance
 @pytest.mark.setting("mcp_servers[].timeout_secs", "mcp_servers[].max_call_secs")
 async def test_progress_keeps_a_call_alive_and_silence_ends_it(

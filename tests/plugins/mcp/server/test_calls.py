@@ -8,6 +8,7 @@ import pytest
 from agenthost.testing.daemons import Daemons, RunningDaemon
 from agenthost.testing.routes import keeper, with_scopes
 
+from ..fixture import Plugin
 from .conftest import Speaker
 
 KEY = "a-key-of-this-test-0123456"
@@ -193,3 +194,21 @@ async def test_who_may_not_read_agents_finds_none(daemons: Daemons) -> None:
         assert ("result" in read) is found
         filled = await speaker.bare("prompts/get", name="agent.ada")
         assert ("Secret." in str(filled)) is found
+
+
+async def test_names_of_agents_are_completed_for_who_may_read_them(
+    daemons: Daemons,
+) -> None:
+    plugins = [keeper(), Plugin()]
+    daemon = await daemons.start(config=f'api_key = "{KEY}"\n', plugins=plugins)
+    owner = {"authorization": f"Bearer {KEY}"}
+    daemon.http.headers.update(owner)
+    await daemon.agent("ada")
+    del daemon.http.headers["authorization"]
+    # The prompt is there for everybody, and lets the reference pass.
+    reference = {"name": "test_simple_prompt", "uri": "agent://{name}"}
+    asked = {"ref": reference, "argument": {"name": "name", "value": "a"}}
+    for scopes, names in ((["mcp:use"], []), (["mcp:use", "agents:read"], ["ada"])):
+        speaker = Speaker(daemon, with_scopes(scopes))
+        completed = (await speaker.bare("completion/complete", **asked))["result"]
+        assert completed["completion"]["values"] == names

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from agenthost import Effect, ToolContext, ToolResult, ToolSpec, hookimpl
 from agenthost.testing.daemons import Daemons
+from agenthost_mcp.server import legacy
+from agenthost_mcp.server.answering import Told
 
 from .conftest import BOTH, Speaker, headers_of, modern, request
 
@@ -110,3 +112,52 @@ async def test_what_nobody_should_send_is_refused_in_words(speaker: Speaker) -> 
         answer = await speaker.post(sent, **headers_of(message))
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32602)
     assert speaker.daemon.daemon.panics == 0
+
+
+async def test_so_many_requests_of_a_session_are_under_way_and_no_more(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(legacy, "MOST_AT_ONCE", 2)
+    slow = Slow()
+    session = await Speaker(await daemons.start(plugins=[slow]), {}).begin("2025-03-26")
+    asked = session.post(request("tools/call", {"name": "stays"}, 5))
+    staying = asyncio.create_task(asked)
+    async with asyncio.timeout(120):
+        await slow.begun.wait()
+    try:
+        assert (await session.ask("ping"))["result"] == {}
+        pings = [request("ping", {}, number) for number in (6, 7)]
+        refused = await session.post(pings)
+    finally:
+        slow.free.set()
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, -32600)
+    assert (await staying).json()["id"] == 5
+    assert len((await session.post(pings)).json()) == 2
+
+
+async def test_what_a_client_says_of_itself_is_bounded(speaker: Speaker) -> None:
+    for count, fine in ((64, True), (65, False)):
+        able: dict[str, Any] = {f"c{n}": {} for n in range(count)}
+        params = {"protocolVersion": "2025-11-25", "capabilities": able}
+        answer = await speaker.post(request("initialize", params))
+        assert ("mcp-session-id" in answer.headers) is fine
+        assert ("there are more than 64" in answer.text) is not fine
+    uris = [f"test://{n}" for n in range(257)]
+    wanted = {"resourceSubscriptions": uris}
+    message = modern("subscriptions/listen", notifications=wanted)
+    async with asyncio.timeout(120):
+        answer = await speaker.post(message, **headers_of(message), accept=BOTH)
+    assert answer.json()["error"]["code"] == -32602
+
+
+async def test_two_requests_of_a_batch_have_two_ids(speaker: Speaker) -> None:
+    session = await speaker.begin("2025-03-26")
+    refused = await session.post([request("ping", {}, 1), request("tools/list", {}, 1)])
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, -32600)
+
+
+async def test_of_a_flood_before_an_answer_the_first_thousand_are_told() -> None:
+    told = Told(streams=True)
+    for number in range(1_500):
+        told({"number": number})
+    assert [each["number"] for each in told.waiting] == list(range(1_000))
