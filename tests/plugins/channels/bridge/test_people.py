@@ -147,6 +147,25 @@ peer = "both"
     assert kept.count(coder.id) == 2
 
 
+async def test_an_agent_that_may_be_chosen_no_more_answers_no_more(
+    daemons: Daemons,
+) -> None:
+    pager = Pager()
+    running = await started(daemons, pager, f'{CONFIG}agents = ["coder"]\n')
+    coder = await running.agent("coder")
+    line = await pager.line()
+    await line.received(said("/agent coder", 1), said("go", 2))
+    await quiet(running)
+    await running.daemon.stop()
+    again = await started(daemons, pager, home=running.daemon.home)
+    await pager.until(lambda: len(pager.lines) == 2)
+    await pager.lines[-1].received(said("and now?", 3))
+    await quiet(again)
+    of = "SELECT agent_id FROM turns ORDER BY rowid"
+    asked_ = [agent == coder.id for (agent,) in await rows(again, of)]
+    assert asked_ == [True, False]
+
+
 @pytest.mark.conformance
 async def test_a_conversation_begins_anew_and_can_be_stopped(daemons: Daemons) -> None:
     pager = Pager()
