@@ -36,7 +36,7 @@ from .admission import KIND, external
 from .binding import bound, choosable
 from .digests import digest
 from .drafts import Drafts
-from .files import Files, Taken
+from .files import Files
 from .losses import Losses
 from .settings import ChannelSection
 from .withholding import notice_of
@@ -66,7 +66,7 @@ class Standing(NamedTuple):
 class Question(NamedTuple):
     """A message that is answered: whose it is, and where.
 
-    ``lost`` says what of earlier answers did not arrive.
+    ``lost`` tells the agent that earlier answers did not arrive.
     """
 
     row: Any
@@ -115,7 +115,7 @@ class Answering:
 
             return [Said(await carry_out(self, row, who, agents[0], standing))]
         losses = await Losses.in_place(self.host, row)
-        question = Question(row, who, standing, losses.lines)
+        question = Question(row, who, standing, losses.instructions)
         said = [await self._said(question, agent) for agent in agents]
         await losses.told(self.host)
         if len(agents) == 1 and not self.section.prefix_agent_name:
@@ -191,7 +191,7 @@ class Answering:
 
     async def _turn(self, question: Question, agent: Agent) -> Said:
         host, section = self.host, self.section
-        row, who, standing, _ = question
+        row, who, standing, lost = question
         session = await self.session(row, agent, standing.epoch)
         spoken_to = Grants({"agent_message": (agent.id, agent.name)})
         speaker = Principal(KIND, who.name, spoken_to, person=who.person)
@@ -206,9 +206,9 @@ class Answering:
             digest=row["key"],
             session_id=session.id,
             max_cost_micro_usd=None if most is None else round(most * MICRO),
-            instructions=section.instructions,
+            instructions="\n\n".join(filter(None, (section.instructions, lost))),
         )
-        message, notice = await self._asked(question, agent, context)
+        message, notice = await self._asked(row, agent, context)
         # What several say is told apart by their names, once it is whole.
         alone = len(self.agents(row, standing)) == 1 and not section.prefix_agent_name
         turn = host.turns.start(context, agent, message, options)
@@ -226,14 +226,13 @@ class Answering:
         return Said("\n\n".join(filter(str.strip, shown)), files)
 
     async def _asked(
-        self, question: Question, agent: Agent, context: Context
+        self, row: Any, agent: Agent, context: Context
     ) -> tuple[Message, str]:
         """Make of a message what the agent is asked; say what its sender is told."""
-        row, taken = question.row, Taken("", "")
-        if row["has_files"]:
-            taken = await self._files.taken(row, agent, context)
-        words = filter(None, (question.lost, row["text"], taken.lines))
-        asked = user_message("\n\n".join(words))
+        if not row["has_files"]:
+            return user_message(row["text"]), ""
+        taken = await self._files.taken(row, agent, context)
+        asked = user_message(f"{row['text']}\n\n{taken.lines}".strip())
         return replace(asked, parts=(*asked.parts, *taken.pictures)), taken.notice
 
     def _pool(self, sender: str) -> tuple[Pool, ...]:

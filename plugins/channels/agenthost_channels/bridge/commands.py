@@ -115,6 +115,22 @@ def test(here: Here, /, channel_id: str, **said: Any) -> None:
 
 @channel.command()
 @click.argument("channel_id")
+@click.argument("to")
+@click.argument("text")
+@click.option("--thread", default="", help="The thread to say it in.")
+@as_json_option
+@click.pass_obj
+def send(here: Here, /, channel_id: str, to: str, text: str, **said: Any) -> None:
+    """Say TEXT to a person, group or room on CHANNEL_ID; - reads standard input."""
+    body = {"to": to, "text": _read(text), "thread": said["thread"]}
+    told = here.connect().post(f"{_path(channel_id)}/test", body)["said"]
+    click.echo(json.dumps(told, indent=2) if said["as_json"] else _fate(told))
+    if told["state"] != "delivered":
+        click.get_current_context().exit(1)
+
+
+@channel.command()
+@click.argument("channel_id")
 @as_json_option
 @click.pass_obj
 def lost(here: Here, channel_id: str, *, as_json: bool) -> None:
@@ -224,10 +240,14 @@ def _tried(answer: Any) -> list[str]:
     ]
     if not answer["connected"]:
         lines.append(f"not connected: {answer['trouble'] or 'not yet'}")
-    if (said := answer["said"]) is not None:
-        shown = said["message_id"] or said["reason"]
-        lines.append(f"{said['state']}{f': {shown}' if shown else ''}")
+    if answer["said"] is not None:
+        lines.append(_fate(answer["said"]))
     return lines
+
+
+def _fate(said: Any) -> str:
+    shown = said["message_id"] or said["reason"]
+    return f"{said['state']}{f': {shown}' if shown else ''}"
 
 
 def _path(channel_id: str) -> str:

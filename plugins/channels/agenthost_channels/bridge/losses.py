@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -12,11 +13,12 @@ from typing_extensions import TypedDict
 from . import tables, writes
 from .settings import Channels
 
-LONGEST = 200
-WORDS = {
-    "failed": "what you said here before did not arrive",
-    "unknown": "nobody knows whether what you said here before arrived",
-}
+TOLD = (
+    "Not all that you said here last is there: {failed} of your messages did not "
+    "arrive, and of {unknown} nobody knows whether they did. Say again what is still "
+    "of use."
+)
+"""No words of anybody's: this stands behind the system prompt."""
 
 routes = RouteGroup("channels.losses")
 
@@ -72,19 +74,15 @@ class Losses:
         return cls(await host.store.read(tables.LOST_HERE, where))
 
     @property
-    def lines(self) -> str:
-        """What the agent is told before the next thing that is said to it."""
-        return "\n".join(map(_line, self._rows))
+    def instructions(self) -> str:
+        """What the agent is told when it is asked next; "" where nothing was lost."""
+        found = Counter(row["state"] for row in self._rows)
+        if not found:
+            return ""
+        return TOLD.format(failed=found["failed"], unknown=found["unknown"])
 
     async def told(self, host: Host) -> None:
         """Tell of them no more."""
         if self._rows:
             ids = [row["id"] for row in self._rows]
             await host.store.write(partial(writes.tell_lost, ids=ids))
-
-
-def _line(row: Any) -> str:
-    words = " ".join(row["plain"].split())
-    short = words if len(words) <= LONGEST else f"{words[:LONGEST]}..."
-    what = f'"{short}"' if short else "a file"
-    return f"[{WORDS[row['state']]} ({row['reason']}): {what}]"

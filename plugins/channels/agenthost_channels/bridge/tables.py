@@ -226,7 +226,7 @@ LOST = (
     .limit(100)
 )
 LOST_HERE = (
-    select(outbox.c.id, outbox.c.state, outbox.c.plain, outbox.c.reason)
+    select(outbox.c.id, outbox.c.state)
     .where(
         *(
             outbox.c[name] == bindparam(name)
@@ -236,8 +236,7 @@ LOST_HERE = (
         outbox.c.due > 0,
         outbox.c.owner.startswith("channel_user:", autoescape=True),
     )
-    .order_by(outbox.c.seq)
-    .limit(5)
+    .limit(100)
 )
 """Answers alone: whoever said something first was told what became of it."""
 COUNTED_IN = (

@@ -187,9 +187,14 @@ async def test_the_terminal_sees_to_channels(
     said = await run(*given, said="hi")
     assert said == "we are pager with 4 signs\ndelivered: v1\n"
     assert pager.sent[-1].text == "hi"
+    sent = await run("channel", "send", "pager", "ada", "-", said="*well*")
+    assert sent == "delivered: v1\n"
+    assert (pager.sent[-1].place.peer, pager.sent[-1].text) == ("ada", "well")
     assert await run("channel", "lost", "pager") == "nothing was lost\n"
     pager.fates = [REFUSED]
-    await run(*given, said="hi", code=1)
+    in_thread = ("channel", "send", "pager", "ada", "hi", "--thread", "t", "--json")
+    await run(*in_thread, code=1)
+    assert pager.sent[-1].place.thread == "t"
     head, row = (await run("channel", "lost", "pager")).splitlines()
     assert head.split()[:3] == ["SAID", "AT", "TO"]
     assert row.split()[1:3] == ["ada", "failed"]

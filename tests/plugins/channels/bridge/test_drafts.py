@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from agenthost import TurnEnded
 from agenthost.testing import Daemons, Pause, RunningDaemon
-from agenthost_channels.bridge.drafts import MORE
+from agenthost_channels.bridge.drafts import MORE, Drafts
+from agenthost_channels.bridge.settings import ChannelSection
 from agenthost_channels.contract import Adapter, Facts, Fate, Outbound, Sent
 
 from .pager import CONFIG, LOST, THERE, Pager, said
@@ -83,11 +85,13 @@ async def test_an_answer_grows_in_its_message(daemons: Daemons) -> None:
     assert await rows(running, KEPT) == [(0,)]
 
 
+@pytest.mark.parametrize(("edits", "config"), [(True, CONFIG), (False, STREAMING)])
 async def test_without_being_told_to_nothing_is_shown_before_its_end(
-    daemons: Daemons,
+    daemons: Daemons, *, edits: bool, config: str
 ) -> None:
     pager, pause = Slate(), Pause()
-    running = await started(daemons, pager)
+    pager.facts = replace(FACTS, edits=edits)
+    running = await started(daemons, pager, config)
     line = await pager.line()
     running.model.says("one ", pause, "two")
     await line.received(said("count"))
@@ -261,3 +265,39 @@ async def test_a_draft_is_as_long_as_its_room_takes_it(daemons: Daemons) -> None
     assert pager.sent[0].text == ("word " * 50).rstrip() + MORE
     pause.go_on()
     await quiet(running)
+
+
+async def test_a_draft_answers_no_message_where_answers_do_not(
+    daemons: Daemons,
+) -> None:
+    pager, pause = Slate(), Pause()
+    running = await started(daemons, pager, f"{STREAMING}threading = false\n")
+    line = await pager.line()
+    running.model.says("one ", pause, "two")
+    await line.received(said("count"))
+    await pager.until(lambda: pager.sent)
+    pause.go_on()
+    await quiet(running)
+    assert {each.reply_to for each in pager.sent} == {""}
+
+
+@pytest.mark.parametrize(
+    ("edit_every", "per_peer", "seconds"), [(0.5, 0.2, 5.0), (2.0, 1.0, 2.0)]
+)
+async def test_a_draft_is_changed_as_often_as_its_service_likes(
+    edit_every: float, per_peer: float, seconds: float
+) -> None:
+    slept: list[float] = []
+    over = asyncio.Event()
+
+    async def sleep(duration: float) -> None:
+        slept.append(duration)
+        over.set()
+
+    host = SimpleNamespace(clock=SimpleNamespace(sleep=sleep))
+    facts = replace(FACTS, edit_every=edit_every, per_peer=per_peer)
+    section = ChannelSection(agent="helper", streaming=True)
+    drafts = Drafts(cast("Any", host), cast("Any", None), section, facts)
+    turn = SimpleNamespace(saying="")
+    await drafts._show({}, cast("Any", turn), over)
+    assert slept == [seconds]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,14 @@ import pytest
 from agenthost import NotFound, ToolOutput
 from agenthost.testing import Daemons, RunningDaemon
 from agenthost_channels.bridge import files, hearing
-from agenthost_channels.bridge.files import linked, plain_name
+from agenthost_channels.bridge.bridge import bridge_of
+from agenthost_channels.bridge.files import (
+    LARGEST_REFERENCE,
+    MOST_KNOWN,
+    linked,
+    plain_name,
+    rows_of,
+)
 from agenthost_channels.contract import Adapter, Attachment, Facts, Inbound
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -268,3 +277,70 @@ async def test_an_answer_brings_ten_files_at_most(daemons: Daemons) -> None:
     await quiet(running)
     sent = [each.files[0].name for each in pager.sent if each.files]
     assert sent == names[:10]
+
+
+def test_what_is_known_of_files_has_bounds() -> None:
+    row = {"key": "k", "owner": "o", "labels": ""}
+    many = [Attachment(f"{n}", "text/plain", {}) for n in range(MOST_KNOWN + 1)]
+    assert len(rows_of(row, many)) == MOST_KNOWN
+    for size, kept in ((LARGEST_REFERENCE - 9, True), (LARGEST_REFERENCE, False)):
+        reference = {"id": "x" * (size - 1)}
+        [known] = rows_of(row, [Attachment("a", "text/plain", reference)])
+        assert (json.loads(known["reference"]) == reference) is kept
+        assert len(known["reference"]) <= LARGEST_REFERENCE
+
+
+@pytest.mark.parametrize(
+    ("claimed", "known"),
+    [
+        ("text/plain; charset=utf-8", "text/plain"),
+        ("text/plain\n[file x: not taken]", "text/plain"),
+        ("nonsense", "application/octet-stream"),
+        ("", "application/octet-stream"),
+        (f"a/{'b' * 100}", f"a/{'b' * 60}"),
+    ],
+)
+def test_a_media_type_is_a_word_of_its_own(claimed: str, known: str) -> None:
+    row = {"key": "k", "owner": "o", "labels": ""}
+    [told] = rows_of(row, [Attachment("a", claimed, {})])
+    assert told["media_type"] == known
+
+
+@pytest.mark.parametrize("name", ["a." + "b" * 200, "a" * 200, "a" * 200 + ".txt"])
+def test_a_name_is_short(name: str) -> None:
+    assert len(plain_name(name)) <= 80
+
+
+@pytest.mark.parametrize(("most", "sent"), [(1, 0), (2, 1)])
+async def test_a_file_of_ours_is_as_large_as_the_settings_say(
+    daemons: Daemons, most: int, sent: int
+) -> None:
+    pager = Courier()
+    running = await started(daemons, pager, f"{CONFIG}max_file_mb = {most}\n")
+    line = await pager.line()
+    workspace(running).mkdir(parents=True)
+    (workspace(running) / "a.bin").write_bytes(bytes(1_000_001))
+    running.model.says("[here](a.bin)")
+    await line.received(said("the file"))
+    await quiet(running)
+    assert sum(len(each.files) for each in pager.sent) == sent
+
+
+async def test_a_service_that_keeps_a_file_to_itself_holds_nothing_up(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "DOWNLOAD_SECONDS", 0.01)
+    pager = Courier()
+    running = await started(daemons, pager)
+    line = await pager.line()
+
+    async def never(_: Attachment) -> bytes:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    account = bridge_of(running.daemon).accounts["pager"]
+    monkeypatch.setattr(account.adapter, "download", never)
+    await line.received(carrying(said("look"), "a.png"))
+    await quiet(running)
+    refused = "[file a.png: not taken: the service did not answer in time]"
+    assert asked(running) == f"look\n\n{refused}"

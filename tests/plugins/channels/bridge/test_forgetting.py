@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
-from agenthost.testing import Daemons, RunningDaemon
+import pytest
+from agenthost.testing import Daemons, Pause, RunningDaemon
 from agenthost_channels.bridge.bridge import bridge_of
+from agenthost_channels.bridge.saying import Saying
 
 from .pager import BUSY, Pager, said
 from .test_bridge import changed, quiet, rows, started
 
-MONTH = 31 * 86_400
+DAY = 86_400
+MONTH = 31 * DAY
 OLDER = (
     f"UPDATE channel_inbox SET received_at = received_at - {MONTH}",
     f"UPDATE channel_outbox SET created_at = created_at - {MONTH}",
@@ -42,13 +45,17 @@ async def test_what_is_over_is_forgotten_while_the_daemon_runs(
     bridge_of(running.daemon)._forget_at = 0.0
     await forgotten(running, IN, [("m2",)])
     assert await rows(running, OUT) == [("You said: two",)]
+    now = running.daemon.clock.time()
+    assert bridge_of(running.daemon)._forget_at == pytest.approx(now + DAY, abs=60)
     # It comes again, is no longer known, and is answered again: that is the price.
     await line.received(said("one", 1))
     await quiet(running)
     assert pager.sent[-1].text == "You said: one"
 
 
-async def test_what_is_still_to_be_sent_is_not_forgotten(daemons: Daemons) -> None:
+async def test_what_is_still_to_be_sent_is_not_forgotten(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pager = Pager()
     running = await started(daemons, pager)
     line = await pager.line()
@@ -58,7 +65,30 @@ async def test_what_is_still_to_be_sent_is_not_forgotten(daemons: Daemons) -> No
     await changed(running, *OLDER)
     await running.daemon.stop()
     pager.fates = []
+    pager.sent.clear()
+    # The next start sends nothing before it has forgotten.
+    monkeypatch.setattr(Saying, "run", _nothing)
     again = await started(daemons, pager, home=running.daemon.home)
     await forgotten(again, IN, [])
-    await quiet(again)
-    assert pager.sent[-1].text == "You said: one"
+    assert await rows(again, OUT) == [("You said: one",)]
+
+
+async def _nothing(_: Saying) -> None:
+    await asyncio.Event().wait()
+
+
+async def test_what_is_still_to_be_answered_is_not_forgotten(daemons: Daemons) -> None:
+    pager, pause = Pager(), Pause()
+    running = await started(daemons, pager)
+    line = await pager.line()
+    await line.received(said("one", 1))
+    await quiet(running)
+    running.model.says("the ", pause, "answer")
+    await line.received(said("two", 2))
+    await pause.reached.wait()
+    await changed(running, *OLDER)
+    bridge_of(running.daemon)._forget_at = 0.0
+    await forgotten(running, IN, [("m2",)])
+    pause.go_on()
+    await quiet(running)
+    assert pager.sent[-1].text == "the answer"

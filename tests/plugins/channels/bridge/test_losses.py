@@ -5,80 +5,67 @@ from __future__ import annotations
 from typing import Any
 
 from agenthost.testing import Daemons, RunningDaemon
+from agenthost_channels.bridge.losses import TOLD
 from agenthost_channels.contract import Fate, Room, Sent
 
 from .pager import CONFIG, LOST, Pager, said
-from .test_bridge import changed, quiet, started
+from .test_bridge import quiet, started
 from .test_care import posted
 
 REFUSED = Sent(Fate.NOT_SENT, reason="blocked by them", final=True)
-ALL = f'{CONFIG}group_policy = "all"\nsend_to = ["ada"]\n'
+BRIEF = f'{CONFIG}group_policy = "all"\ninstructions = "Be brief."\n'
 
 
-def asked(running: RunningDaemon) -> str:
-    return str(running.model.requests[-1].messages[-1].text)
+def told(failed: int, unknown: int) -> str:
+    return TOLD.format(failed=failed, unknown=unknown)
 
 
 async def hears(running: RunningDaemon, pager: Pager, *given: Any, **named: Any) -> str:
-    """Have something said and answered; give what the agent was asked."""
+    """Have something said and answered; give what stood behind the system prompt."""
     await pager.lines[-1].received(said(*given, **named))
     await quiet(running)
-    return asked(running)
+    asked = running.model.requests[-1]
+    assert asked.messages[-1].text == given[0]
+    return str(asked.system.rpartition("Be brief.")[2].strip())
 
 
 async def test_an_agent_is_told_once_what_did_not_arrive(daemons: Daemons) -> None:
     pager = Pager()
-    running = await started(daemons, pager, ALL)
+    running = await started(daemons, pager, BRIEF)
     await pager.line()
     pager.fates = [REFUSED]
-    running.model.says("the *first*\n\nanswer")
-    assert await hears(running, pager, "one", 1) == "one"
+    assert await hears(running, pager, "one", 1) == ""
     pager.fates = [LOST]
-    running.model.says("x" * 500)
-    told = await hears(running, pager, "two", 2)
-    lost = "what you said here before did not arrive (blocked by them)"
-    assert told == f'[{lost}: "the first answer"]\n\ntwo'
-    told = await hears(running, pager, "three", 3)
-    unknown = "nobody knows whether what you said here before arrived (the line broke)"
-    assert told == f'[{unknown}: "{"x" * 200}..."]\n\nthree'
-    assert await hears(running, pager, "four", 4) == "four"
+    assert await hears(running, pager, "two", 2) == told(1, 0)
+    assert await hears(running, pager, "three", 3) == told(0, 1)
+    assert await hears(running, pager, "four", 4) == ""
 
 
 async def test_it_is_told_in_its_own_conversation_alone(daemons: Daemons) -> None:
     pager = Pager()
-    running = await started(daemons, pager, ALL)
+    running = await started(daemons, pager, BRIEF)
     await pager.line()
     pager.fates = [REFUSED]
     await hears(running, pager, "one", 1)
     group = {"peer": "team", "room": Room.GROUP}
-    assert await hears(running, pager, "two", 2, **group) == "two"
+    assert await hears(running, pager, "two", 2, **group) == ""
     # A command asks no agent.
-    await hears(running, pager, "/agents", 3)
-    assert (await hears(running, pager, "four", 4)).startswith("[what you said here")
+    await pager.lines[-1].received(said("/agents", 3))
+    assert await hears(running, pager, "four", 4) == told(1, 0)
 
 
 async def test_what_was_said_first_is_not_told_again(daemons: Daemons) -> None:
     pager = Pager()
-    running = await started(daemons, pager, ALL)
+    running = await started(daemons, pager, BRIEF)
     await pager.line()
     pager.fates = [REFUSED]
     assert (await posted(running, "test", {"to": "ada"}))[0] == 200
-    assert await hears(running, pager, "one", 1) == "one"
-
-
-async def test_a_file_that_was_lost_has_no_words(daemons: Daemons) -> None:
-    pager = Pager()
-    running = await started(daemons, pager, ALL)
-    await pager.line()
-    pager.fates = [REFUSED]
-    await hears(running, pager, "one", 1)
-    await changed(running, "UPDATE channel_outbox SET plain = ''")
-    assert "(blocked by them): a file]" in await hears(running, pager, "two", 2)
+    assert await hears(running, pager, "one", 1) == ""
 
 
 async def test_the_api_shows_what_was_lost(daemons: Daemons) -> None:
     pager = Pager()
-    running = await started(daemons, pager, ALL)
+    running = await started(daemons, pager, BRIEF)
     await pager.line()
     pager.fates = [REFUSED, LOST]
     for number in (1, 2, 3):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 from agenthost.testing import Daemons, Pause, Recorded, RunningDaemon
+from agenthost_channels.bridge import writes
 from agenthost_channels.bridge.events import ChannelPaired
-from agenthost_channels.contract import Room
+from agenthost_channels.bridge.hearing import row_of
+from agenthost_channels.contract import Room, Sender
 
 from .pager import CONFIG, FACTS, Pager, said
 from .test_bridge import changed, quiet, rows, started
@@ -142,6 +145,25 @@ peer = "both"
     of = "SELECT agent_id FROM sessions WHERE key LIKE 'channel:%'"
     kept = [str(agent) for (agent,) in await rows(running, of)]
     assert kept.count(coder.id) == 2
+
+
+async def test_an_agent_that_may_be_chosen_no_more_answers_no_more(
+    daemons: Daemons,
+) -> None:
+    pager = Pager()
+    running = await started(daemons, pager, f'{CONFIG}agents = ["coder"]\n')
+    coder = await running.agent("coder")
+    line = await pager.line()
+    await line.received(said("/agent coder", 1), said("go", 2))
+    await quiet(running)
+    await running.daemon.stop()
+    again = await started(daemons, pager, home=running.daemon.home)
+    await pager.until(lambda: len(pager.lines) == 2)
+    await pager.lines[-1].received(said("and now?", 3))
+    await quiet(again)
+    of = "SELECT agent_id FROM turns ORDER BY rowid"
+    asked_ = [agent == coder.id for (agent,) in await rows(again, of)]
+    assert asked_ == [True, False]
 
 
 @pytest.mark.conformance
@@ -299,3 +321,84 @@ async def test_what_one_person_may_spend_is_bounded(daemons: Daemons) -> None:
     await line.received(said("hi", 1), said("more", 2))
     await quiet(running)
     assert "allowance" in texts(pager)[-1]
+
+
+async def test_a_code_that_has_run_out_is_nothing_and_another_comes(
+    daemons: Daemons,
+) -> None:
+    pager = Pager()
+    running = await started(daemons, pager, PAIRING)
+    line = await pager.line()
+    await line.received(said("let me in", 1, sender="eve", peer="eve"))
+    await quiet(running)
+    [old] = await asked(running)
+    await changed(running, "UPDATE channel_pairings SET expires_at = 1")
+    assert await asked(running) == []
+    answer = await running.http.post(f"{PATH}/{old['code']}/approve", json={})
+    assert answer.status_code == 404
+    await line.received(said("again?", 2, sender="eve", peer="eve"))
+    await quiet(running)
+    [new] = await asked(running)
+    assert new["code"] != old["code"]
+    assert new["code"] in texts(pager)[-1]
+
+
+async def test_who_is_linked_is_let_in_by_pairing_alone(daemons: Daemons) -> None:
+    pager = Pager()
+    running = await started(daemons, pager, PAIRING)
+    line = await pager.line()
+    await line.received(said("let me in", 1, sender="eve", peer="eve"))
+    await quiet(running)
+    [pairing] = await asked(running)
+    await running.http.post(f"{PATH}/{pairing['code']}/approve", json={})
+    await running.daemon.stop()
+    again = await started(daemons, pager, home=running.daemon.home)
+    await pager.until(lambda: len(pager.lines) == 2)
+    await pager.lines[-1].received(said("hi", 2, sender="eve", peer="eve"))
+    await pager.lines[-1].received(said("hi", 3))
+    await quiet(again)
+    assert len(again.model.requests) == 1
+
+
+async def test_the_name_of_a_stranger_is_short_and_can_be_read(
+    daemons: Daemons,
+) -> None:
+    pager = Pager()
+    running = await started(daemons, pager, PAIRING)
+    line = await pager.line()
+    name = "Eve\x1b[2J\u202e" + "x" * 200
+    stranger = replace(said("hi", peer="eve"), sender=Sender("eve", name))
+    await line.received(stranger)
+    await quiet(running)
+    [pairing] = await asked(running)
+    assert len(pairing["name"]) == 100
+    path = f"{PATH}/{pairing['code']}/approve"
+    person = (await running.http.post(path, json={})).json()
+    assert person["person_name"] == ("Eve[2J" + "x" * 200)[:64]
+
+
+async def entered(running: RunningDaemon, number: int, *, anew: bool = False) -> int:
+    """Count a message, or begin anew by it; tell how often there was a beginning."""
+    row = row_of("pager", said("hi", number), 1.0)
+    if anew:
+        await running.daemon.store.write(partial(writes.change, row=row, anew=True))
+    enter = partial(writes.enter, row=row, idle=0.0, most=2)
+    _, epoch = await running.daemon.store.write(enter)
+    return epoch
+
+
+async def test_a_message_that_is_tried_again_counts_once(daemons: Daemons) -> None:
+    pager = Pager()
+    running = await started(daemons, pager)
+    await pager.line()
+    numbers = (1, 1, 2, 2, 2, 3, 3, 4, 5)
+    epochs = [await entered(running, number) for number in numbers]
+    assert epochs == [0, 0, 0, 0, 0, 1, 1, 1, 2]
+
+
+async def test_what_begins_anew_is_counted_anew(daemons: Daemons) -> None:
+    pager = Pager()
+    running = await started(daemons, pager)
+    await pager.line()
+    epochs = [await entered(running, n, anew=n == 2) for n in (1, 2, 3, 4, 5)]
+    assert epochs == [0, 1, 1, 1, 2]

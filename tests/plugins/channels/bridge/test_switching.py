@@ -143,3 +143,28 @@ async def test_a_channel_begins_again_when_the_database_refuses(
     await line.received(said("hello"))
     await quiet(running)
     assert [each.text for each in pager.sent] == ["You said: hello"]
+
+
+async def test_a_channel_that_is_off_has_no_door(daemons: Daemons) -> None:
+    pager = Pager()
+    running = await started(daemons, pager, f"{CONFIG}called = true\n")
+    await pager.line()
+    bridge = bridge_of(running.daemon)
+    assert [*bridge.receivers] == ["pager"]
+    await posted(running, "disable")
+    assert not bridge.receivers
+    assert (await running.http.post("/channels/pager/in", json={})).status_code == 404
+
+
+async def test_what_is_configured_no_more_is_in_no_trouble(daemons: Daemons) -> None:
+    pager = Pager()
+    unknown = '[channels.whatsapp]\nagent = "helper"\n'
+    running = await started(daemons, pager, CONFIG + unknown)
+    await pager.line()
+    bridge = bridge_of(running.daemon)
+    await bridge.apply(running.daemon)
+    assert bridge.standing("whatsapp") == (False, "no plugin offers this channel")
+    assert bridge.configured == 2
+    await reloaded(running, CONFIG)
+    assert bridge.configured == 1
+    assert bridge.standing("whatsapp") == (False, "")

@@ -1,5 +1,7 @@
 """Files over XMPP: where they may be, and what becomes of those that are refused."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from agenthost_channels.xmpp.adapter import Xmpp
 from agenthost_channels.xmpp.config import Settings
 from agenthost_channels.xmpp.files import Uploads, attachment_of, fetched, is_safe
 from agenthost_channels.xmpp.mapping import said_of
+from aiohttp import web
 from pydantic import ValidationError
 from slixmpp.jid import JID
 
@@ -32,8 +35,24 @@ def told(body: str, *addresses: str) -> Element:
     )
 
 
-def with_files_at(address: str) -> Settings:
-    return Settings(jid="bot@im.example", files_at=address)
+def with_files_at(address: str, server: str = "xmpp.im.example") -> Settings:
+    return Settings(jid="bot@im.example", server=server, files_at=address)
+
+
+@asynccontextmanager
+async def answering(status: int) -> AsyncIterator[str]:
+    """Answer everything with a status; give where."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(status=status, body=b"what it is")
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}/"
+    await runner.cleanup()
 
 
 @pytest.mark.parametrize(
@@ -89,6 +108,8 @@ def test_a_file_has_the_name_of_its_address(address: str, name: str, kind: str) 
         ("https:///a.png", False),
         ("https://ada@upload.example/a.png", False),
         ("https://upload.example\\@im.example/a.png", False),
+        ("https://upload.example/a\\b.png", False),
+        ("https://xmpp.im.example/admin", False),
         ("https://upload.example:x/a.png", False),
         ("https://im.example/a.png", False),
         ("https://im.example:5281/admin/a.png", False),
@@ -161,6 +182,39 @@ async def test_what_may_go_another_time_is_tried_again(slot: str, reason: str) -
     with pytest.raises(Unavailable, match=reason):
         await uploads.put(REPORT)
     await line.aclose()
+
+
+@pytest.mark.parametrize("status", [200, 201, 204])
+async def test_what_was_taken_is_there(status: int) -> None:
+    async with answering(status) as place:
+        line = FakeLine(with_files_at(place))
+        uploads = Uploads(Slots(f"<put url='{place}a'/><get url='{place}b'/>"), line)  # type: ignore[arg-type]  # it is asked alone
+        uploads._service = JID("upload.im.example")
+        assert await uploads.put(REPORT) == f"{place}b"
+        await line.aclose()
+
+
+@pytest.mark.parametrize("status", [202, 301, 403, 500])
+async def test_what_was_not_taken_is_not_there(status: int) -> None:
+    async with answering(status) as place:
+        line = FakeLine(with_files_at(place))
+        uploads = Uploads(Slots(f"<put url='{place}a'/><get url='{place}b'/>"), line)  # type: ignore[arg-type]  # it is asked alone
+        uploads._service = JID("upload.im.example")
+        with pytest.raises(Unavailable, match=str(status)):
+            await uploads.put(REPORT)
+        await line.aclose()
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(404, NotFound), (410, NotFound), (500, Unavailable), (204, Unavailable)],
+)
+async def test_what_is_no_file_is_none(status: int, error: type[Exception]) -> None:
+    async with answering(status) as place:
+        line = FakeLine(with_files_at(place))
+        with pytest.raises(error):
+            await fetched(line, attachment_of(f"{place}a.png"))
+        await line.aclose()
 
 
 async def test_the_server_asks_for_few_headers_alone() -> None:
