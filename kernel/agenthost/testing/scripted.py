@@ -131,7 +131,7 @@ class ScriptedModel:
         answer = self._answers.popleft() if self._answers else _echo(call.request)
         for thought in answer.thoughts:
             yield ReasoningChunk(thought)
-        said = []
+        said: list[str] = []
         for piece in answer.pieces:
             if isinstance(piece, Pause):
                 await piece.wait()
