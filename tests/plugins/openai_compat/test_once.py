@@ -115,6 +115,27 @@ async def test_who_asks_while_it_is_made_is_told_the_same(
     assert len(daemon.model.requests) == 1
 
 
+async def test_many_at_the_same_time_are_one(daemons: Daemons) -> None:
+    daemon = await daemons.start(config=ON)
+    answers = await asyncio.gather(*(ask(daemon, CHAT) for _ in range(8)))
+    assert {answer.json()["id"] for answer in answers} == {answers[0].json()["id"]}
+    assert len(daemon.model.requests) == 1
+
+
+async def test_what_is_made_ends_with_the_daemon(daemons: Daemons) -> None:
+    daemon = await daemons.start(config=ON)
+    pause = Pause()
+    daemon.model.says("one ", pause, "two")
+    left = asyncio.create_task(ask(daemon, CHAT))
+    await pause.reached.wait()
+    left.cancel()
+    await asyncio.gather(left, return_exceptions=True)
+    await daemon.daemon.stop()
+    named = [task for task in asyncio.all_tasks() if "-" in task.get_name()]
+    kept = [task for task in named if task.get_coro().__name__ == "_make"]
+    assert kept == []
+
+
 @STREAMS
 async def test_who_leaves_does_not_end_it(daemons: Daemons, *, stream: bool) -> None:
     daemon = await daemons.start(config=ON)

@@ -261,8 +261,9 @@ async def test_who_may_speak_no_more_gets_no_answer(daemons: Daemons) -> None:
     assert daemon.model.requests == []
 
 
-@pytest.mark.conformance
-async def test_it_waits_for_a_person(daemons: Daemons) -> None:
+def cautious() -> SimpleNamespace:
+    """Have a person asked before anything is calculated."""
+
     def guard(case: Any) -> Any:
         return Ask(Question("May it?")) if case.tool == "calculate" else ALLOW
 
@@ -270,22 +271,32 @@ async def test_it_waits_for_a_person(daemons: Daemons) -> None:
     def security_system() -> SecuritySystem:
         return SecuritySystem("caution", {Guard.TOOL_CALL: guard}, lambda: None)
 
-    plugin = SimpleNamespace(__name__="caution", security_system=security_system)
-    daemon = await daemons.start(plugins=[plugin])
+    return SimpleNamespace(__name__="caution", security_system=security_system)
+
+
+async def asked_about(daemon: RunningDaemon) -> str:
+    """Wait until a person is asked; give the id of what they answer."""
+    async with asyncio.timeout(20):
+        while True:
+            listed = (await daemon.http.get("/api/approvals")).json()
+            if pending := listed["approvals"]:
+                return str(pending[0]["id"])
+
+
+async def approve(daemon: RunningDaemon, known: str) -> None:
+    answer = await daemon.http.post(f"/api/approvals/{known}/approve", json={})
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.conformance
+async def test_it_waits_for_a_person(daemons: Daemons) -> None:
+    daemon = await daemons.start(plugins=[cautious()])
     await daemon.agent("ada")
     daemon.model.calls("calculate", expression="6*7")
     daemon.model.says("It is 42.")
     queued = await made(daemon, background=True)
-    async with asyncio.timeout(20):
-        while True:
-            listed = (await daemon.http.get("/api/approvals")).json()
-            pending = listed["approvals"]
-            if pending:
-                break
+    known = await asked_about(daemon)
     assert (await read(daemon, queued)).json()["status"] == "in_progress"
-    answer = await daemon.http.post(
-        f"/api/approvals/{pending[0]['id']}/approve", json={}
-    )
-    assert answer.status_code == 200, answer.text
+    await approve(daemon, known)
     done = await ended(daemon, queued)
     assert texts_of(done) == ["It is 42."], done

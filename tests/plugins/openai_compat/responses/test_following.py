@@ -10,18 +10,23 @@ from typing import Any
 
 import httpx
 import pytest
-from agenthost import ProviderFault
+from agenthost import ProviderFault, ToolUse
 from agenthost.testing import Pause
 from agenthost.testing.daemons import Daemons, RunningDaemon
+from agenthost.testing.scripted import Answer
 from agenthost_openai_compat.responses.following import PIECE
 from hypothesis import given
 from hypothesis import strategies as st
 
 from .asking import PATH, WEATHER, ask, events_in, made, streamed
+from .test_background import approve, asked_about, cautious
 
 LATER: Any = {"background": True}
 WORDS = ("It is ", "fine", " weather, and a", " longwordthatgoesonforever", " here.")
 TEXT = "".join(WORDS)
+OWN = ToolUse("call_1", "calculate", {"expression": "6*7"})
+BEFORE = Answer(("Let me ", "see. "), calls=(OWN,))
+"""Words, and a call of the agent's own behind them."""
 
 
 async def told(
@@ -100,18 +105,17 @@ async def test_it_is_the_same_whenever_it_is_told(daemon: RunningDaemon) -> None
 async def test_words_before_a_tool_are_an_item_of_their_own(
     daemon: RunningDaemon,
 ) -> None:
-    from agenthost import ToolUse
-    from agenthost.testing.scripted import Answer
-
     await daemon.agent("ada")
-    use = ToolUse("call_1", "calculate", {"expression": "6*7"})
-    daemon.model._answers.append(Answer(("Let me ", "see. "), calls=(use,)))
-    daemon.model.calls("weather", city="Rome")
+    daemon.model._answers.append(BEFORE)
+    use = ToolUse("call_2", "weather", {"city": "Rome"})
+    daemon.model._answers.append(Answer(("And now ", "there."), calls=(use,)))
     live = await streamed(daemon, **LATER, tools=[WEATHER])
     again = await told(daemon, live[0]["response"]["id"])
     assert again == live
     kinds = [item["type"] for item in live[-1]["response"]["output"]]
-    assert kinds == ["message", "function_call"]
+    assert kinds == ["message", "message", "function_call"]
+    done = [e["text"] for e in live if e["type"].endswith("output_text.done")]
+    assert done == ["Let me see. ", "And now there."]
     added = [e["item"]["type"] for e in live if e["type"].endswith("item.added")]
     assert added == kinds
 
@@ -204,6 +208,20 @@ async def test_what_it_fails_with_is_told(
     assert words_in(events) in {"", *pieces}
 
 
+async def test_one_that_waits_for_a_person_is_told_no_word_twice(
+    daemons: Daemons,
+) -> None:
+    daemon = await daemons.start(plugins=[cautious()])
+    await daemon.agent("ada")
+    daemon.model._answers.append(BEFORE)
+    daemon.model.says("It is 42.")
+    streaming = asyncio.create_task(streamed(daemon, **LATER))
+    await approve(daemon, await asked_about(daemon))
+    events = await streaming
+    assert words_in(events) == "Let me see. It is 42."
+    assert events == await told(daemon, events[0]["response"]["id"])
+
+
 async def test_cancelling_it_ends_its_stream(daemon: RunningDaemon) -> None:
     await daemon.agent("ada")
     pause = Pause()
@@ -233,6 +251,7 @@ async def test_deleting_it_ends_its_stream(daemon: RunningDaemon) -> None:
 
 async def test_an_answer_with_a_form_comes_as_a_whole(daemon: RunningDaemon) -> None:
     await daemon.agent("ada")
+    daemon.model._answers.append(BEFORE)
     daemon.model.says('{"a": ', "1}")
     form = {"format": {"type": "json_object"}}
     events = await streamed(daemon, **LATER, text=form)
