@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from uuid import UUID
 
 from agenthost import (
@@ -55,6 +56,8 @@ class StateChanged(TypedDict):
 
 
 MANIFEST_BODY = 3 * 1024 * 1024
+# Lists are written again and again; when an agent was made never changes.
+_moment = lru_cache(maxsize=4_096)(timestamp)
 
 
 def summary(host: Host, agent: Agent) -> AgentSummary:
@@ -64,7 +67,7 @@ def summary(host: Host, agent: Agent) -> AgentSummary:
         "id": agent.id,
         "name": agent.name,
         "state": agent.state.value,
-        "created_at": timestamp(agent.created_at),
+        "created_at": _moment(agent.created_at),
         "model_provider": provider,
         "model_name": model,
         "mode": agent.mode.value,

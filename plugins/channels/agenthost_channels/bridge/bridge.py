@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 RETRY_SECONDS = 5.0
 LOOK_SECONDS = 1.0
+BEGIN_AFTER = 0.1
+"""Seconds that the start has for itself: what connecting imports is a lot."""
 FORGET_SECONDS = 86_400.0
 
 
@@ -66,6 +68,7 @@ class Bridge:
         from .settings import Channels
 
         done: Channels | None = None
+        await asyncio.sleep(BEGIN_AFTER)
         while True:
             said = host.settings(Channels)
             if said is not done:
