@@ -132,7 +132,7 @@ async def test_what_is_made_ends_with_the_daemon(daemons: Daemons) -> None:
     await asyncio.gather(left, return_exceptions=True)
     await daemon.daemon.stop()
     named = [task for task in asyncio.all_tasks() if "-" in task.get_name()]
-    kept = [task for task in named if task.get_coro().__name__ == "_make"]
+    kept = [t for t in named if getattr(t.get_coro(), "__name__", "") == "_make"]
     assert kept == []
 
 
