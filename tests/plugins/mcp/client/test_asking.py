@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from agenthost import Asked, InvalidInput, ToolOutput
 from agenthost.testing.daemons import Daemons, RunningDaemon
 from agenthost_mcp.client.asking import responses
 
-from .servers import Fake, start, until
+from .servers import PATIENCE, Fake, start, until
 
 MCP = 'mcp_servers = ["*"]'
 
@@ -42,10 +43,18 @@ def asked_by(requests: Any, **answers: Any) -> dict[str, Any]:
     return dict(ask.question.schema["properties"])
 
 
+async def pending(daemon: RunningDaemon) -> list[dict[str, Any]]:
+    answer = await daemon.http.get("/api/approvals?state=pending")
+    return list(answer.json()["approvals"])
+
+
 async def waiting(daemon: RunningDaemon) -> dict[str, Any]:
     """The one question that is open."""
-    answer = await daemon.http.get("/api/approvals?state=pending")
-    (row,) = answer.json()["approvals"]
+    async with asyncio.timeout(PATIENCE):
+        # A question is open a little after its server has heard that it must wait.
+        while not (rows := await pending(daemon)):  # noqa: ASYNC110 - it has no event
+            await asyncio.sleep(0.01)
+    (row,) = rows
     found = await daemon.http.get(f"/api/approvals/{row['id']}")
     return dict(found.json())
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from agenthost import ProviderFault, ToolOutput
+import pytest
+from agenthost import ProviderFault, ToolOutput, Unavailable
 from agenthost.testing import Pause
 from agenthost.testing.daemons import Daemons, RunningDaemon
+from agenthost_mcp.client.inbox import Inbox, Pulse
+from agenthost_mcp.client.midcall import Midcall
+from agenthost_mcp.client.settings import McpServer
 
-from .servers import PATIENCE, Fake, owner_of, start, until
+from .servers import NOBODY, PATIENCE, Fake, start, until
 from .test_asking import MCP, request, waiting
 from .test_sampling import ASKED
 
@@ -202,25 +207,32 @@ async def test_one_turn_is_served_after_the_other(
     assert sorted(map(paid.count, {agent.id, other.id})) == [3, 3]
 
 
-async def test_who_cannot_be_served_in_time_sends_nothing(
-    daemons: Daemons, tmp_path: Path
-) -> None:
-    keys: dict[str, Any] = {"max_call_secs": 0.5, "timeout_secs": 0.5}
-    daemon, agent, fake = await older(daemons, tmp_path, "hang", sampling=True, **keys)
-    daemon.model.calls("mcp_s_hang")
-    daemon.model.calls("mcp_s_hang")
-    other = await daemon.agent("other", tools=["mcp_*"], extra=MCP)
-    await asyncio.gather(agent.ask("go"), other.ask("go"))
-    texts = [
-        part.text
-        for sent in daemon.model.requests
-        for message in sent.messages
-        for part in message.parts
-        if isinstance(part, ToolOutput)
-    ]
-    assert any("nothing was sent" in text for text in texts)
-    assert len(calls(fake)) == 1
-    assert owner_of(daemon, "s").state == "connected"
+async def test_who_cannot_be_served_in_time_sends_nothing() -> None:
+    transport = {"type": "stdio", "command": "x"}
+    said = {"name": "s", "transport": transport, "max_call_secs": 0.1}
+    connection: Any = SimpleNamespace(reply=None)
+    server = McpServer.model_validate(said)
+    midcall = Midcall(server, connection, Inbox(lambda: None))
+    begun, free = asyncio.Event(), asyncio.Event()
+    sent: list[str] = []
+
+    async def first() -> dict[str, Any]:
+        begun.set()
+        await free.wait()
+        return {"first": True}
+
+    async def second() -> dict[str, Any]:
+        sent.append("second")
+        return {}
+
+    calling = asyncio.create_task(midcall.call("t", NOBODY, Pulse(60), first))
+    await begun.wait()
+    with pytest.raises(Unavailable, match="nothing was sent"):
+        await midcall.call("t", NOBODY, Pulse(60), second)
+    assert sent == []
+    free.set()
+    assert await calling == {"first": True}
+    assert await midcall.call("t", NOBODY, Pulse(60), second) == {}
 
 
 async def test_a_question_that_is_taken_back_costs_no_more(

@@ -23,7 +23,7 @@ from agenthost_mcp.client.settings import McpServer
 from agenthost_mcp.client.wire import LoginWanted
 
 from ..servers import PATIENCE
-from .suite import Told
+from .suite import ONCE, Told
 
 MOST_LOGINS = 3
 CIMD = "https://conformance-test.local/client-metadata.json"
@@ -78,7 +78,7 @@ async def speak(url: str, client: httpx.AsyncClient, door: Door) -> None:
 
 async def log_in(told: Told) -> None:
     """Speak; where a login is wanted, log in and speak again."""
-    async with httpx.AsyncClient(timeout=PATIENCE) as client:
+    async with httpx.AsyncClient(timeout=PATIENCE, limits=ONCE) as client:
         egress = SimpleNamespace(client=lambda _: client)
         host: Any = SimpleNamespace(vault=Vault(), clock=SystemClock(), egress=egress)
         door, logins = Door(host, settings(told)), Logins(host)

@@ -14,7 +14,7 @@ from agenthost_mcp.client.owner import readable
 from agenthost_mcp.client.wire import RpcError, carried, repeated
 
 from ..servers import PATIENCE
-from .suite import Told
+from .suite import ONCE, Told
 
 
 def arguments_of(schema: dict[str, Any]) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def calls(told: Told, tools: list[dict[str, Any]]) -> list[tuple[str, dict[str, 
 
 async def speak(told: Told) -> None:
     """Connect, list, call, leave."""
-    async with httpx.AsyncClient(timeout=PATIENCE) as client:
+    async with httpx.AsyncClient(timeout=PATIENCE, limits=ONCE) as client:
         connection = Http(told.url, (), client, Inbox(lambda: None))
         hearing = asyncio.create_task(connection.run())
         try:

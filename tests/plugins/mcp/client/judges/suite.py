@@ -15,12 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from ..servers import PATIENCE
 
 HERE = Path(__file__).parent
 PACKAGES = HERE.parents[4] / ".cache/npm/node_modules"
 NODE = PACKAGES / "node/bin/node"
 SUITE = PACKAGES / "@modelcontextprotocol/conformance/dist/index.js"
+ONCE = httpx.Limits(max_keepalive_connections=0)
+"""A server of node ends what was idle for five seconds, perhaps under a request."""
 
 
 @dataclass(frozen=True)
