@@ -165,7 +165,6 @@ async def test_the_steps_of_a_page_lead_to_an_answer(
         running.model.says("good morning")
         await stage.say("hello")
         assert await stage.seen(2) == [GREETING, "good morning"]
-        assert "connected" in await terminal(running, "channel", "list")
         await running.daemon.stop()
 
 
