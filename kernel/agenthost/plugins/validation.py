@@ -137,8 +137,7 @@ def hooks_of(entry: Entry, manager: pluggy.PluginManager) -> dict[str, Implement
     finally:
         manager.unregister(plugin)
     for name in hook_names():
-        own = None if name in found else getattr(plugin, name, None)
-        if own is not None and inspect.isroutine(own):
+        if name not in found and callable(getattr(plugin, name, None)):
             raise PluginError(f"{name} is not marked; put @hookimpl above it")
     return found
 

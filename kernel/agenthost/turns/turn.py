@@ -129,6 +129,8 @@ class TurnOptions:
         max_cost_micro_usd: What it, and the turns it starts, may spend together.
         settings: What else is asked of its answers, before what the manifest says.
         instructions: What the model is told behind the agent's own system prompt.
+        model: Answers instead of the agent's own, named as people name models; an agent
+            that is pinned keeps its own, and what goes on without the caller's options.
         tools: Tools that the caller has, beside the agent's own; with a ``history``
             only. A call of one ends the turn once the agent's own calls of the same
             answer have ended, and is left to the caller: it is in the result's
@@ -145,6 +147,7 @@ class TurnOptions:
     max_cost_micro_usd: int | None = None
     settings: ModelSettings | None = None
     instructions: str = ""
+    model: str = ""
     tools: tuple[ToolDefinition, ...] = ()
 
     def elsewhere(self, turn_id: str) -> str | None:

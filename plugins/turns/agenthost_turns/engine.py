@@ -454,10 +454,10 @@ class TurnEngine:
         turn.context = turn.context.labelled(said.labels)
         agent = self._parts.agents.get(turn.agent.id)
         target = self._parts.agents.target_of(agent)
-        if "routing" in (agent.manifest.model_extra or ()):
+        if turn.options.model or "routing" in (agent.manifest.model_extra or ()):
             from .routing import routed
 
-            target = await routed(self._parts, agent, said, turn.message, target)
+            target = await routed(self._parts, turn, agent, said, target)
         before_turn = self._parts.compaction.before_turn
         stateless = turn.options.history is not None
         if not stateless and await before_turn(said, target, turn.context):

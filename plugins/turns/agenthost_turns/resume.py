@@ -148,10 +148,10 @@ class Past:
         agent = self._parts.agents.get(turn.agent.id)
         target = self._parts.agents.target_of(agent)
         said = Conversation(session, messages)
-        if "routing" in (agent.manifest.model_extra or ()):
+        if turn.options.model or "routing" in (agent.manifest.model_extra or ()):
             from .routing import routed
 
-            target = await routed(self._parts, agent, said, turn.message, target)
+            target = await routed(self._parts, turn, agent, said, target)
         learnt = (await self._parts.sessions.history(session)).labels
         turn.context = turn.context.labelled(learnt)
         run = Run(self._parts, turn, said, target, behind)

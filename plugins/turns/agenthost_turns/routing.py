@@ -1,10 +1,10 @@
-"""Models by how much a request asks for, where an agent's manifest names them."""
+"""Other models than the agent's own: by what the caller says, or by its manifest."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agenthost import Agent, Conversation, Message, Target
+from agenthost import Agent, Conversation, Message, Target, Turn
 
 from .manifest import ROUTING, Routing
 
@@ -18,15 +18,15 @@ SHORT_SYSTEM = 500
 
 
 async def routed(
-    parts: Parts, agent: Agent, said: Conversation, message: Message, own: Target
+    parts: Parts, turn: Turn, agent: Agent, said: Conversation, own: Target
 ) -> Target:
     """Choose the model that answers a message.
 
     Args:
         parts: What the engine works with.
+        turn: What is asked, and with which model where that is said.
         agent: Who answers; one that is pinned keeps its model.
         said: The conversation before the message.
-        message: What is asked.
         own: The agent's own model, which stands where none is named.
 
     Raises:
@@ -34,16 +34,21 @@ async def routed(
     """
     if agent.pinned_model is not None:
         return own
-    routing = ROUTING.of(agent.manifest)
-    tools = len(parts.toolbox.rights_of(agent.id, agent.manifest).tools)
-    score = complexity(
-        message.text, tools, len(said.messages), agent.manifest.model.system_prompt
-    )
-    name = named(routing, score)
+    name = turn.options.model or _by_manifest(parts, agent, said, turn.message)
     if not name:
         return own
     slug, _ = own.names
     return (await parts.models.choose(None, name, slug)).target
+
+
+def _by_manifest(
+    parts: Parts, agent: Agent, said: Conversation, message: Message
+) -> str:
+    tools = len(parts.toolbox.rights_of(agent.id, agent.manifest).tools)
+    score = complexity(
+        message.text, tools, len(said.messages), agent.manifest.model.system_prompt
+    )
+    return named(ROUTING.of(agent.manifest), score)
 
 
 def complexity(text: str, tools: int, messages: int, system: str) -> int:

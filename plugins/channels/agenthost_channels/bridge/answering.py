@@ -207,6 +207,7 @@ class Answering:
             session_id=session.id,
             max_cost_micro_usd=None if most is None else round(most * MICRO),
             instructions="\n\n".join(filter(None, (section.instructions, lost))),
+            model=section.model,
         )
         message, notice = await self._asked(row, agent, context)
         # What several say is told apart by their names, once it is whole.

@@ -138,6 +138,7 @@ class Files:
     ) -> None:
         self._host = host
         self._largest = section.max_file_mb * MEGABYTE
+        self._model = section.model
         self._facts = facts
         self._download = download
         self._listening = Listening(host)
@@ -169,9 +170,12 @@ class Files:
         return Taken("\n".join(lines), notice, tuple(pictures))
 
     def _sees(self, agent: Agent) -> bool:
-        """Tell whether the agent's model takes pictures."""
+        """Tell whether the model that answers takes pictures."""
+        host, named = self._host, self._model if agent.pinned_model is None else ""
         try:
-            return self._host.agents.target_of(agent).model.supports_vision
+            own = host.agents.target_of(agent)
+            target = host.models.resolve(None, named) if named else own
+            return target.model.supports_vision
         except AgentHostError:
             # The turn says what is wrong with its model.
             return False

@@ -72,6 +72,11 @@ class ChannelSection(Table, extra="allow"):
         description="What one person's messages may cost in a day of UTC; counted anew "
         "after a start.",
     )
+    model: str = Field(
+        "",
+        description="The model that answers here instead of the agent's own, such as "
+        "`groq/llama-4`; an agent that is pinned keeps its own.",
+    )
     instructions: str = Field(
         "", description="What the agent is told here behind its own system prompt."
     )

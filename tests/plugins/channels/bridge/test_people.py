@@ -243,6 +243,25 @@ async def test_a_section_changes_how_answers_look(daemons: Daemons) -> None:
     assert "Be brief." in running.model.requests[0].system
 
 
+@pytest.mark.setting("channels.<name>.model")
+@pytest.mark.parametrize("pinned", [True, False])
+async def test_a_section_has_another_model_answer(
+    daemons: Daemons, *, pinned: bool
+) -> None:
+    pager = Pager()
+    config = f'{CONFIG}model = "offline/offline"\n'
+    running = await started(daemons, pager, config)
+    if pinned:
+        place = f"/api/agents/{running.known_agent('helper').id}/mode"
+        answer = await running.http.put(place, json={"mode": "Stable"})
+        assert answer.status_code == 200, answer.text
+    line = await pager.line()
+    await line.received(said("calculate 6 * 7"))
+    await quiet(running)
+    assert bool(running.model.requests) == pinned
+    assert ("42" in pager.sent[-1].text) != pinned
+
+
 @pytest.mark.setting("channels.<name>.typing_indicator")
 @pytest.mark.parametrize("shown", [True, False])
 async def test_it_is_shown_that_an_answer_is_made(
