@@ -21,7 +21,6 @@ from agenthost import (
     TextDelta,
     ToolStart,
     TurnEvent,
-    Watcher,
 )
 
 from .draft import Draft, has_form, message
@@ -153,12 +152,6 @@ class Following:
         self._stored = stored
         self._pieces = Pieces(stored, after)
         self._said = 0
-        self._watcher: Watcher | None = None
-
-    def leave(self) -> None:
-        """Look no longer; it goes on."""
-        if self._watcher is not None:
-            self._watcher.leave()
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
         """Write it, waiting for what is not there yet."""
@@ -193,7 +186,6 @@ class Following:
             watcher = await self._host.turns.attach(agent, turn_id, self._said)
         except NotFound:
             return
-        self._watcher = watcher
         try:
             yield self._pieces.runs()
             async for event in watcher.events():
