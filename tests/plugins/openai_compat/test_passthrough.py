@@ -218,7 +218,7 @@ async def test_agents_are_not_held_to_what_their_models_may_not_know(
 ) -> None:
     await daemon.agent("ada")
     await ask(daemon, tools=[STRICT], metadata={"a": "b"}, store=True)
-    tool = {"type": "function", **STRICT["function"]}
+    tool = {"type": "function", **FUNCTION, "strict": True}
     asked = {"model": "ada", "input": "hi", "tools": [tool]}
     await daemon.http.post("/v1/responses", json=asked)
     for request in daemon.model.requests:

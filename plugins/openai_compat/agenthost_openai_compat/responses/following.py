@@ -172,6 +172,12 @@ class Following:
                 await self._host.clock.sleep(pause)
         yield self._pieces.end(self._stored)
 
+    def _new(self, said: TextDelta) -> TextDelta:
+        """Leave out what was told: a turn that had waited tells all of it again."""
+        new = max(said.offset - self._said, 0)
+        self._said += new
+        return TextDelta(said.text[-new:] if new else "", said.offset)
+
     async def _look(self) -> bool:
         found = await self._own.find(self._stored.id)
         if found is not None:
@@ -192,7 +198,8 @@ class Following:
                 if isinstance(event, Done | Failed | Missed):
                     return
                 if isinstance(event, TextDelta):
-                    self._said = event.offset
-                yield self._pieces.one(event)
+                    yield self._pieces.one(self._new(event))
+                else:
+                    yield self._pieces.one(event)
         finally:
             watcher.leave()
