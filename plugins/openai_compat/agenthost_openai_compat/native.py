@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from agenthost import JsonObject
 from pydantic import BaseModel, Field
 
-TIERS = frozenset({"auto", "default", "flex"})
+TIERS = frozenset({"auto", "default", "flex", "standard_only"})
 """What is served for no more than the list price."""
 Penalty = Annotated[float, Field(ge=-2, le=2)]
 Word = Annotated[str, Field(pattern="^[a-z_]{1,32}$")]

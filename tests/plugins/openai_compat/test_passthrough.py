@@ -218,9 +218,12 @@ async def test_agents_are_not_held_to_what_their_models_may_not_know(
 ) -> None:
     await daemon.agent("ada")
     await ask(daemon, tools=[STRICT], metadata={"a": "b"}, store=True)
-    (request,) = daemon.model.requests
-    assert request.native is None
-    assert [t.strict for t in request.tools if t.name == "weather"] == [None]
+    tool = {"type": "function", **FUNCTION, "strict": True}
+    asked = {"model": "ada", "input": "hi", "tools": [tool]}
+    await daemon.http.post("/v1/responses", json=asked)
+    for request in daemon.model.requests:
+        assert request.native is None
+        assert [t.strict for t in request.tools if t.name == "weather"] == [None]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
+from typing import Any
 
 from agenthost import (
     AgentHostError,
@@ -18,6 +19,7 @@ from agenthost import (
     TextChunk,
     TextDelta,
     Thought,
+    ToolDefinition,
 )
 
 from ..heard import Heard
@@ -38,6 +40,8 @@ from .errors import check_version
 from .shapes import MessagesBody
 from .stream import Events, failure
 
+NATIVE = ("top_k", "service_tier")
+
 
 async def answered(call: Call, target: Target, body: MessagesBody) -> Answer:
     """Let a model answer; leaving cancels its call.
@@ -47,7 +51,7 @@ async def answered(call: Call, target: Target, body: MessagesBody) -> Answer:
     """
     check_version(call.headers)
     refuse_unserved(body)
-    tools, chosen = tools_of(body)
+    tools, chosen = _wanted(body)
     asked, context = await said(call, body, {})
     settings = settings_of(body, chosen)
     request = ChatRequest(
@@ -59,7 +63,7 @@ async def answered(call: Call, target: Target, body: MessagesBody) -> Answer:
         temperature=body.temperature,
         thinking_budget=thinking_of(body),
         stream=bool(body.stream),
-        native=native_of(body, "anthropic-messages", ("top_k",)),
+        native=native_of(body, "anthropic-messages", NATIVE),
         **(settings.asked if settings else {}),
     )
     thoughts = shows_thoughts(body, usual=False)
@@ -79,6 +83,14 @@ async def answered(call: Call, target: Target, body: MessagesBody) -> Answer:
         if isinstance(each, Answered):
             last = each
     return _whole(payer, last, thoughts=thoughts)
+
+
+def _wanted(body: MessagesBody) -> tuple[tuple[ToolDefinition, ...], dict[str, Any]]:
+    """Read the tools and the choice; a model sees also tools that it may not call."""
+    if not body.tools or (body.tool_choice or {}).get("type") != "none":
+        return tools_of(body)
+    tools, _ = tools_of(body.model_copy(update={"tool_choice": {"type": "auto"}}))
+    return tools, {"tool_choice": "none"}
 
 
 def _whole(payer: Payer, last: Answered, *, thoughts: bool) -> Answer:

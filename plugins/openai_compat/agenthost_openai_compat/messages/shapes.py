@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from ..native import Word
 from ..shapes import MOST_MESSAGES, MOST_TOOLS, Body, Count, JsonDict, Share, StopWord
 
 
@@ -52,6 +53,9 @@ class MessagesBody(Conversation):
     temperature: Share | None = None
     top_p: Share | None = None
     top_k: Annotated[int, Field(ge=0, le=10_000_000)] | None = Field(
+        None, description="For a model itself; an agent passes it over"
+    )
+    service_tier: Word | None = Field(
         None, description="For a model itself; an agent passes it over"
     )
     stop_sequences: Annotated[list[StopWord], Field(max_length=4)] | None = None

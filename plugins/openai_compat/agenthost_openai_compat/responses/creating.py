@@ -134,8 +134,8 @@ def streamed(call: Call, own: Responses, stored: Stored, after: int = -1) -> Ans
     if stored.background:
         from .following import Following as Behind
 
-        behind = Behind(call.host, own, stored, after)
-        return EventStream(HeldFrames(behind.frames(), behind.leave))
+        # Who leaves does not stop it.
+        return EventStream(Behind(call.host, own, stored, after).frames())
 
     async def frames() -> AsyncGenerator[bytes, None]:
         yield told_again(stored.shown)

@@ -21,7 +21,6 @@ from agenthost import (
     TextDelta,
     ToolStart,
     TurnEvent,
-    Watcher,
 )
 
 from .draft import Draft, has_form, message
@@ -153,12 +152,6 @@ class Following:
         self._stored = stored
         self._pieces = Pieces(stored, after)
         self._said = 0
-        self._watcher: Watcher | None = None
-
-    def leave(self) -> None:
-        """Look no longer; it goes on."""
-        if self._watcher is not None:
-            self._watcher.leave()
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
         """Write it, waiting for what is not there yet."""
@@ -179,6 +172,12 @@ class Following:
                 await self._host.clock.sleep(pause)
         yield self._pieces.end(self._stored)
 
+    def _new(self, said: TextDelta) -> TextDelta:
+        """Leave out what was told: a turn that had waited tells all of it again."""
+        new = max(said.offset - self._said, 0)
+        self._said += new
+        return TextDelta(said.text[-new:] if new else "", said.offset)
+
     async def _look(self) -> bool:
         found = await self._own.find(self._stored.id)
         if found is not None:
@@ -193,14 +192,14 @@ class Following:
             watcher = await self._host.turns.attach(agent, turn_id, self._said)
         except NotFound:
             return
-        self._watcher = watcher
         try:
             yield self._pieces.runs()
             async for event in watcher.events():
                 if isinstance(event, Done | Failed | Missed):
                     return
                 if isinstance(event, TextDelta):
-                    self._said = event.offset
-                yield self._pieces.one(event)
+                    yield self._pieces.one(self._new(event))
+                else:
+                    yield self._pieces.one(event)
         finally:
             watcher.leave()

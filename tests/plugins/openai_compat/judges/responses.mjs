@@ -35,6 +35,28 @@ while (["queued", "in_progress"].includes(slow.status)) slow = await client.resp
 seen.background = [slow.status, slow.output_text];
 seen.cancelled = (await client.responses.cancel(slow.id)).status;
 
+// A stream of the background is left, and read on behind the last event that came.
+const numbers = [];
+const left = await client.responses.create({
+  model: "ada", input: "one two three", background: true, stream: true });
+let known;
+for await (const event of left) {
+  known ??= event.response.id;
+  numbers.push(event.sequence_number);
+  if (event.type === "response.output_text.delta") break;
+}
+const again = await client.responses.retrieve(known, {
+  stream: true, starting_after: numbers.at(-1) });
+for await (const event of again) {
+  numbers.push(event.sequence_number);
+  if (event.type === "response.completed") seen.takenUp = event.response.output[0].content[0].text;
+}
+seen.numbered = numbers.every((number, at) => number === at);
+const helper = client.responses.stream({ response_id: known, starting_after: 3 });
+seen.helped = [];
+for await (const event of helper) seen.helped.push(event.sequence_number);
+seen.helped = seen.helped[0];
+
 await client.responses.delete(first.id);
 const failing = [
   () => client.responses.retrieve(first.id),

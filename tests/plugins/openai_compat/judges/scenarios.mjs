@@ -47,6 +47,10 @@ await client.chat.completions.create({
 const embedded = await client.embeddings.create({ model: "default", input: ["one", "two"] });
 seen.embeddings = embedded.data.map((row) => row.embedding.length);
 
+const likely = await client.chat.completions.create({
+  model: "ada", messages: hello, logprobs: true, top_logprobs: 1 });
+seen.likely = likely.choices[0].logprobs.content.map((each) => each.token);
+
 const failing = [
   () => client.chat.completions.create({ model: "service:nobody", messages: hello }),
   () => client.chat.completions.create({ model: "ada", messages: hello, n: 2 }),

@@ -39,6 +39,8 @@ async def test_every_scenario(daemons: Daemons) -> None:
     daemon.model.says("sunny")
     daemon.model.calls_all(*both)
     daemon.model.says('{"name": "Rome"}')
+    daemon.model.says("a picture")
+    daemon.model.scores(one=-0.5, two=-1.5)
     process = await asyncio.create_subprocess_exec(
         str(NODE), str(HERE / "scenarios.mjs"),
         str(PACKAGES / "x.js"), f"{daemon.url}/v1", KEY,
@@ -66,6 +68,7 @@ async def test_every_scenario(daemons: Daemons) -> None:
         "after": "sunny",
         "streamedCall": '{"city": "Rome"}',
         "formed": {"name": "Rome"},
+        "likely": ["one", "two"],
         "errors": [
             [404, "model not found: service:nobody"],
             [400, "n: must be 1: an agent gives one answer"],

@@ -63,6 +63,9 @@ async def test_every_scenario(daemons: Daemons) -> None:
         "formed": {"name": "Rome"},
         "background": ["completed", "You said: slow"],
         "cancelled": "completed",
+        "takenUp": "You said: one two three",
+        "numbered": True,
+        "helped": 4,
         "errors": [
             [404, "response not found"],
             [404, "response not found"],

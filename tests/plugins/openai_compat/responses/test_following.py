@@ -10,11 +10,12 @@ from typing import Any
 
 import httpx
 import pytest
-from agenthost import ProviderFault, ToolUse
+from agenthost import ProviderFault, TextDelta, ToolUse
 from agenthost.testing import Pause
 from agenthost.testing.daemons import Daemons, RunningDaemon
 from agenthost.testing.scripted import Answer
-from agenthost_openai_compat.responses.following import PIECE
+from agenthost_openai_compat.responses.following import PIECE, Following
+from agenthost_openai_compat.responses.rows import Responses
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -306,6 +307,18 @@ async def test_what_cannot_be_kept_is_refused(daemon: RunningDaemon) -> None:
     await daemon.agent("ada")
     answer = await ask(daemon, **LATER, stream=True, store=False)
     assert (answer.status_code, answer.json()["param"]) == (400, "store")
+
+
+async def test_words_that_a_turn_tells_again_are_left_out(
+    daemon: RunningDaemon,
+) -> None:
+    await daemon.agent("ada")
+    response = await made(daemon)
+    own = Responses(daemon.daemon.store, "loopback:loopback")
+    following = Following(daemon.daemon, own, await own.get(response["id"]), -1)
+    told = [("one", 3), ("one two", 7), (" two", 7), ("", 7), (" three", 13)]
+    new = [following._new(TextDelta(text, offset)).text for text, offset in told]
+    assert new == ["one", " two", "", "", " three"]
 
 
 @given(st.lists(st.text(max_size=20), max_size=8))
