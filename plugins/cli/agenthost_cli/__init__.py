@@ -13,10 +13,9 @@ def main() -> int:
     # A start makes objects that stay: looking for garbage among them is for nothing.
     gc.disable()
     try:
-        from .spared import spare_imports, spare_methods
+        from .spared import spare_imports
 
         spare_imports()
-        spare_methods()
         return _run()
     except KeyboardInterrupt:
         # It came while modules were imported, before anybody else listens.

@@ -21,10 +21,9 @@ STARTED = """
 import asyncio, sys
 from collections import Counter
 from pathlib import Path
-from agenthost_cli.spared import spare_imports, spare_methods
+from agenthost_cli.spared import spare_imports
 
 spare_imports()
-spare_methods()
 from agenthost import Daemon
 
 def over(most):
