@@ -287,6 +287,41 @@ async def test_groq() -> None:
     assert ours == added(second, first)
 
 
+@pytest.mark.parametrize("beside", [0, 2])
+async def test_openai_chat_on_how_likely_tokens_are(beside: int) -> None:
+    openai = pytest.importorskip("openai", reason=WHY)
+    told = {"logprobs": True, **({"top_logprobs": beside} if beside else {})}
+    plain = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}
+    async with ProviderSimulator(OpenAIChatWire()) as upstream:
+        upstream.play(Turn("ok"), Turn("ok"))
+        async with openai.AsyncOpenAI(
+            api_key=KEY, base_url=upstream.base_url
+        ) as client:
+            await client.chat.completions.create(**plain)
+            await client.chat.completions.create(**plain, **told)
+    first, second = [heard.body for heard in upstream.heard]
+    assert written("openai", "gpt-4o", logprobs=beside) == added(second, first)
+
+
+@pytest.mark.parametrize("beside", [0, 2])
+async def test_gemini_on_how_likely_tokens_are(beside: int) -> None:
+    genai = pytest.importorskip("google.genai", reason=WHY)
+    types = genai.types
+    config = types.GenerateContentConfig(
+        response_logprobs=True, logprobs=beside or None
+    )
+    async with ProviderSimulator(GeminiWire()) as upstream:
+        upstream.play(Turn("ok"), Turn("ok"))
+        options = types.HttpOptions(base_url=upstream.base_url, api_version="v1beta")
+        async with genai.Client(api_key=KEY, http_options=options).aio as client:
+            asked = {"model": "gemini-2.5-pro", "contents": "hi"}
+            await client.models.generate_content(**asked)
+            await client.models.generate_content(**asked, config=config)
+    plain, told = [camel(heard.body) for heard in upstream.heard]
+    ours = written("gemini", "gemini-2.5-pro", logprobs=beside)
+    assert ours == added(told, {"generationConfig": {}, **plain})
+
+
 def test_every_setting_is_judged() -> None:
-    judged = {*ALL, "tool_choice", "response_format"}
+    judged = {*ALL, "tool_choice", "response_format", "logprobs"}
     assert judged == set(ModelSettings.__dataclass_fields__)
