@@ -25,7 +25,7 @@ from .mapping import DID, GROUP, POSTS, Told, Us
 from .notices import Notices, newest
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, defer_build=True):
     """Settings of ``[channels.bluesky]``."""
 
     service: EncryptedUrl = Field(

@@ -20,7 +20,7 @@ from agenthost import (
     Unavailable,
 )
 from agenthost_toml.problems import problems, unknown_keys
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ..contract import Adapter, Facts, Inbound
 from .settings import ChannelSection
@@ -144,21 +144,30 @@ def opened(
     """Make the line of a channel as it is configured.
 
     Raises:
-        InvalidInput: A key of the channel's own is wrong, or a secret is missing.
+        InvalidInput: A secret is missing, or a key of the channel's own is wrong.
     """
+    # Before its settings: their model takes memory, and is not built where none is.
+    for name in lacking(host, facts.id, kind):
+        problem = f"is not set; set the variable {kind.secrets[name]}"
+        raise InvalidInput(f"channels.{facts.id}.{name}", problem)
+    settings = _settings(kind, section, facts)
+    allowed = frozenset(section.allowed_hosts)
+    return AccountLine(host, facts.id, settings, kind.secrets, allowed)
+
+
+def lacking(host: Host, channel: str, kind: type[Adapter]) -> list[str]:
+    """Name the secrets that are missing and that the channel cannot work without."""
+    line = AccountLine(host, channel, None, kind.secrets, frozenset())
+    return [each for each in sorted(kind.needed) if line.secret(each) is None]
+
+
+def _settings(kind: type[Adapter], section: ChannelSection, facts: Facts) -> BaseModel:
     said = section.model_extra or {}
     for unknown in unknown_keys(kind.settings, said):
         log.warning("channels.%s.%s: %s", facts.id, unknown.key, unknown.text)
     try:
-        settings = kind.settings.model_validate(said)
+        return kind.settings.model_validate(said)
     except ValidationError as error:
         first = problems(error, said)[0]
         field = f"channels.{facts.id}.{first.key}".rstrip(".")
         raise InvalidInput(field, first.text) from None
-    allowed = frozenset(section.allowed_hosts)
-    line = AccountLine(host, facts.id, settings, kind.secrets, allowed)
-    for name in sorted(kind.needed):
-        if line.secret(name) is None:
-            problem = f"is not set; set the variable {kind.secrets[name]}"
-            raise InvalidInput(f"channels.{facts.id}.{name}", problem)
-    return line

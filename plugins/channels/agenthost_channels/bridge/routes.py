@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
 
-from agenthost import Answer, Call, ChannelSpec, Host, RouteGroup
+from agenthost import Answer, Call, ChannelSpec, RouteGroup
 from typing_extensions import TypedDict
 
 from ..contract import Adapter, Facts
 from ..facts import known, names
 from .bridge import bridge_of
 from .gauges import STATES, counted
-from .line import AccountLine
+from .line import lacking
 from .settings import Channels
 from .tables import SWITCHED_OFF
 
@@ -60,7 +60,7 @@ async def list_channels(call: Call) -> Answer:
     facts = await asyncio.to_thread(_facts, offered, sections)
     wanted = [spec for name, spec in offered.items() if name in sections]
     kinds = await asyncio.to_thread(_kinds, wanted)
-    lacks = {name: _lacks(host, name, kind) for name, kind in kinds.items()}
+    lacks = {name: lacking(host, name, kind) for name, kind in kinds.items()}
     off = {row["channel"] for row in await host.store.read(SWITCHED_OFF)}
     bridge = bridge_of(host)
     counts = await counted(host)
@@ -102,8 +102,3 @@ def _kinds(specs: list[ChannelSpec]) -> dict[str, type[Adapter]]:
             kinds[spec.name] = spec.load()
     return kinds
 
-
-def _lacks(host: Host, name: str, kind: type[Adapter]) -> list[str]:
-    """Name the secrets that are missing and that the channel cannot work without."""
-    line = AccountLine(host, name, None, kind.secrets, frozenset())
-    return [each for each in sorted(kind.needed) if line.secret(each) is None]

@@ -41,7 +41,7 @@ TURNS_WITHOUT_EVENT = 5
 PAUSE_SECONDS = (1.0, 5.0)
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, defer_build=True):
     """Settings of ``[channels.discord]``."""
 
     api_url: EncryptedUrl = Field(

@@ -57,7 +57,7 @@ LOOK_BACK = timedelta(days=2)
 Security = Literal["tls", "starttls", "none"]
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, defer_build=True):
     """Settings of ``[channels.email]``."""
 
     address: Mailbox = Field(description="Our address")

@@ -57,7 +57,7 @@ BAD_LOGIN = {"464", "902", "904", "905", "906"}
 Channel = Annotated[str, Field(pattern=r"^[#&+!][^\s\x00-\x1f,:@!*?]+$", max_length=50)]
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, defer_build=True):
     """Settings of ``[channels.irc]``."""
 
     server: str = Field(description="Name of the server")

@@ -63,7 +63,7 @@ _KINDS = ["m.room.message", "m.room.encrypted", "m.room.member", "m.room.join_ru
 _NONE: dict[str, Any] = {"types": []}
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, defer_build=True):
     """Settings of ``[channels.matrix]``."""
 
     homeserver: EncryptedUrl = Field(

@@ -52,7 +52,7 @@ _TEMPLATE = r"^[^+#\x00]*\{peer\}[^+#\x00]*$"
 _ID = re.compile(r"[\x21-\x7e]{1,200}")
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, defer_build=True):
     """Settings of ``[channels.mqtt]``."""
 
     host: str = Field(description="Name of the broker")

@@ -43,7 +43,7 @@ BAD_NAME, NO_CERTIFICATE = 2, 7
 FINGERPRINT = r"^([0-9a-fA-F]{2}(:?[0-9a-fA-F]{2}){31})?$"
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, defer_build=True):
     """Settings of ``[channels.mumble]``."""
 
     server: str = Field(description="Name of the server")

@@ -64,7 +64,7 @@ def _not_in_the_clear(url: str) -> str:
     return url
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, defer_build=True):
     """Settings of ``[channels.nostr]``."""
 
     relays: list[Annotated[str, AfterValidator(_not_in_the_clear)]] = Field(

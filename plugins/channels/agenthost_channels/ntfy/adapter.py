@@ -31,7 +31,7 @@ LOOK_BACK = "10m"
 _TOPIC = r"^[-_A-Za-z0-9]{1,64}$"
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, defer_build=True):
     """Settings of ``[channels.ntfy]``."""
 
     server: EncryptedUrl = Field("https://ntfy.sh", description="Address of the server")

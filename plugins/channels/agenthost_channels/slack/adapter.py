@@ -55,7 +55,7 @@ EMOJI = {
 }
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, defer_build=True):
     """Settings of ``[channels.slack]``."""
 
     api_url: str = Field(

@@ -45,7 +45,7 @@ UNCHANGED = "message is not modified"
 TOKEN = re.compile(r"[A-Za-z0-9_-]{16,256}")
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, defer_build=True):
     """Settings of ``[channels.telegram]``."""
 
     api_url: str = Field(

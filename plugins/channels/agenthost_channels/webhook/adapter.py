@@ -41,13 +41,13 @@ Id = Annotated[str, StringConstraints(max_length=200)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, defer_build=True):
     """Settings of ``[channels.webhook]``."""
 
     url: str = Field(pattern="^https?://", description="Where answers are posted to")
 
 
-class Call(BaseModel):
+class Call(BaseModel, defer_build=True):
     """A message that a program hands in."""
 
     conversation: Name

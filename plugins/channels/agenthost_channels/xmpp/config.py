@@ -13,7 +13,7 @@ BareJid = Annotated[str, Field(pattern=rf"^{_PART}+@{_PART}+$", max_length=454)]
 Nick = Annotated[str, Field(pattern=r"^[^\s\x00-\x1f\x7f/@]+$", max_length=60)]
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, defer_build=True):
     """Settings of ``[channels.xmpp]``."""
 
     jid: BareJid = Field(description="Address of the account, name@domain")
