@@ -175,8 +175,8 @@ class Step:
         opened: The id of the agent whose turn begins.
         digest: With ``opened``: what the turn's id was given for.
         settings: With ``opened``: what is asked of its answers, also when it goes on.
-        own: An ephemeral session that begins with the turn and, unless it has a key,
-            is gone with all that was said in it when the turn is closed.
+        own: An ephemeral session that begins with the turn. Unless it has a key, it
+            is on disk only from its first tools on, and gone when the turn is closed.
         reopened: An interrupted or failed turn goes on, and what it was saying when
             it broke off is no longer part of the session.
         spent: What the model call took.

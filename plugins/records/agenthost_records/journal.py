@@ -16,6 +16,7 @@ from agenthost import (
     Outcome,
     Role,
     Row,
+    Session,
     Step,
     Store,
     ToolOutput,
@@ -43,12 +44,14 @@ from .codec import (
     load_labels,
     load_part,
 )
+from .fleeting import FleetingTurns
 from .late import LateSteps
 from .lines import Lines
 from .rows import entry, turn_record
 from .session_rows import SUPERSEDED, append, erase, open_session, supersede
 from .tables import (
     RUNNING,
+    agents,
     messages,
     session_holders,
     sessions,
@@ -56,7 +59,16 @@ from .tables import (
     turns,
 )
 from .usage import record
-from .writers import CURRENT, HELD, OWN, UNENDED, by, check_held, left_by
+from .writers import (
+    CURRENT,
+    HELD,
+    OWN,
+    UNENDED,
+    by,
+    check_current,
+    check_held,
+    left_by,
+)
 
 _OPEN = insert(turns)
 _REOPEN = (
@@ -92,6 +104,10 @@ _FLEETING = select(sessions.c.id).where(
     sessions.c.ephemeral == 1, sessions.c.key.is_(None)
 )
 _CALLED = select(turns.c.id).where(turns.c.id == tool_calls.c.turn_id)
+_MAY_GO_ON = select(
+    exists().where(agents.c.id == bindparam("agent")).label("found"),
+    CURRENT.label("current"),
+)
 _BY_ID = select(turns).where(turns.c.id == bindparam("id"))
 _CALLS = select(
     tool_calls.c.call_id, tool_calls.c.state, tool_calls.c.output, tool_calls.c.labels
@@ -120,13 +136,20 @@ class TurnJournal:
         self.keep_late = late.keep
         self.close_late = late.close
         self._late = late
+        self._fleeting = FleetingTurns()
         self._lines = Lines(store)
         self.line_up = self._lines.up
         self.holder = self._lines.first
 
     def keep(self, *steps: Step) -> asyncio.Future[None]:
         """Write steps in one piece; it starts at once, awaited or not."""
-        return self._store.write(partial(_keep_all, steps=steps))
+        if steps[0].own is None:
+            return self._store.write(partial(_keep_all, steps=steps, rows=steps))
+        rows = self._fleeting.rows(steps)
+        written = self._store.write(partial(_keep_all, steps=steps, rows=rows))
+        if rows:
+            self._fleeting.follow(steps[0].turn_id, written)
+        return written
 
     def start_call(
         self,
@@ -177,16 +200,36 @@ def _outcome(row: Row) -> Outcome | None:
     return Outcome(part, known, load_labels(row["labels"]))
 
 
-def _keep_all(connection: Connection, steps: tuple[Step, ...]) -> None:
+def _keep_all(
+    connection: Connection, steps: tuple[Step, ...], rows: tuple[Step, ...]
+) -> None:
     for step in steps:
         if step.also is not None:
             step.also(connection)
         if step.spent is not None:
             record(connection, step.spent)
+    if rows:
+        _keep_rows(connection, rows)
+    elif steps[0].opened is None or steps[-1].closed is None:
+        _check_fleeting(connection, steps[0], steps[0].own)
+
+
+def _check_fleeting(connection: Connection, step: Step, own: Session | None) -> None:
+    """See that a turn might be written, though nothing of it is."""
+    given = {"agent": own and own.agent_id, **by(step.writer)}
+    found, current = connection.execute(_MAY_GO_ON, given).one()
+    if not current:
+        check_current(connection, step.writer)
+    if not found:
+        if step.opened is not None:
+            raise NotFound("agent", step.opened)
+        raise NotFound("session", step.session_id)
+
+
+def _keep_rows(connection: Connection, steps: tuple[Step, ...]) -> None:
     first, own = steps[0], steps[-1].own
     if own is not None and own.key is None and steps[-1].closed is not None:
-        # What began before goes; what begins here is not written at all.
-        if first.opened is None and not erase(connection, own.id):
+        if not erase(connection, own.id):
             _refuse(connection, first)
         return
     if own is not None and first.opened is not None:

@@ -298,14 +298,18 @@ async def test_a_turns_own_session_goes_with_its_last_step(
     spent = Spent(NOW, ADA.id, "own", "own", "p", "m", Usage(1, 1), 1)
     asked = Step("own", "own", NOW, 0, user("?"), opened=ADA.id, own=own)
     told = Step("own", "own", NOW, 1, answer("!"), own=own, spent=spent, closed=DONE)
-    await records.journal.keep(asked)
-    assert await said(records, "own") == ["?"]
-    await records.journal.keep(told)
+    asks = Message(Role.ASSISTANT, (ToolUse("c", "kv_set", {}),))
+    calls = Step("own", "own", NOW, 1, asks, own=own)
+    for earlier, written in (((asked,), 0), ((asked, calls), 2)):
+        for step in earlier:
+            await records.journal.keep(step)
+        assert len(await rows(store, messages)) == written
+        await records.journal.keep(told)
     await records.journal.keep(asked, told)
-    for table in (messages, turns):
+    for table in (messages, turns, tool_calls):
         assert await rows(store, table) == []
     assert sorted(await rows(store, sessions, "id")) == [("b",), ("s",)]
-    assert len(await rows(store, usage)) == 2
+    assert len(await rows(store, usage)) == 3
 
 
 async def test_a_session_of_its_own_is_not_begun_for_a_deleted_agent(

@@ -68,6 +68,17 @@ async def read(store: SqliteStore, *columns: Any) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in await store.read(select(*columns))]
 
 
+async def fleeting_begun(process: Process) -> None:
+    """Begin a turn whose session goes with it, of which nothing is on disk."""
+    await process.ask(**FLEETING)
+
+
+async def fleeting_call_begun(process: Process) -> None:
+    """Bring one to where it is on disk."""
+    await fleeting_begun(process)
+    await process.keep(1, ASKS, **FLEETING)
+
+
 async def call_begun(process: Process) -> None:
     """Bring a turn to where its call runs."""
     await process.ask()
@@ -114,7 +125,7 @@ async def test_the_start_of_one_node_leaves_the_turns_of_others_alone(
     store: SqliteStore, first: Process
 ) -> None:
     await call_begun(first)
-    await first.ask(**FLEETING)
+    await fleeting_call_begun(first)
     open_ = await first.records.sessions.open(ADA.id, ephemeral=True)
     before = await everything(store)
     other = await begin(store, "b")
@@ -124,7 +135,7 @@ async def test_the_start_of_one_node_leaves_the_turns_of_others_alone(
     assert after == before
     await first.keep(2, RESULTS)
     await first.keep(3, words("so"), closed=DONE)
-    await first.keep(1, words("so"), closed=DONE, **FLEETING)
+    await first.keep(2, words("so"), closed=DONE, **FLEETING)
     assert (await first.records.sessions.get(open_.id)).ephemeral
 
 
@@ -132,7 +143,7 @@ async def test_a_start_marks_what_earlier_ones_of_its_node_left(
     store: SqliteStore, first: Process
 ) -> None:
     await call_begun(first)
-    await first.ask(**FLEETING)
+    await fleeting_call_begun(first)
     left = await first.records.sessions.open(ADA.id, ephemeral=True)
     other = await boot(store, "b")
     await other.ask(2, turn_id="theirs")
@@ -153,7 +164,7 @@ async def test_a_start_marks_no_turn_that_it_opened_itself(
     store: SqliteStore, first: Process
 ) -> None:
     await first.ask()
-    await first.ask(**FLEETING)
+    await fleeting_call_begun(first)
     open_ = await first.records.sessions.open(ADA.id, ephemeral=True)
     assert await first.records.journal.interrupt(first.writer) == 0
     assert await first.state() is TurnState.RUNNING
@@ -229,12 +240,13 @@ CONTINUE: list[Act] = [says, ends, breaks_off, waits, begins_an_effect]
 BEGIN: list[Act] = [goes_on, goes_on_at_once, opens]
 
 
+@pytest.mark.parametrize("begins", [fleeting_begun, fleeting_call_begun])
 @pytest.mark.parametrize("act", [*CONTINUE, *BEGIN, ends_what_is_not_kept])
 async def test_a_late_step_of_an_earlier_start_is_refused_and_writes_nothing(
-    store: SqliteStore, first: Process, act: Act
+    store: SqliteStore, first: Process, act: Act, begins: Act
 ) -> None:
     await call_begun(first)
-    await first.ask(**FLEETING)
+    await begins(first)
     again = await boot(store, "a")
     before = await everything(store)
     with pytest.raises(Superseded, match="another process has started as node 'a'"):
@@ -303,11 +315,12 @@ async def test_a_turn_that_waits_is_anybodys_and_ends_once(
     assert await everything(store) == before
 
 
+@pytest.mark.parametrize("begins", [fleeting_begun, fleeting_call_begun])
 async def test_what_was_deleted_is_told_apart_from_what_others_have(
-    store: SqliteStore, first: Process
+    first: Process, begins: Act
 ) -> None:
     await call_begun(first)
-    await first.ask(**FLEETING)
+    await begins(first)
     await first.records.agents.delete(ADA.id)
     for act in (says, ends, breaks_off, ends_what_is_not_kept, goes_on):
         with pytest.raises(NotFound, match="session not found"):

@@ -143,10 +143,14 @@ async def test_turns_with_histories_do_not_wait_for_the_agents_session(
     assert await waiting == "slow"
 
 
+@pytest.mark.parametrize("effect", [False, True])
 async def test_a_failed_or_stopped_turn_with_a_history_leaves_nothing(
     daemon: RunningDaemon,
+    effect: bool,
 ) -> None:
     agent, pause = await daemon.agent(), Pause()
+    if effect:
+        daemon.model.calls("kv_set", key="a", value="1")
     daemon.model.says("one", pause)
     turns = daemon.daemon.turns
     watcher = turns.watch(
@@ -156,13 +160,17 @@ async def test_a_failed_or_stopped_turn_with_a_history_leaves_nothing(
         TurnOptions(history=HISTORY),
     )
     await pause.reached.wait()
-    assert rows(daemon, "select ephemeral from sessions order by 1") == [(0,), (1,)]
+    # What an effect is journaled in is on disk; else it is of use to nobody.
+    own = [(1,)] if effect else []
+    assert rows(daemon, "select ephemeral from sessions order by 1") == [(0,), *own]
+    assert len(rows(daemon, "select * from tool_calls")) == effect
     assert await turns.stop_all(agent.id, "enough") == 1
     with pytest.raises(AgentHostError):
         await watcher.turn.result()
     assert rows(daemon, "select ephemeral from sessions") == [(0,)]
     assert rows(daemon, "select count(*) from messages") == [(0,)]
     assert rows(daemon, "select count(*) from turns") == [(0,)]
+    assert rows(daemon, "select count(*) from tool_calls") == [(0,)]
 
 
 async def test_a_turn_with_a_history_and_an_id_is_asked_once(

@@ -101,4 +101,3 @@ def _kinds(specs: list[ChannelSpec]) -> dict[str, type[Adapter]]:
         with suppress(Exception):
             kinds[spec.name] = spec.load()
     return kinds
-

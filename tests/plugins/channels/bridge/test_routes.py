@@ -74,7 +74,8 @@ smtp_host = "mail.example.org"
 async def test_what_is_wrong_with_a_channels_own_keys_is_said(
     daemons: Daemons, caplog: pytest.LogCaptureFixture
 ) -> None:
-    daemon = await daemons.start(config=WRONG)
+    # Where a secret is missing, that is said first.
+    daemon = await daemons.start(config=WRONG, environ={"EMAIL_PASSWORD": "s3cr3t"})
     said: dict[str, str] = {}
     async with asyncio.timeout(30):
         while not all(said.get(name) for name in ("ntfy", "mumble", "email")):

@@ -306,12 +306,34 @@ class JournalContract(ApartNodes):
         asked = step(0, user("?"), "own", opened=ADA.id, own=OWN)
         told = step(1, answer("!"), "own", own=OWN, spent=SPENT, closed=DONE)
         await records.journal.keep(asked)
-        assert await said(records, "own") == ["?"]
         for written in ((told,), (asked, told)):
             await records.journal.keep(*written)
             assert await is_gone(records, "own")
             assert await records.journal.find("t") is None
         assert (await records.usage.of_agent(ADA.id)).requests == 2
+
+    async def test_an_effect_in_a_turns_own_session_is_journalled(
+        self, records: Records, opened: OpenRecords
+    ) -> None:
+        """Before it begins all is there that the next process learns of it."""
+        for asked in (
+            [step(0, user("?"), "own", opened=ADA.id, own=OWN)],
+            [step(0, user("?"), "own", opened=ADA.id, own=OWN), step(1, own=OWN)],
+        ):
+            for one in asked:
+                await records.journal.keep(one)
+            await records.journal.keep(step(1, asking("a"), "own", own=OWN))
+            assert await states(opened()) == {"a": "intended"}
+            assert await said(opened(), "own") == ["?", "I will."]
+            await records.journal.start_call("t", "a")
+            assert await states(opened()) == {"a": "started"}
+            await records.journal.keep(step(2, results("a"), "own", own=OWN))
+            assert await states(opened()) == {"a": "committed"}
+            await records.journal.keep(
+                step(3, answer("!"), "own", own=OWN, closed=DONE)
+            )
+            assert await is_gone(opened(), "own")
+            assert await states(opened()) == {}
 
     async def test_a_turns_own_session_with_a_key_stays(
         self, records: Records, opened: OpenRecords
@@ -320,12 +342,25 @@ class JournalContract(ApartNodes):
         own = replace(OWN, key="turn:mine")
         asked = step(0, user("?"), "own", opened=ADA.id, own=own)
         told = step(1, answer("!"), "own", own=own, closed=DONE)
-        await records.journal.keep(asked, told)
+        await records.journal.keep(asked)
+        assert await said(records, "own") == ["?"]
+        await records.journal.keep(told)
         found = opened()
         await start_again(found)
         assert await said(found, "own") == ["?", "!"]
         assert (await found.sessions.get("own")).ephemeral
         assert await stands(found) is TurnState.DONE
+
+    async def test_a_turns_own_session_that_gets_a_key_at_its_end_stays(
+        self, records: Records, opened: OpenRecords
+    ) -> None:
+        """All that was said in it is there."""
+        asked = step(0, user("?"), "own", opened=ADA.id, own=OWN)
+        told = step(1, answer("!"), "own", own=replace(OWN, key="k"), closed=DONE)
+        await records.journal.keep(asked)
+        await records.journal.keep(told)
+        assert await said(opened(), "own") == ["?", "!"]
+        assert await stands(opened()) is TurnState.DONE
 
     async def test_what_goes_with_a_step_is_written_or_nothing_is(
         self, records: Records
