@@ -203,11 +203,11 @@ def daemon_rows(home: Path) -> Iterator[Row]:
             yield from request_rows(bench)
             yield from mcp_rows(bench)
             yield from workflow_rows(daemon)
-    with tempfile.TemporaryDirectory() as folder:
-        other = Path(folder)
-        servers.write_home(other, upstream.port)
-        with servers.daemon(other) as (daemon, _):
-            yield from crowd_rows(daemon, Crowd())
+        with tempfile.TemporaryDirectory() as folder:
+            other = Path(folder)
+            servers.write_home(other, upstream.port)
+            with servers.daemon(other) as (daemon, _):
+                yield from crowd_rows(daemon, Crowd())
         yield from channel_rows(upstream.port)
         yield from many_tools_rows(upstream.port)
 
