@@ -220,6 +220,14 @@ class EndsWhatHasAKey(MemoryJournal):
             self._rows.erase_sessions([steps[0].own.id])
 
 
+class WritesAtTheEnd(MemoryJournal):
+    """Of a session of a turn's own nothing, whatever it does, until its end."""
+
+    def _keep_all(self, steps: Sequence[Step]) -> None:
+        if steps[-1].own is None or steps[-1].closed is not None:
+            super()._keep_all(steps)
+
+
 class OpensForNobody(Rows):
     def open_session(self, session: Session, writer: Writer = NOBODY) -> Session:
         self.sessions[session.id] = session
@@ -444,6 +452,11 @@ BREACHES: tuple[tuple[type[MemoryJournal | Rows], Any], ...] = (
         HERE.test_a_turns_own_session_is_gone_when_the_turn_is_closed,
     ),
     (EndsWhatHasAKey, HERE.test_a_turns_own_session_with_a_key_stays),
+    (
+        EndsWhatHasAKey,
+        HERE.test_a_turns_own_session_that_gets_a_key_at_its_end_stays,
+    ),
+    (WritesAtTheEnd, HERE.test_an_effect_in_a_turns_own_session_is_journalled),
     (OpensForNobody, HERE.test_a_turns_own_session_is_not_begun_for_a_deleted_agent),
     (ReadsWhatIsShown, HERE.test_what_was_said_in_a_turn_is_read_when_it_is_summarised),
     (ReadsAll, HERE.test_what_was_said_in_a_turn_is_read_when_it_is_summarised),
