@@ -12,6 +12,8 @@ from urllib.parse import quote
 
 import httpx
 
+PASSWORD = "canary-of-synapse"  # noqa: S105 # nosec B105 # opens nothing
+
 
 class User:
     """One person."""
@@ -78,8 +80,8 @@ def registered(port: int, name: str) -> tuple[str, str]:
     """Give somebody an account: their id and their token."""
     url = f"http://127.0.0.1:{port}/_synapse/admin/v1/register"
     nonce = httpx.get(url, trust_env=False).json()["nonce"]
-    words = "\0".join([nonce, name, "password", "notadmin"]).encode()
+    words = "\0".join([nonce, name, PASSWORD, "notadmin"]).encode()
     proof = hmac.new(b"shared", words, hashlib.sha1).hexdigest()
-    body = {"nonce": nonce, "username": name, "password": "password", "mac": proof}
+    body = {"nonce": nonce, "username": name, "password": PASSWORD, "mac": proof}
     made = httpx.post(url, json={**body, "admin": False}, trust_env=False).json()
     return made["user_id"], made["access_token"]
