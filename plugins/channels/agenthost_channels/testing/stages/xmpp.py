@@ -137,6 +137,12 @@ class ProsodyStage(Stage):
     def nowhere(self) -> Place:
         return Place("default", "nobody@localhost")
 
+    async def change(self, text: str) -> None:
+        await self.ada.replaces(text)
+
+    async def changed(self, text: str) -> None:
+        await self.ada.until(lambda: text in [said for _, said, _ in self.ada.changes])
+
     async def attach(self, name: str, media_type: str, data: bytes) -> None:
         await self.ada.hands_in("bot@localhost", name, media_type, data)
 
