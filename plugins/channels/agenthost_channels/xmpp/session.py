@@ -32,7 +32,7 @@ from ..contract import (
 from .archive import Archives, Kept, Marks
 from .client import Client
 from .config import Settings
-from .corrections import Replaceable, is_passing
+from .corrections import Replaceable
 from .files import FOR_GOOD, Uploads, attachment_of
 from .mapping import Said, addressed, delayed_by, in_room, is_named, late, said_of
 from .rooms import Rooms
@@ -278,8 +278,6 @@ class Session:
 
     async def reconcile(self, message: Outbound) -> Sent:
         """Look in the archive, which has our own messages under our own ids."""
-        if is_passing(message):
-            return Sent(Fate.UNKNOWN, reason="it is not kept, for more comes after it")
         peer = message.place.peer
         archive = peer if peer in self._rooms.named else self._us
         if archive not in self._kept:

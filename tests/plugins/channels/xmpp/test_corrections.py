@@ -1,5 +1,6 @@
 """A message that is changed stays one: for people, and in the archives."""
 
+import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,12 @@ from xml.etree.ElementTree import fromstring
 import pytest
 from agenthost.testing import Daemons, Pause
 from agenthost_channels.contract import Fate, Inbound, Outbound, Place, Room, Sender
+from agenthost_channels.testing import FakeLine
 from agenthost_channels.testing.stage import Played, played
 from agenthost_channels.testing.stages.xmpp import PASSWORD, ROOM, prosody
 from agenthost_channels.testing.stages.xmpp_person import Person
+from agenthost_channels.xmpp.adapter import Xmpp
+from agenthost_channels.xmpp.config import Settings
 from agenthost_channels.xmpp.corrections import MOST, Replaceable
 from agenthost_channels.xmpp.mapping import Said, said_of
 from slixmpp.jid import JID
@@ -96,6 +100,13 @@ async def test_a_change_that_never_left_is_not_taken_for_its_draft(
             for each in (draft, passing, whole)
         ]
     assert fates == [Fate.DELIVERED, Fate.UNKNOWN, Fate.NOT_SENT]
+
+
+async def test_nobody_waits_to_look_for_what_is_not_kept() -> None:
+    adapter = Xmpp(FakeLine(Settings(jid="bot@x")))
+    passing = Outbound("k", Place("default", "ada@x"), "one two", edit_of="k")
+    async with asyncio.timeout(5):
+        assert (await adapter.reconcile(passing)).fate is Fate.UNKNOWN
 
 
 @pytest.mark.parametrize("of", ["a b", "x" * 201, "\x01"])
