@@ -211,19 +211,19 @@ async def dovecot() -> AsyncIterator[MailStage]:
     port, postman = free_port(), Postman()
     program = found("dovecot")
     # Its processes are other users, who may not look into a test's own folder.
-    folder = TemporaryDirectory(ignore_cleanup_errors=True)
-    configuration = configured(Path(folder.name), port)
-    argv = (*program, "-F", "-c", str(configuration))
-    async with (
-        serving(*argv, port=port),
-        Cable(port) as cable,
-        taking_mail(postman, PASSWORD) as smtp_port,
-    ):
-        stage = MailStage(cable, smtp_port, postman)
-        await asyncio.to_thread(stage.open_box, port)
-        yield stage
-        await asyncio.to_thread(stage.close_box)
-    folder.cleanup()
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        argv = (*program, "-F", "-c", str(configured(Path(folder), port)))
+        async with (
+            serving(*argv, port=port),
+            Cable(port) as cable,
+            taking_mail(postman, PASSWORD) as smtp_port,
+        ):
+            stage = MailStage(cable, smtp_port, postman)
+            await asyncio.to_thread(stage.open_box, port)
+            try:
+                yield stage
+            finally:
+                await asyncio.to_thread(stage.close_box)
 
 
 @asynccontextmanager

@@ -96,9 +96,10 @@ async def with_operator(folder: Path) -> Path:
     argv = (*found("murmurd"), "-ini", str(configured(folder, 1)), "-supw", OPERATOR)
     null = asyncio.subprocess.DEVNULL
     make = await asyncio.create_subprocess_exec(*argv, stdout=null, stderr=null)
-    # It does not say by how it ends whether it has been told.
     await make.wait()
-    return folder / "db.sqlite"
+    database = folder / "db.sqlite"
+    assert database.exists(), "the server has made no database"
+    return database
 
 
 @asynccontextmanager
