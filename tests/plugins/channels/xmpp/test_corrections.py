@@ -21,6 +21,7 @@ from slixmpp.jid import JID
 
 from .test_over_http import started
 
+FATES = "SELECT state, attempts FROM channel_outbox ORDER BY created_at"
 CORRECTION = "urn:xmpp:message-correct:0"
 BOTH = pytest.mark.parametrize("room", [Room.DIRECT, Room.PUBLIC])
 
@@ -213,3 +214,24 @@ async def test_an_answer_is_shown_as_it_is_made(
         assert (await stage.seen(2))[0] == "one two"
         await running.daemon.stop()
     assert draft == "one \N{HORIZONTAL ELLIPSIS}"
+
+
+@pytest.mark.conformance
+async def test_an_answer_whose_end_was_lost_is_changed_once(
+    daemons: Daemons, tmp_path: Path
+) -> None:
+    pause = Pause()
+    async with prosody(tmp_path) as stage:
+        running = await started(daemons, stage, more="streaming = true\n")
+        running.model.says("one ", pause, "two")
+        await stage.say("count")
+        await stage.seen(1)
+        stage.lose_answer()
+        pause.go_on()
+        await stage.changed("one two")
+        await stage.say("and?")
+        assert await stage.seen(2) == ["one two", "You said: and?"]
+        assert [text for _, text, _ in stage.ada.changes].count("one two") == 1
+        first, *_ = await running.daemon.store.read(FATES)
+        assert tuple(first) == ("delivered", 1)
+        await running.daemon.stop()
