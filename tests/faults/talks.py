@@ -14,10 +14,10 @@ from urllib.parse import quote
 import httpx
 from agenthost_channels.contract import Room
 from agenthost_channels.testing import Stage
+from agenthost_channels.testing.stages.matrix import SynapseStage
 from agenthost_channels.webhook.signing import signed, verified
 from aiohttp import web
 
-from tests.plugins.channels.matrix.test_synapse import SynapseStage
 from tests.plugins.channels.webhook.program import JSON, PATH, SECRET, Program
 
 AHEAD = 12
@@ -122,10 +122,10 @@ class MatrixTalk(Talk):
         query = {"dir": "f", "limit": "500"}
         query |= {"from": self._since} if self._since else {}
         path = f"/_matrix/client/v3/rooms/{quote(room)}/messages"
-        page = await self.stage._ada.call("GET", path, params=query)
+        page = await self.stage.ada.call("GET", path, params=query)
         self._since = page.get("end", self._since)
         for event in page["chunk"]:
-            ours = event["sender"] == self.stage._us.id
+            ours = event["sender"] == self.stage.us.id
             if ours and event["type"] == "m.room.message":
                 self._texts.append(event["content"]["body"])
 

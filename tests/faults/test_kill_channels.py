@@ -25,16 +25,16 @@ from agenthost.testing.simulators.telegram import TelegramSimulator
 from agenthost_channels.contract import Room
 from agenthost_channels.testing import Stage
 from agenthost_channels.testing.stages.discord import DiscordStage
+from agenthost_channels.testing.stages.email import dovecot
+from agenthost_channels.testing.stages.matrix import homeserver
+from agenthost_channels.testing.stages.matrix import staged as in_matrix
 from agenthost_channels.testing.stages.mqtt import mosquitto
+from agenthost_channels.testing.stages.nostr import relaying
+from agenthost_channels.testing.stages.nostr import staged as on_relay
 from agenthost_channels.testing.stages.slack import SlackStage
 from agenthost_channels.testing.stages.telegram import TelegramStage
 from agenthost_channels.testing.stages.xmpp import prosody
 
-from tests.plugins.channels.email.test_dovecot import dovecot
-from tests.plugins.channels.matrix.synapse import homeserver
-from tests.plugins.channels.matrix.test_synapse import staged as in_matrix
-from tests.plugins.channels.nostr.test_relay import relaying
-from tests.plugins.channels.nostr.test_relay import staged as on_relay
 from tests.plugins.channels.webhook.program import ENVIRON
 
 from .talks import (
@@ -152,12 +152,12 @@ async def crowd(home: Path, count: int) -> AsyncIterator[World]:
         mail = await entered(dovecot())
         world.add(mail, Talk(mail, world.numbers(few), again=True))
         (folder / "matrix").mkdir()
-        port = stack.enter_context(homeserver(folder / "matrix"))
+        port = await entered(homeserver(folder / "matrix"))
         matrix = await entered(in_matrix(port, 1))
         group = MatrixTalk(matrix, world.numbers(few), Room.GROUP)
         world.add(matrix, MatrixTalk(matrix, world.numbers(few * 2)), group)
         (folder / "nostr").mkdir()
-        relay = stack.enter_context(relaying(folder / "nostr"))
+        relay = await entered(relaying(folder / "nostr"))
         nostr = await entered(on_relay(relay))
         world.add(nostr, Talk(nostr, world.numbers(few * 2), again=True))
         (folder / "xmpp").mkdir()
@@ -266,8 +266,6 @@ async def campaign(home: Path, count: int, kills: int) -> str:
     return f"{kills} kills: 0 lost, 0 twice (limits 0) of {said}"
 
 
-# aiosmtpd says so of a login without TLS, which is right and meant here.
-@pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
 @pytest.mark.faults
 async def test_kills_while_all_channels_speak_lose_and_repeat_nothing(
     tmp_path: Path, figures: Callable[[str], None]

@@ -121,7 +121,8 @@ class Outbound:
         plain: The same as plain text, for a vendor that refuses the markup.
         files: At most as many as the channel's facts allow.
         reply_to: The vendor's id of the message that this answers, "" for none.
-        edit_of: The vendor's id of our own message that this replaces.
+        edit_of: The vendor's id of our own message that this replaces. While that
+            grows, what replaces it has its key; the last has one of its own.
         reaction: An emoji to put on ``reply_to`` instead of saying something.
         typing: Only show that we are about to answer.
     """

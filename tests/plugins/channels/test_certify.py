@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from agenthost_channels.certify_command import certify
 from agenthost_channels.ntfy.adapter import Ntfy
 from agenthost_channels.testing import played
 from agenthost_channels.testing.certifying import opened, place_of
-from agenthost_channels.testing.servers import found
+from agenthost_channels.testing.servers import PLACES, found
 from agenthost_channels.testing.stages.ntfy import NtfyStage
 from click.testing import CliRunner, Result
 
@@ -78,8 +80,12 @@ def test_what_an_adapter_breaks_is_named() -> None:
     [
         "bluesky",
         "discord",
+        "email",
         "irc",
+        "matrix",
         "mqtt",
+        "mumble",
+        "nostr",
         "ntfy",
         "slack",
         "telegram",
@@ -101,6 +107,29 @@ def test_a_server_that_is_not_installed_is_named() -> None:
     done = run("irc", "--stage", f"{__name__}:serverless")
     assert done.exit_code == 1
     assert "does not open: no nosuchserver here: install its package" in done.output
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize(
+    ("channel", "program"),
+    [
+        ("email", "dovecot"),
+        ("matrix", "synapse_homeserver"),
+        ("mumble", "murmurd"),
+        ("nostr", "nostr-relay"),
+    ],
+)
+def test_a_stage_of_ours_names_the_server_that_it_wants(
+    channel: str, program: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if shutil.which(program, path=PLACES) or shutil.which(program):
+        pytest.skip(f"{program} is installed here")
+    # Where nothing was fetched.
+    monkeypatch.chdir(tmp_path)
+    done = run(channel)
+    assert done.exit_code == 1
+    assert f"does not open: no {program} here: install its package" in done.output
+    assert len(done.output.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

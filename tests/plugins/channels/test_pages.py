@@ -15,8 +15,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -35,13 +34,6 @@ from agenthost_toml.problems import unknown_keys
 
 from tests.faults.talks import environ_of
 
-from .email.test_dovecot import dovecot
-from .matrix.synapse import homeserver
-from .matrix.test_synapse import staged as in_matrix
-from .mumble.person import Person
-from .mumble.test_murmur import MurmurStage, server, with_operator
-from .nostr.test_relay import relaying
-from .nostr.test_relay import staged as on_relay
 from .test_offered import DOCS, OURS, adapter_of
 from .webhook import program
 from .webhook.program import Program, opened
@@ -110,50 +102,14 @@ async def terminal(running: RunningDaemon, *words: str) -> str:
     return told.decode()
 
 
-@asynccontextmanager
-async def matrix(folder: Path) -> AsyncIterator[Stage]:
-    with homeserver(folder) as port:
-        async with in_matrix(port, 1) as stage:
-            yield stage
-
-
-@asynccontextmanager
-async def mumble(folder: Path) -> AsyncIterator[Stage]:
-    (folder / "made").mkdir()
-    database = with_operator(folder / "made")
-    async with server(folder, database) as port, Person(port, "Ada") as ada:
-        yield MurmurStage(port, ada)
-
-
-@asynccontextmanager
-async def nostr(folder: Path) -> AsyncIterator[Stage]:
-    with relaying(folder) as port:
-        async with on_relay(port) as stage:
-            yield stage
-
-
-Opens = Callable[[Path], AbstractAsyncContextManager[Stage]]
-OTHERS: Mapping[str, Opens] = {
-    "email": lambda _: dovecot(),
-    "matrix": matrix,
-    "mumble": mumble,
-    "nostr": nostr,
-}
-
-
-def stage_of(channel: str, folder: Path) -> AbstractAsyncContextManager[Stage]:
-    place = place_of(channel)
-    return on_stage(place) if place else OTHERS[channel](folder)
-
-
-# aiosmtpd says so of a login without TLS, which is right and meant here.
-@pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
 @pytest.mark.conformance
 @pytest.mark.parametrize("channel", [each for each in OURS if each != "webhook"])
 async def test_the_steps_of_a_page_lead_to_an_answer(
-    daemons: Daemons, channel: str, tmp_path: Path
+    daemons: Daemons, channel: str
 ) -> None:
-    async with stage_of(channel, tmp_path) as stage:
+    place = place_of(channel)
+    assert place is not None
+    async with on_stage(place) as stage:
         environ = environ_of(stage)
         assert set(environ) <= set(VARIABLE.findall(page_of(channel)))
         running = await started(daemons, channel, of_stage(stage), environ)

@@ -15,7 +15,9 @@ import pytest
 
 FETCHED = Path(".cache/servers/root")
 """Where a folder has packages unpacked; ``make channels`` does that."""
-UP_SECONDS = 20
+PROGRAMS = Path(".cache/programs")
+"""Where it has programs of Python, each in an environment of its own."""
+UP_SECONDS = 60
 DOWN_SECONDS = 10
 
 
@@ -27,8 +29,10 @@ OVERLAY = 'mount -t overlay overlay -o "lowerdir=$0/usr:/usr" /usr; exec "$@"'
 
 def found(program: str) -> tuple[str, ...]:
     """Give what starts a server; the test is skipped where its program is missing."""
-    if path := shutil.which(program, path=PLACES):
+    if path := shutil.which(program, path=PLACES) or shutil.which(program):
         return (path,)
+    for own in PROGRAMS.glob(f"*/bin/{program}"):
+        return (str(own.absolute()),)
     for folder in ("usr/sbin", "usr/bin"):
         if (FETCHED / folder / program).exists():
             alone = (

@@ -10,6 +10,7 @@ from agenthost import Unauthenticated, Unavailable
 
 from ..contract import Adapter, Attachment, Fate, Line, Outbound, Sent
 from .config import Settings
+from .corrections import is_passing
 
 if TYPE_CHECKING:
     from .session import Session
@@ -57,6 +58,8 @@ class Xmpp(Adapter):
 
     async def reconcile(self, message: Outbound) -> Sent:
         """Look in the archive, which has our own messages under our own ids."""
+        if is_passing(message):
+            return Sent(Fate.UNKNOWN, reason="it is not kept, for more comes after it")
         with suppress(TimeoutError):
             async with asyncio.timeout(BACK_SECONDS):
                 await self._up.wait()

@@ -23,7 +23,7 @@ from .wire import Streams
 
 PLUGINS = (
     *("xep_0030", "xep_0045", "xep_0085", "xep_0198", "xep_0199"),
-    *("xep_0203", "xep_0313", "xep_0359", "xep_0441"),
+    *("xep_0203", "xep_0308", "xep_0313", "xep_0359", "xep_0441"),
 )
 SCRAM = ("SCRAM-SHA-1", "SCRAM-SHA-256", "SCRAM-SHA-512")
 PATIENCE = 30.0

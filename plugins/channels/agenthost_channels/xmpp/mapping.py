@@ -27,7 +27,7 @@ CORRECTION = "{urn:xmpp:message-correct:0}replace"
 ENCRYPTION = "{urn:xmpp:eme:0}encryption"
 OOB = "jabber:x:oob"
 OCCUPANT = "{urn:xmpp:occupant-id:0}occupant-id"
-_SHOWN_ID = re.compile(r"[\x21-\x7e]{1,200}")
+SHOWN_ID = re.compile(r"[\x21-\x7e]{1,200}")
 _WEB = re.compile("https?://", re.IGNORECASE)
 _ID_LETTERS = 32
 
@@ -73,6 +73,12 @@ class Said:
         return "" if self.words.strip() in self.files else self.words
 
     @property
+    def replaces(self) -> str | None:
+        """What its sender calls the message that it replaces, None for no such."""
+        replaced = self.xml.find(CORRECTION)
+        return None if replaced is None else replaced.get("id", "")
+
+    @property
     def encrypted(self) -> bool:
         """Whether its words only tell that one cannot read it."""
         return self.xml.find(ENCRYPTION) is not None
@@ -85,7 +91,7 @@ class Said:
         for each in reversed(self.xml.findall(f"{{{SID}}}stanza-id")):
             if each.get("by", "").lower() == archive:
                 named = each.get("id", "")
-                return named if _SHOWN_ID.fullmatch(named) else ""
+                return named if SHOWN_ID.fullmatch(named) else ""
         return ""
 
     def own_id(self) -> str:
@@ -97,12 +103,10 @@ class Said:
 
 
 def said_of(xml: Element) -> Said | None:
-    """Read a message; None for what says nothing, replaces others or is an error."""
+    """Read a message; None for what says nothing or is an error."""
     kind = xml.get("type") or "chat"
     words = xml.findtext(f"{{{CLIENT}}}body") or ""
     if kind not in {"chat", "normal", "groupchat"}:
-        return None
-    if xml.find(CORRECTION) is not None:
         return None
     kind = "groupchat" if kind == "groupchat" else "chat"
     origin = xml.find(f"{{{SID}}}origin-id")
@@ -142,7 +146,7 @@ def moment(stamp: str) -> datetime | None:
 def archived(result: Element) -> tuple[str, Element, datetime | None] | None:
     """Read a result of an archive: the id it has there, the message, and its time."""
     forwarded = result.find("{urn:xmpp:forward:0}forwarded")
-    if forwarded is None or not _SHOWN_ID.fullmatch(result.get("id", "")):
+    if forwarded is None or not SHOWN_ID.fullmatch(result.get("id", "")):
         return None
     message = forwarded.find(f"{{{CLIENT}}}message")
     if message is None:
@@ -162,7 +166,7 @@ def in_room(said: Said, real: str) -> Sender:
         return Sender(address.partition("/")[0].lower(), said.nick)
     occupant = said.xml.find(OCCUPANT)
     known = occupant.get("id", "") if occupant is not None else ""
-    if _SHOWN_ID.fullmatch(known):
+    if SHOWN_ID.fullmatch(known):
         return Sender(f"{said.bare}#{known}", said.nick)
     return Sender(said.sender, said.nick)
 

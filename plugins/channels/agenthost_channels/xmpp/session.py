@@ -32,6 +32,7 @@ from ..contract import (
 from .archive import Archives, Kept, Marks
 from .client import Client
 from .config import Settings
+from .corrections import Replaceable
 from .files import FOR_GOOD, Uploads, attachment_of
 from .mapping import Said, addressed, delayed_by, in_room, is_named, late, said_of
 from .rooms import Rooms
@@ -77,6 +78,7 @@ class Session:
         self._rooms = Rooms(self._options, self._client)
         self._speaker = Speaker(self._client)
         self._uploads = Uploads(self._client, line)
+        self._replaceable = Replaceable()
         # The archives there are, by address; ours is one of them.
         self._kept: set[str] = set()
         self._queue: asyncio.Queue[Heard] = asyncio.Queue()
@@ -247,7 +249,8 @@ class Session:
             sender = Sender(peer, peer.partition("@")[0])
         when = at or self.line.clock.now()
         files = tuple(attachment_of(each) for each in said.files)
-        return Inbound(place, id_, sender, text, when, files, mentions_us=mentions)
+        message = Inbound(place, id_, sender, text, when, files, mentions_us=mentions)
+        return self._replaceable.settled(message, said)
 
     # Speaking.
 
@@ -291,7 +294,8 @@ class Session:
         ):
             for each in page.kept:
                 if self._is_ours(each.message) and is_named(each.message, message.key):
-                    return Sent(Fate.DELIVERED, message_id=message.key)
+                    there = message.edit_of or message.key
+                    return Sent(Fate.DELIVERED, message_id=there)
             ended = page.last or not page.kept
         if ended and await self._is_proof(archive, message):
             return Sent(Fate.NOT_SENT, reason="it is not in the archive")

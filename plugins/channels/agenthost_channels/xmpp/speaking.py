@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Any
+import secrets
+from dataclasses import replace
+from typing import Any
+from xml.etree.ElementTree import Element  # nosec B405 # written, nothing is parsed
 
 from slixmpp.jid import JID, InvalidJID
 
 from ..contract import Fate, Outbound, Sent
 from .client import PATIENCE, Client
+from .corrections import is_passing
 from .files import told
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element  # nosec B405 # a type; nothing is parsed
+from .mapping import SHOWN_ID
 
 # None of them may stand in XML.
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 STANZAS = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
 ERROR = "{jabber:client}error"
+NO_STORE = "{urn:xmpp:hints}no-store"
 
 
 class Speaker:
@@ -52,8 +55,10 @@ class Speaker:
             right = False
         if not right or message.place.thread:
             return _never("a message goes to name@domain, and to no thread in it")
-        if message.reaction or message.edit_of:
-            return _never("reactions and changes are not said over XMPP")
+        if message.reaction:
+            return _never("reactions are not said over XMPP")
+        if message.edit_of and not SHOWN_ID.fullmatch(message.edit_of):
+            return _never("what it is to replace is no message of ours")
         if len(message.files) > 1:
             return _never("a message carries one file")
         if not message.typing and not message.files and not _words(message):
@@ -79,11 +84,10 @@ class Speaker:
         stanza["body"] = "\n".join(filter(None, (_words(message), file)))
         if file:
             stanza.append(told(file))
-        stanza["id"] = message.key
-        stanza["origin_id"]["id"] = message.key
+        key = _named(stanza, message)
         answered: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
-        self._waiting[message.key] = (in_room, answered)
-        self._tried.add(message.key)
+        self._waiting[key] = (in_room, answered)
+        self._tried.add(key)
         asking = asyncio.ensure_future(self._asked(stanza))
         try:
             async with asyncio.timeout(PATIENCE):
@@ -92,10 +96,12 @@ class Speaker:
             sent = Sent(Fate.UNKNOWN, reason="the XMPP server did not answer in time")
         finally:
             asking.cancel()
-            del self._waiting[message.key]
+            del self._waiting[key]
         if sent.fate is not Fate.UNKNOWN:
-            self._tried.discard(message.key)
-        return sent
+            self._tried.discard(key)
+        # What is replaced is named by its first id, however often it is.
+        changed = message.edit_of and sent.fate is Fate.DELIVERED
+        return replace(sent, message_id=message.edit_of) if changed else sent
 
     async def _asked(self, stanza: Any) -> None:
         """Send it, and something behind it that is answered when it was taken."""
@@ -127,6 +133,18 @@ class Speaker:
                 future.set_result(Sent(Fate.DELIVERED, message_id=key))
             return True
         return False
+
+
+def _named(stanza: Any, message: Outbound) -> str:
+    """Give a message its id, and say what it replaces; give the id."""
+    key = message.key
+    if message.edit_of:
+        stanza["replace"]["id"] = message.edit_of
+    if is_passing(message):
+        key = secrets.token_hex(16)
+        stanza.append(Element(NO_STORE))
+    stanza["id"] = stanza["origin_id"]["id"] = key
+    return key
 
 
 def _words(message: Outbound) -> str:

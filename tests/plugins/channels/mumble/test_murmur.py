@@ -2,122 +2,29 @@
 
 import asyncio
 import hashlib
-import shutil
-import ssl
-import subprocess
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from agenthost import Unavailable
-from agenthost_channels.contract import Fate, Outbound, Place, Room
-from agenthost_channels.facts import facts
-from agenthost_channels.mumble.adapter import Mumble, Settings
+from agenthost_channels.contract import Fate, Outbound
+from agenthost_channels.mumble.adapter import Mumble
 from agenthost_channels.testing import ChannelContract, FakeLine, Stage, played
 from agenthost_channels.testing.care import CareContract
-from agenthost_channels.testing.servers import found, free_port, serving
+from agenthost_channels.testing.stages.mumble import MurmurStage, server, with_operator
+from agenthost_channels.testing.stages.mumble_person import Person
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from .person import Person
-
 pytestmark = pytest.mark.conformance
 
-OPERATOR = "operator-secret"
-CONFIGURATION = """\
-database={folder}/db.sqlite
-logfile={folder}/log
-host=127.0.0.1
-port={port}
-users=20
-messagelimit=1000
-messageburst=1000
-bonjour=false
-uname=root
-serverpassword={password}
-"""
 
-
-class MurmurStage(Stage):
-    """murmurd, with Ada."""
-
-    channel = Mumble
-    facts = facts("mumble")
-
-    def __init__(self, port: int, ada: Person) -> None:
-        self.port = port
-        self.ada = ada
-        self.person = f"name:{ada.name}"
-
-    def settings(self) -> Settings:
-        certificate = ssl.get_server_certificate(("127.0.0.1", self.port))
-        raw = ssl.PEM_cert_to_DER_cert(certificate)
-        return Settings(
-            server="127.0.0.1",
-            port=self.port,
-            username="bot",
-            fingerprint=hashlib.sha256(raw).hexdigest(),
-            burst=1000,
-        )
-
-    def place(self, room: Room) -> Place:
-        if room is Room.DIRECT:
-            return Place("default", self.person)
-        return Place("default", "channel:0", room=Room.PUBLIC)
-
-    async def say(self, text: str, room: Room = Room.DIRECT) -> None:
-        await self.ada.say(text, "bot" if room is Room.DIRECT else "")
-
-    async def seen(self, count: int, room: Room = Room.DIRECT) -> list[str]:
-        return await self.ada.seen(count, direct=room is Room.DIRECT)
-
-    async def cut(self) -> None:
-        operator = Person(self.port, "SuperUser", password=OPERATOR)
-        async with operator:
-            await operator.put_out("bot")
-
-    def mention(self, text: str) -> str:
-        return f"bot: {text}"
-
-    def nowhere(self) -> Place:
-        return Place("default", "user:404")
-
-    async def hostile(self) -> None:
-        for raw in ("<", "<br/>", "&#0;", "<style>x</style>", "<p" * 500, "&#xd800;"):
-            await self.ada.say("", "bot", raw)
-
-
-def configured(folder: Path, port: int, password: str = "") -> Path:
-    text = CONFIGURATION.format(folder=folder, port=port, password=password)
-    path = folder / "murmur.ini"
-    path.write_text(text)
-    return path
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return with_operator(tmp_path_factory.mktemp("murmur"))
-
-
-def with_operator(folder: Path) -> Path:
-    """Make a database with an operator in it: it takes a run of its own."""
-    argv = [*found("murmurd"), "-ini", str(configured(folder, 1)), "-supw", OPERATOR]
-    subprocess.run(argv, capture_output=True, check=False)
-    return folder / "db.sqlite"
-
-
-@asynccontextmanager
-async def server(
-    folder: Path, database: Path, password: str = ""
-) -> AsyncIterator[int]:
-    port = free_port()
-    shutil.copy(database, folder)
-    path = configured(folder, port, password)
-    async with serving(*found("murmurd"), "-fg", "-ini", str(path), port=port):
-        yield port
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return await with_operator(tmp_path_factory.mktemp("murmur"))
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ from agenthost_channels.mumble.adapter import Mumble, Settings
 from agenthost_channels.mumble.people import Person
 from agenthost_channels.mumble.texts import plain, printable
 from agenthost_channels.testing import FakeLine
+from agenthost_channels.testing.stages.mumble_person import decoded, encoded
 from pydantic import ValidationError
-
-from .person import decoded, encoded
 
 wires = pytest.importorskip("agenthost_channels.mumble.wire")
 messages = pytest.importorskip("agenthost_channels.mumble.messages")

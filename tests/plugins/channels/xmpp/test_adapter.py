@@ -60,9 +60,18 @@ def test_what_is_no_talk_is_no_message(kind: str) -> None:
     assert said_of(message(kind=kind)) is None
 
 
-def test_a_correction_is_not_a_message() -> None:
-    replaces = "<replace xmlns='urn:xmpp:message-correct:0' id='m0'/>"
-    assert said_of(message(replaces)) is None
+@pytest.mark.parametrize(
+    ("inside", "replaces"),
+    [
+        ("", None),
+        ("<replace xmlns='urn:xmpp:message-correct:0' id='m0'/>", "m0"),
+        ("<replace xmlns='urn:xmpp:message-correct:0'/>", ""),
+    ],
+)
+def test_a_correction_says_what_it_replaces(inside: str, replaces: str | None) -> None:
+    said = said_of(message(inside))
+    assert said is not None
+    assert said.replaces == replaces
 
 
 def test_what_is_encrypted_says_so() -> None:

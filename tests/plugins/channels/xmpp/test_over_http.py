@@ -13,13 +13,13 @@ ROWS = "SELECT peer, state FROM channel_inbox ORDER BY seq"
 
 
 async def started(
-    daemons: Daemons, stage: ProsodyStage, home: Path | None = None
+    daemons: Daemons, stage: ProsodyStage, home: Path | None = None, more: str = ""
 ) -> RunningDaemon:
     config = (
         '[channels.xmpp]\nagent = "helper"\nallow_from = ["ada@localhost"]\n'
         'allowed_hosts = ["127.0.0.1"]\njid = "bot@localhost"\n'
         f'server = "127.0.0.1"\nport = {stage.cable.port}\ntls = "none"\n'
-        f'rooms = ["{ROOM}"]\nnick = "bot"\n'
+        f'rooms = ["{ROOM}"]\nnick = "bot"\n{more}'
     )
     environ = {"XMPP_PASSWORD": PASSWORD}
     running = await daemons.start(config=config, environ=environ, home=home)

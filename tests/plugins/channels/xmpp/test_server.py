@@ -1,5 +1,8 @@
 """What the contract does not ask: TLS, passwords, archives, and who is in a room."""
 
+import asyncio
+import socket
+import struct
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,13 @@ from agenthost_channels.contract import Fate, Outbound, Room
 from agenthost_channels.testing import FakeLine
 from agenthost_channels.testing.servers import free_port
 from agenthost_channels.testing.stage import Played, played
-from agenthost_channels.testing.stages.xmpp import PASSWORD, ROOM, ProsodyStage, prosody
+from agenthost_channels.testing.stages.xmpp import (
+    PASSWORD,
+    ROOM,
+    ProsodyStage,
+    Wire,
+    prosody,
+)
 from agenthost_channels.testing.stages.xmpp_person import Person
 from agenthost_channels.xmpp.config import Settings
 
@@ -287,3 +296,23 @@ async def test_an_id_that_somebody_forges_is_nothing(tmp_path: Path) -> None:
         heard = await play.line.hear(3)
     assert [each.text for each in heard] == ["mine", "forged", "forged"]
     assert len({each.message_id for each in heard}) == 3
+
+
+async def test_a_wire_whose_server_is_killed_ends_in_silence(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def killed(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Closed so, it resets the connection.
+        linger = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, linger
+        )
+        writer.close()
+
+    server = await asyncio.start_server(killed, "127.0.0.1", 0)
+    async with server, Wire(server.sockets[0].getsockname()[1]) as wire:
+        reader, writer = await asyncio.open_connection("127.0.0.1", wire.port)
+        async with asyncio.timeout(5):
+            assert await reader.read() == b""
+        writer.close()
+    assert [each.getMessage() for each in caplog.records] == []

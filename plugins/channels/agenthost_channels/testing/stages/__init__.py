@@ -1,1 +1,1 @@
-"""The stages of channels whose services are simulated, to certify them on."""
+"""The stages that channels of ours are certified on: a simulator or a real server."""

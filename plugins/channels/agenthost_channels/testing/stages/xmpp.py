@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -72,14 +72,15 @@ class Wire(Cable):
     async def _copy(  # type: ignore[override]  # it looks at what it carries
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        while data := await reader.read(65536):
-            if not self._deaf or writer not in self._writers[::2]:
-                writer.write(data)
-            # The acknowledgement, or what the room shows: the server has it now.
-            elif any(sign in data for sign in (b"<a ", b"<body")):
-                self._deaf = False
-                self.pull()
-                return
+        with suppress(OSError):
+            while data := await reader.read(65536):
+                if not self._deaf or writer not in self._writers[::2]:
+                    writer.write(data)
+                # The acknowledgement, or what the room shows: the server has it now.
+                elif any(sign in data for sign in (b"<a ", b"<body")):
+                    self._deaf = False
+                    self.pull()
+                    return
         writer.close()
 
 
@@ -136,6 +137,12 @@ class ProsodyStage(Stage):
 
     def nowhere(self) -> Place:
         return Place("default", "nobody@localhost")
+
+    async def change(self, text: str) -> None:
+        await self.ada.replaces(text)
+
+    async def changed(self, text: str) -> None:
+        await self.ada.until(lambda: text in [said for _, said, _ in self.ada.changes])
 
     async def attach(self, name: str, media_type: str, data: bytes) -> None:
         await self.ada.hands_in("bot@localhost", name, media_type, data)

@@ -9,6 +9,10 @@ from slixmpp import ClientXMPP
 from slixmpp.jid import JID
 
 PATIENCE = 20.0
+PLUGINS = (
+    *("xep_0045", "xep_0066", "xep_0085"),
+    *("xep_0199", "xep_0308", "xep_0363"),
+)
 
 
 class Person(ClientXMPP):
@@ -19,11 +23,12 @@ class Person(ClientXMPP):
             "feature_mechanisms": {"unencrypted_scram": True, "unencrypted_plain": True}
         }
         super().__init__(jid, password, plugin_config=asked)
-        for name in ("xep_0045", "xep_0066", "xep_0085", "xep_0199", "xep_0363"):
+        for name in PLUGINS:
             self.register_plugin(name)
         self.port = port
         self.room = room
         self.got: list[tuple[str, str, str]] = []
+        self.changes: list[tuple[str, str, str]] = []
         self.addresses: list[str] = []
         self.signs: list[str] = []
         self.subscriptions: list[str] = []
@@ -42,11 +47,25 @@ class Person(ClientXMPP):
     def _heard(self, message: Any) -> None:
         if message["body"] and message["type"] != "error":
             told = (str(message["from"]), message["body"], message["id"])
-            if told not in self.got:
+            if self.plugin["xep_0308"].is_correction(message):
+                self._replace(told, message["replace"]["id"])
+            elif told not in self.got:
                 self.got.append(told)
                 if message["oob"]["url"]:
                     self.addresses.append(message["oob"]["url"])
         self._changed.set()
+
+    def _replace(self, told: tuple[str, str, str], id_: str) -> None:
+        """Show other words in a message's place, or at the end where it has none."""
+        if told in self.changes:
+            return
+        self.changes.append(told)
+        sender, text, _ = told
+        known = [(who, id_) == (sender, own) for who, _, own in self.got]
+        if any(known):
+            self.got[known.index(True)] = (sender, text, id_)
+        else:
+            self.got.append(told)
 
     def _typing(self, message: Any) -> None:
         self.signs.append(str(message["from"].bare))
@@ -92,7 +111,13 @@ class Person(ClientXMPP):
             message["id"] = id_
         message.send()
         await self.settled()
+        self.last = message
         return str(message["id"])
+
+    async def replaces(self, text: str) -> None:
+        """Replace the last message."""
+        self.plugin["xep_0308"].correct_message(self.last, text)
+        await self.settled()
 
     async def hands_in(self, to: str, name: str, kind: str, data: bytes) -> None:
         """Hand a file in, and say its address, as people's programs do."""

@@ -5,9 +5,10 @@ import json
 from typing import Any, Self
 
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
+from aiohttp import ClientSession
 
-sdk = pytest.importorskip("nostr_sdk", reason="needs agenthost[judges]")
+MISSING = "no nostr-sdk here: pip install 'agenthost[judges]'"
+sdk = pytest.importorskip("nostr_sdk", reason=MISSING)
 
 WRAP, OLD = 1059, 4
 
@@ -27,9 +28,10 @@ class Person:
         self._changed = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        self._socket: ClientConnection = await connect(self._url)
+        self._session = ClientSession()
+        self._socket = await self._session.ws_connect(self._url)
         wanted = {"kinds": [WRAP, OLD], "#p": [self.hex]}
-        await self._socket.send(json.dumps(["REQ", "mine", wanted]))
+        await self._socket.send_json(["REQ", "mine", wanted])
         self._task = asyncio.create_task(self._read())
         return self
 
@@ -37,11 +39,12 @@ class Person:
         self._task.cancel()
         await asyncio.wait([self._task])
         await self._socket.close()
+        await self._session.close()
 
     async def publish(self, event: Any) -> list[Any]:
         answered = asyncio.get_running_loop().create_future()
         self._answers[event["id"]] = answered
-        await self._socket.send(json.dumps(["EVENT", event]))
+        await self._socket.send_json(["EVENT", event])
         async with asyncio.timeout(20):
             found: list[Any] = await answered
         return found
@@ -95,18 +98,19 @@ class Person:
     async def asked(self, wanted: Any) -> list[dict[str, Any]]:
         """Ask the relay for something, on a connection of its own."""
         found = []
-        async with connect(self._url) as socket, asyncio.timeout(20):
-            await socket.send(json.dumps(["REQ", "asked", wanted]))
-            async for raw in socket:
-                kind, *rest = json.loads(raw)
+        connecting = self._session.ws_connect(self._url)
+        async with asyncio.timeout(20), connecting as socket:
+            await socket.send_json(["REQ", "asked", wanted])
+            async for frame in socket:
+                kind, *rest = frame.json()
                 if kind == "EOSE":
                     break
                 found.append(rest[1])
         return found
 
     async def _read(self) -> None:
-        async for raw in self._socket:
-            kind, *rest = json.loads(raw)
+        async for frame in self._socket:
+            kind, *rest = frame.json()
             if kind == "OK":
                 self._answers.pop(rest[0]).set_result([kind, *rest])
             elif kind == "EVENT":

@@ -13,6 +13,7 @@ Fields = list[tuple[int, int | bytes]]
 
 
 def varint(number: int) -> bytes:
+    """Write a number as protocol buffers do."""
     out = b""
     while number > 0x7F:
         out += bytes([number & 0x7F | 0x80])
@@ -21,6 +22,7 @@ def varint(number: int) -> bytes:
 
 
 def encoded(fields: Fields) -> bytes:
+    """Write a message."""
     out = b""
     for number, value in fields:
         if isinstance(value, bytes):
@@ -31,6 +33,7 @@ def encoded(fields: Fields) -> bytes:
 
 
 def decoded(body: bytes) -> Fields:
+    """Read a message."""
     fields: Fields = []
     at = 0
 
@@ -59,6 +62,7 @@ def decoded(body: bytes) -> Fields:
 
 
 def frame(kind: int, fields: Fields) -> bytes:
+    """Write a message with what goes before it on the wire."""
     body = encoded(fields)
     return struct.pack(">HI", kind, len(body)) + body
 
