@@ -45,17 +45,33 @@ def let_through(
     Raises:
         AgentHostError: A guard refuses it.
     """
+    left, changed = looked_at(parts, context, messages, spoken)
+    if changed:
+        tell(parts, context, len(messages), len(left))
+    return left
+
+
+def looked_at(
+    parts: Parts,
+    context: Context,
+    messages: Sequence[Message],
+    spoken: Sequence[Message] = (),
+) -> tuple[list[Message], bool]:
+    """Ask the guards, in whatever thread; tell also whether they change anything.
+
+    Raises:
+        AgentHostError: A guard refuses it.
+    """
     guards = parts.host.guards
     if not messages or not guards.filled(Guard.HISTORY):
-        return list(messages)
+        return list(messages), False
     case = HistoryCase(context, tuple(messages), tuple(spoken))
     left = guards.check(Guard.HISTORY, case).messages
-    if left != case.messages:
-        _tell(parts, context, len(case.messages), len(left))
-    return list(left)
+    return list(left), left != case.messages
 
 
-def _tell(parts: Parts, context: Context, found: int, left: int) -> None:
+def tell(parts: Parts, context: Context, found: int, left: int) -> None:
+    """Tell that guards have changed what a turn reads of so many messages."""
     session = context.agent.session_id if context.agent is not None else ""
     log.warning(
         "session %s was repaired for this turn: %d messages, %d as a model reads "

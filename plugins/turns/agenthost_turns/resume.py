@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from agenthost import (
@@ -31,13 +32,15 @@ from agenthost import (
 from agenthost_chat.chat import Message, Role, ToolOutput, Usage
 from agenthost_chat.history import open_calls
 
-from .histories import conversation_of, let_through
+from .histories import conversation_of, let_through, looked_at, tell
 from .left import key_of
 from .run import Run
 
 if TYPE_CHECKING:
     from .parts import Parts
 
+MANY = 1_000
+"""Parts of a history from which on a thread looks at it."""
 GONE = (
     "the turn cannot go on: its question is no longer in the session, which was "
     "summarised or reset since; ask again"
@@ -67,7 +70,7 @@ class Past:
             key = key_of(turn.options, turn.id)
             now = self._parts.clock.time()
             own = Session(turn.id, turn.agent.id, now, key=key, ephemeral=True)
-            return Conversation(own, self._before(turn, history))
+            return await self._brought(turn, own, history)
         said = warm or await self.conversation(turn)
         said.session.check_open_to(turn.agent.id)
         return said
@@ -170,14 +173,38 @@ class Past:
         pinned = await self._parts.sessions.pinned(session_id)
         return [each.message for each in pinned if each.seq not in there]
 
-    def _before(self, turn: Turn, history: Sequence[Message]) -> list[Message]:
-        """Give the history before a turn's message, which may answer calls of it.
+    async def _brought(
+        self, turn: Turn, own: Session, history: Sequence[Message]
+    ) -> Conversation:
+        """Look at the history that a turn brings, a long one in a thread."""
+        whole = self._whole(turn, history)
+        look = partial(self._looked_at, turn, own, whole)
+        if sum([len(message.parts) for message in whole]) < MANY:
+            said, changed = look()
+        else:
+            said, changed = await self._parts.host.workers.in_thread(look)
+        if changed:
+            tell(self._parts, turn.context, len(whole), changed)
+        return said
+
+    def _looked_at(
+        self, turn: Turn, own: Session, whole: Sequence[Message]
+    ) -> tuple[Conversation, int]:
+        """Give what is before a turn's message, and how much guards have changed."""
+        left, changed = looked_at(self._parts, turn.context, whole)
+        found = len(left) if changed else 0
+        if turn.message.role is Role.TOOL:
+            turn.message = left.pop()
+        return Conversation(own, left), found
+
+    def _whole(self, turn: Turn, history: Sequence[Message]) -> Sequence[Message]:
+        """Give a history with a turn's message, where that answers calls of it.
 
         Raises:
             InvalidInput: It answers none.
         """
         if turn.message.role is not Role.TOOL:
-            return let_through(self._parts, turn.context, history)
+            return history
         asked = {call.id for call in open_calls(history)}
         parts = turn.message.parts
         told = [p for p in parts if isinstance(p, ToolOutput) and p.id in asked]
@@ -185,10 +212,7 @@ class Past:
             problem = "it answers no call that the history ends with"
             raise InvalidInput("message", problem)
         # What it leaves out is told as unknown.
-        whole = (*history, Message(Role.TOOL, tuple(told)))
-        said = let_through(self._parts, turn.context, whole)
-        turn.message = said.pop()
-        return said
+        return (*history, Message(Role.TOOL, tuple(told)))
 
     def _as_asked(
         self, turn: Turn, messages: Sequence[Message], spoken: Sequence[Message]
