@@ -262,9 +262,8 @@ class Usage:
     cost_micro_usd: int | None = None
 
     def __add__(self, other: Usage) -> Usage:
-        costs = [
-            c for c in (self.cost_micro_usd, other.cost_micro_usd) if c is not None
-        ]
+        both = self.cost_micro_usd, other.cost_micro_usd
+        costs = [cost for cost in both if cost is not None]
         return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
@@ -285,9 +284,13 @@ class TextChunk:
 
 @value_class
 class ReasoningChunk:
-    """More of what the model thinks; for display only."""
+    """More of what the model thinks; for display only.
+
+    ``opaque`` are the vendor's fields of a thought that has ended, by its dialect.
+    """
 
     text: str
+    opaque: JsonObject = field(default_factory=dict)
 
 
 @value_class

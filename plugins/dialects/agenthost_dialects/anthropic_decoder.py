@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from agenthost import ChatRequest, Delta, Endpoint, Finish, Usage
+from agenthost import ChatRequest, Delta, Endpoint, Finish, ReasoningChunk, Usage
 
 from .answers import (
     CallDraft,
@@ -47,6 +47,7 @@ class AnthropicDecoder(EventDecoder):
             "message_start": self._start,
             "content_block_start": self._begin,
             "content_block_delta": self._continue,
+            "content_block_stop": self._end,
             "message_delta": self._amend,
             "message_stop": self._finish,
         }
@@ -65,6 +66,7 @@ class AnthropicDecoder(EventDecoder):
         """Read a whole answer: its blocks as if each had come in one piece."""
         for index, block in enumerate(objects_of(payload.get("content"))):
             yield from self._begin({"index": index, "content_block": block})
+            yield from self._end({"index": index})
         self._draft.id = text_of(payload.get("id"))
         self._account(payload.get("usage"))
         self._reason(payload)
@@ -99,6 +101,11 @@ class AnthropicDecoder(EventDecoder):
             _sign(draft, text_of(delta.get("signature")))
         elif isinstance(draft, CallDraft):
             self._argue(draft, text_of(delta.get("partial_json")))
+
+    def _end(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
+        draft = self._blocks.get(str(payload.get("index")))
+        if isinstance(draft, ThoughtDraft) and draft.opaque:
+            yield ReasoningChunk("", {NAME: {**draft.opaque[NAME]}})
 
     def _argue(self, draft: CallDraft, piece: str) -> None:
         # The block opens with ``input: {}``, which the pieces replace.

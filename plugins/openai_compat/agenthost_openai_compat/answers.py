@@ -89,5 +89,6 @@ def pieces_of(kept: Answered) -> Iterator[Delta]:
     for part in message.parts:
         if isinstance(part, Text):
             yield TextChunk(part.text, part.logprobs)
-        elif isinstance(part, Reasoning) and part.text:
+        elif isinstance(part, Reasoning):
             yield ReasoningChunk(part.text)
+            yield ReasoningChunk("", part.opaque)

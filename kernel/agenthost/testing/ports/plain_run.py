@@ -254,7 +254,7 @@ class PlainRun:
                     # What may have to be said anew is told once it is whole.
                     if self._fits is None:
                         self._turn.say(delta.text)
-                elif isinstance(delta, ReasoningChunk):
+                elif isinstance(delta, ReasoningChunk) and delta.text:
                     self._turn.think(delta.text)
         raise TurnFailed("the model call ended without an answer")
 
