@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from enum import StrEnum
 from operator import attrgetter
-from types import MappingProxyType
 from typing import Any
 
 from agenthost_values.value_class import value_class
@@ -41,11 +40,13 @@ class Text:
     """Words, and the pages they rest on, which are never sent back.
 
     ``logprobs`` say how likely each token was, in OpenAI's words, where that was asked.
+    ``opaque`` holds what else its vendor tells of it, by the dialect's name.
     """
 
     text: str
     citations: tuple[Citation, ...] = ()
     logprobs: tuple[JsonObject, ...] = ()
+    opaque: JsonObject = field(default_factory=dict)
 
 
 @value_class
@@ -210,7 +211,7 @@ class ModelSettings:
 _NAMES = tuple(each.name for each in fields(ModelSettings))
 _VALUES = attrgetter(*_NAMES)
 _UNSET = tuple(each.default for each in fields(ModelSettings))
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,10 +277,14 @@ class Usage:
 
 @value_class
 class TextChunk:
-    """More of the answer, with how likely its tokens were where that was asked."""
+    """More of the answer, with how likely its tokens were where that was asked.
+
+    ``opaque`` is what its vendor tells of words that have ended, by its dialect.
+    """
 
     text: str
     logprobs: tuple[JsonObject, ...] = ()
+    opaque: JsonObject = field(default_factory=dict)
 
 
 @value_class

@@ -117,6 +117,7 @@ class AnthropicMessages:
         if request.native:
             body.update(request.native.get(NAME, {}))
             _show(body)
+            _cite(body)
         if request.stream:
             body["stream"] = True
         version = VERSION if SAMPLING.isdisjoint(body) else SAMPLING_VERSION
@@ -162,6 +163,15 @@ def _show(body: dict[str, Any]) -> None:
     thinking = body.get("thinking", {})
     if display and thinking.get("type") in ("enabled", "adaptive"):
         thinking["display"] = display
+
+
+def _cite(body: dict[str, Any]) -> None:
+    """Have the answer say where in the documents its words come from."""
+    if body.pop("cites", None):
+        for message in body["messages"]:
+            for block in message["content"]:
+                if block["type"] == "document":
+                    block["citations"] = {"enabled": True}
 
 
 def _set(body: dict[str, Any], request: ChatRequest) -> None:

@@ -159,13 +159,13 @@ def joined(deltas: list[Delta]) -> list[Delta]:
     runs: list[Delta] = []
     for kind, run in groupby(deltas, type):
         alike = [*run]
-        if kind is TextChunk:
+        if kind is Completion or any(map(_SEALED, alike)):
+            runs += alike
+        elif kind is TextChunk:
             scores = tuple(chain.from_iterable(map(_SCORES, alike)))
             runs.append(TextChunk("".join(map(_WORDS, alike)), scores))
-        elif kind is ReasoningChunk and not any(map(_SEALED, alike)):
-            runs.append(ReasoningChunk("".join(map(_WORDS, alike))))
         else:
-            runs += alike
+            runs.append(ReasoningChunk("".join(map(_WORDS, alike))))
     return runs
 
 

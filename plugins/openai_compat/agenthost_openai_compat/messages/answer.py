@@ -87,8 +87,12 @@ def own_words_of(
 ) -> Iterator[Mapping[str, Any]]:
     """Write what a model itself says; what its vendor has signed as that has it."""
     for part in message.parts:
-        sealed = part.opaque.get(SEALED) if isinstance(part, Reasoning) else None
-        if not isinstance(part, Reasoning) or not sealed:
+        told = isinstance(part, Reasoning | Text) and part.opaque
+        sealed = (told or {}).get(SEALED)
+        if isinstance(part, Text) and part.text and sealed and sealed["citations"]:
+            cited = {"citations": sealed["citations"]}
+            yield {"type": "text", "text": part.text, **cited}
+        elif not isinstance(part, Reasoning) or not sealed:
             one = Message(message.role, (part,))
             yield from words_of([one], id_, thoughts=thoughts)
         elif "data" in sealed:

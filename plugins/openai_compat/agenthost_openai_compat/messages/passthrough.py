@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 from agenthost import (
@@ -13,6 +13,7 @@ from agenthost import (
     ChatRequest,
     EventStream,
     HeldFrames,
+    JsonObject,
     Payer,
     ReasoningChunk,
     Target,
@@ -36,6 +37,7 @@ from .asking import (
     thinking_of,
     tools_of,
 )
+from .blocks import cites
 from .errors import check_version
 from .shapes import MessagesBody
 from .stream import Events, failure
@@ -66,7 +68,7 @@ async def answered(call: Call, target: Target, body: MessagesBody) -> Answer:
         temperature=body.temperature,
         thinking_budget=thinking_of(body),
         stream=bool(body.stream),
-        native=native_of(body, SEALED, NATIVE),
+        native=_native(body, seals=seals),
         **(settings.asked if settings else {}),
     )
     thoughts = shows_thoughts(body, usual=seals)
@@ -86,6 +88,14 @@ async def answered(call: Call, target: Target, body: MessagesBody) -> Answer:
         if isinstance(each, Answered):
             last = each
     return _whole(payer, last, thoughts=thoughts)
+
+
+def _native(body: MessagesBody, *, seals: bool) -> Mapping[str, JsonObject] | None:
+    """Gather what only Anthropic's wire has, whether documents are cited too."""
+    told = native_of(body, SEALED, NATIVE)
+    if not seals or not cites(body.messages):
+        return told
+    return {SEALED: {**(told or {}).get(SEALED, {}), "cites": True}}
 
 
 def _wanted(body: MessagesBody) -> tuple[tuple[ToolDefinition, ...], dict[str, Any]]:
@@ -120,7 +130,9 @@ class _Writer:
 
     def _one(self, said: Said) -> bytes:
         if isinstance(said, TextChunk):
-            return self.events.one(TextDelta(said.text, 0))
+            words = self.events.one(TextDelta(said.text, 0))
+            cited = said.opaque.get(SEALED)
+            return words + self.events.cite(cited["citations"]) if cited else words
         if isinstance(said, ReasoningChunk):
             if sealed := said.opaque.get(SEALED):
                 return self.events.seal(sealed)

@@ -105,6 +105,12 @@ class Events:
         self._sealed = True
         return (said + self._close()).encode()
 
+    def cite(self, citations: Sequence[Mapping[str, Any]]) -> bytes:
+        """Write where the words at hand come from, and end their block."""
+        deltas = ({"type": "citations_delta", "citation": each} for each in citations)
+        said = [self._more(TEXT, delta) for delta in deltas]
+        return "".join((*said, self._close())).encode()
+
     def end(self, result: TurnResult) -> bytes:
         """Write the calls that are the client's, how it ended, and what it took."""
         frames = [self._close()]
