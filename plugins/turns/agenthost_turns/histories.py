@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from asyncio import AbstractEventLoop
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ def let_through(
     context: Context,
     messages: Sequence[Message],
     spoken: Sequence[Message] = (),
+    loop: AbstractEventLoop | None = None,
 ) -> list[Message]:
     """Ask the guards of conversations; what they change of it is told.
 
@@ -41,37 +43,23 @@ def let_through(
         context: Whose turn it is.
         messages: What was said.
         spoken: What of it the turn has said itself, where it goes on.
-
-    Raises:
-        AgentHostError: A guard refuses it.
-    """
-    left, changed = looked_at(parts, context, messages, spoken)
-    if changed:
-        tell(parts, context, len(messages), len(left))
-    return left
-
-
-def looked_at(
-    parts: Parts,
-    context: Context,
-    messages: Sequence[Message],
-    spoken: Sequence[Message] = (),
-) -> tuple[list[Message], bool]:
-    """Ask the guards, in whatever thread; tell also whether they change anything.
+        loop: Where it is told, in a thread beside that.
 
     Raises:
         AgentHostError: A guard refuses it.
     """
     guards = parts.host.guards
     if not messages or not guards.filled(Guard.HISTORY):
-        return list(messages), False
+        return list(messages)
     case = HistoryCase(context, tuple(messages), tuple(spoken))
     left = guards.check(Guard.HISTORY, case).messages
-    return list(left), left != case.messages
+    if left != case.messages:
+        told = parts, context, len(case.messages), len(left)
+        _tell(*told) if loop is None else loop.call_soon_threadsafe(_tell, *told)
+    return list(left)
 
 
-def tell(parts: Parts, context: Context, found: int, left: int) -> None:
-    """Tell that guards have changed what a turn reads of so many messages."""
+def _tell(parts: Parts, context: Context, found: int, left: int) -> None:
     session = context.agent.session_id if context.agent is not None else ""
     log.warning(
         "session %s was repaired for this turn: %d messages, %d as a model reads "

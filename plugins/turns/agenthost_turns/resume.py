@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from agenthost import (
@@ -32,7 +34,7 @@ from agenthost import (
 from agenthost_chat.chat import Message, Role, ToolOutput, Usage
 from agenthost_chat.history import open_calls
 
-from .histories import conversation_of, let_through, looked_at, tell
+from .histories import conversation_of, let_through
 from .left import key_of
 from .run import Run
 
@@ -40,7 +42,8 @@ if TYPE_CHECKING:
     from .parts import Parts
 
 MANY = 1_000
-"""Parts of a history from which on a thread looks at it."""
+"""Parts of a history from which on it is read in a thread."""
+_PARTS = attrgetter("parts")
 GONE = (
     "the turn cannot go on: its question is no longer in the session, which was "
     "summarised or reset since; ask again"
@@ -70,7 +73,10 @@ class Past:
             key = key_of(turn.options, turn.id)
             now = self._parts.clock.time()
             own = Session(turn.id, turn.agent.id, now, key=key, ephemeral=True)
-            return await self._brought(turn, own, history)
+            if sum(map(len, map(_PARTS, history))) < MANY:
+                return Conversation(own, self._before(turn, history))
+            read = partial(self._long, turn, own, history, asyncio.get_running_loop())
+            return await self._parts.host.workers.in_thread(read)
         said = warm or await self.conversation(turn)
         said.session.check_open_to(turn.agent.id)
         return said
@@ -173,38 +179,29 @@ class Past:
         pinned = await self._parts.sessions.pinned(session_id)
         return [each.message for each in pinned if each.seq not in there]
 
-    async def _brought(
-        self, turn: Turn, own: Session, history: Sequence[Message]
+    def _long(
+        self,
+        turn: Turn,
+        own: Session,
+        history: Sequence[Message],
+        loop: asyncio.AbstractEventLoop,
     ) -> Conversation:
-        """Look at the history that a turn brings, a long one in a thread."""
-        whole = self._whole(turn, history)
-        look = partial(self._looked_at, turn, own, whole)
-        if sum([len(message.parts) for message in whole]) < MANY:
-            said, changed = look()
-        else:
-            said, changed = await self._parts.host.workers.in_thread(look)
-        if changed:
-            tell(self._parts, turn.context, len(whole), changed)
-        return said
+        """Read a long history in a thread: the loop has others to serve."""
+        return Conversation(own, self._before(turn, history, loop))
 
-    def _looked_at(
-        self, turn: Turn, own: Session, whole: Sequence[Message]
-    ) -> tuple[Conversation, int]:
-        """Give what is before a turn's message, and how much guards have changed."""
-        left, changed = looked_at(self._parts, turn.context, whole)
-        found = len(left) if changed else 0
-        if turn.message.role is Role.TOOL:
-            turn.message = left.pop()
-        return Conversation(own, left), found
-
-    def _whole(self, turn: Turn, history: Sequence[Message]) -> Sequence[Message]:
-        """Give a history with a turn's message, where that answers calls of it.
+    def _before(
+        self,
+        turn: Turn,
+        history: Sequence[Message],
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> list[Message]:
+        """Give the history before a turn's message, which may answer calls of it.
 
         Raises:
             InvalidInput: It answers none.
         """
         if turn.message.role is not Role.TOOL:
-            return history
+            return let_through(self._parts, turn.context, history, loop=loop)
         asked = {call.id for call in open_calls(history)}
         parts = turn.message.parts
         told = [p for p in parts if isinstance(p, ToolOutput) and p.id in asked]
@@ -212,7 +209,10 @@ class Past:
             problem = "it answers no call that the history ends with"
             raise InvalidInput("message", problem)
         # What it leaves out is told as unknown.
-        return (*history, Message(Role.TOOL, tuple(told)))
+        whole = (*history, Message(Role.TOOL, tuple(told)))
+        said = let_through(self._parts, turn.context, whole, loop=loop)
+        turn.message = said.pop()
+        return said
 
     def _as_asked(
         self, turn: Turn, messages: Sequence[Message], spoken: Sequence[Message]

@@ -16,7 +16,7 @@ from agenthost_openai_compat.messages.reading import Reader as MessageReader
 from agenthost_openai_compat.reading import Reader
 from agenthost_openai_compat.responses.reading import ItemReader
 from agenthost_turns import resume
-from agenthost_turns.histories import looked_at
+from agenthost_turns.histories import let_through
 
 HELLO = {"role": "user", "content": "hi"}
 
@@ -99,17 +99,17 @@ async def brought(daemon: RunningDaemon, count: int) -> httpx.Response:
     return await daemon.http.post("/v1/chat/completions", json=asked)
 
 
-async def test_a_long_history_is_looked_at_in_a_thread(
+async def test_a_long_history_is_let_through_in_a_thread(
     daemon: RunningDaemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await daemon.agent("ada")
     threads: list[bool] = []
 
-    def looked(*asked: Any) -> Any:
+    def looked(*asked: Any, **how: Any) -> Any:
         threads.append(threading.current_thread() is threading.main_thread())
-        return looked_at(*asked)
+        return let_through(*asked, **how)
 
-    monkeypatch.setattr(resume, "looked_at", looked)
+    monkeypatch.setattr(resume, "let_through", looked)
     for count in (100, 2_000):
         assert (await brought(daemon, count)).status_code == 200
     assert threads == [True, False]
