@@ -125,7 +125,7 @@ class TurnOptions:
         history: Makes the turn stateless: it is the conversation so far, and may end
             with calls that the message answers. The turn speaks in an ephemeral session
             of its own, whatever ``session_id`` says, which ends with it; with a
-            ``turn_id``, or calls left to the caller, it is kept for a day.
+            ``turn_id`` it is kept for a day, with calls left to the caller for an hour.
         max_cost_micro_usd: What it, and the turns it starts, may spend together.
         settings: What else is asked of its answers, before what the manifest says.
         instructions: What the model is told behind the agent's own system prompt.

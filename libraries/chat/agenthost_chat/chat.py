@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from enum import StrEnum
 from operator import attrgetter
-from types import MappingProxyType
 from typing import Any
 
 from agenthost_values.value_class import value_class
@@ -41,11 +40,13 @@ class Text:
     """Words, and the pages they rest on, which are never sent back.
 
     ``logprobs`` say how likely each token was, in OpenAI's words, where that was asked.
+    ``opaque`` holds what else its vendor tells of it, by the dialect's name.
     """
 
     text: str
     citations: tuple[Citation, ...] = ()
     logprobs: tuple[JsonObject, ...] = ()
+    opaque: JsonObject = field(default_factory=dict)
 
 
 @value_class
@@ -210,7 +211,7 @@ class ModelSettings:
 _NAMES = tuple(each.name for each in fields(ModelSettings))
 _VALUES = attrgetter(*_NAMES)
 _UNSET = tuple(each.default for each in fields(ModelSettings))
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,9 +263,8 @@ class Usage:
     cost_micro_usd: int | None = None
 
     def __add__(self, other: Usage) -> Usage:
-        costs = [
-            c for c in (self.cost_micro_usd, other.cost_micro_usd) if c is not None
-        ]
+        both = self.cost_micro_usd, other.cost_micro_usd
+        costs = [cost for cost in both if cost is not None]
         return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
@@ -277,17 +277,25 @@ class Usage:
 
 @value_class
 class TextChunk:
-    """More of the answer, with how likely its tokens were where that was asked."""
+    """More of the answer, with how likely its tokens were where that was asked.
+
+    ``opaque`` is what its vendor tells of words that have ended, by its dialect.
+    """
 
     text: str
     logprobs: tuple[JsonObject, ...] = ()
+    opaque: JsonObject = field(default_factory=dict)
 
 
 @value_class
 class ReasoningChunk:
-    """More of what the model thinks; for display only."""
+    """More of what the model thinks; for display only.
+
+    ``opaque`` are the vendor's fields of a thought that has ended, by its dialect.
+    """
 
     text: str
+    opaque: JsonObject = field(default_factory=dict)
 
 
 @value_class

@@ -11,7 +11,6 @@ UNKNOWN = (
     "effect; check before doing it again."
 )
 _IMAGE_TOKENS = 1_000
-_PER_MESSAGE = 4
 
 
 def open_calls(said: Sequence[Message]) -> tuple[ToolUse, ...]:
@@ -25,8 +24,11 @@ def open_calls(said: Sequence[Message]) -> tuple[ToolUse, ...]:
 
 
 def estimate_tokens(history: Iterable[Message]) -> int:
-    """Estimate a conversation's tokens: four characters each, every part counted."""
-    return sum(_PER_MESSAGE + sum(map(_part_tokens, m.parts)) for m in history)
+    """Estimate a conversation's tokens: four characters each, every part counted.
+
+    A message takes four of them by itself.
+    """
+    return sum(4 + sum(map(_part_tokens, m.parts)) for m in history)
 
 
 def _part_tokens(part: object) -> int:

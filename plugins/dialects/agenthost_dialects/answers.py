@@ -73,6 +73,7 @@ class TextDraft:
 
     pieces: list[str] = field(default_factory=list)
     logprobs: list[JsonObject] = field(default_factory=list)
+    opaque: dict[str, Any] = field(default_factory=dict)
 
 
 Draft = CallDraft | ThoughtDraft | TextDraft
@@ -225,7 +226,10 @@ class AnswerDraft:
         for draft in self._drafts:
             if isinstance(draft, TextDraft):
                 told = tuple(draft.logprobs)
-                parts.append(Text("".join(draft.pieces), logprobs=told))
+                text = Text("".join(draft.pieces), logprobs=told)
+                if draft.opaque:
+                    text = replace(text, opaque=self._stamped(draft.opaque))
+                parts.append(text)
             elif isinstance(draft, ThoughtDraft):
                 opaque = self._stamped(draft.opaque)
                 parts.append(Reasoning("".join(draft.pieces), opaque))

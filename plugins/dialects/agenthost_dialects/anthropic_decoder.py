@@ -8,11 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from agenthost import ChatRequest, Delta, Endpoint, Finish, Usage
+from agenthost import (
+    ChatRequest,
+    Delta,
+    Endpoint,
+    Finish,
+    ReasoningChunk,
+    TextChunk,
+    Usage,
+)
 
 from .answers import (
     CallDraft,
     Draft,
+    TextDraft,
     ThoughtDraft,
     compact,
     count_of,
@@ -42,11 +51,13 @@ class AnthropicDecoder(EventDecoder):
         super().__init__(request, endpoint)
         self._blocks: dict[str, Draft | None] = {}
         self._usage: dict[str, Any] = {}
+        self._cites = "cites" in (request.native or {}).get(NAME, {})
         self._readers = {
             "message": self._message,
             "message_start": self._start,
             "content_block_start": self._begin,
             "content_block_delta": self._continue,
+            "content_block_stop": self._end,
             "message_delta": self._amend,
             "message_stop": self._finish,
         }
@@ -65,6 +76,7 @@ class AnthropicDecoder(EventDecoder):
         """Read a whole answer: its blocks as if each had come in one piece."""
         for index, block in enumerate(objects_of(payload.get("content"))):
             yield from self._begin({"index": index, "content_block": block})
+            yield from self._end({"index": index})
         self._draft.id = text_of(payload.get("id"))
         self._account(payload.get("usage"))
         self._reason(payload)
@@ -81,6 +93,9 @@ class AnthropicDecoder(EventDecoder):
         block = payload.get("content_block")
         block = block if isinstance(block, dict) else {}
         draft = _draft_of(block)
+        if self._cites and block.get("type") == "text":
+            cited = objects_of(block.get("citations"))
+            draft = TextDraft(opaque={NAME: {"citations": cited}})
         self._blocks[str(payload.get("index"))] = draft
         if draft is not None:
             self._draft.begin(draft)
@@ -97,8 +112,17 @@ class AnthropicDecoder(EventDecoder):
         if isinstance(draft, ThoughtDraft):
             yield from self._draft.thought(text_of(delta.get("thinking")))
             _sign(draft, text_of(delta.get("signature")))
+        elif isinstance(draft, TextDraft) and isinstance(delta.get("citation"), dict):
+            draft.opaque[NAME]["citations"].append(delta["citation"])
         elif isinstance(draft, CallDraft):
             self._argue(draft, text_of(delta.get("partial_json")))
+
+    def _end(self, payload: Mapping[str, Any]) -> Iterator[Delta]:
+        draft = self._blocks.get(str(payload.get("index")))
+        if isinstance(draft, ThoughtDraft) and draft.opaque:
+            yield ReasoningChunk("", {NAME: {**draft.opaque[NAME]}})
+        elif isinstance(draft, TextDraft):
+            yield TextChunk("", (), draft.opaque)
 
     def _argue(self, draft: CallDraft, piece: str) -> None:
         # The block opens with ``input: {}``, which the pieces replace.

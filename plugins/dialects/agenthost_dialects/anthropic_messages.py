@@ -116,6 +116,8 @@ class AnthropicMessages:
         _set(body, request)
         if request.native:
             body.update(request.native.get(NAME, {}))
+            _show(body)
+            _cite(body)
         if request.stream:
             body["stream"] = True
         version = VERSION if SAMPLING.isdisjoint(body) else SAMPLING_VERSION
@@ -153,6 +155,23 @@ def _sampling(
     if request.top_p is not None and not thinks:
         options["top_p"] = request.top_p
     return options
+
+
+def _show(body: dict[str, Any]) -> None:
+    """Say whether thoughts are to be told, where the model thinks."""
+    display = body.pop("display", None)
+    thinking = body.get("thinking", {})
+    if display and thinking.get("type") in ("enabled", "adaptive"):
+        thinking["display"] = display
+
+
+def _cite(body: dict[str, Any]) -> None:
+    """Have the answer say where in the documents its words come from."""
+    if body.pop("cites", None):
+        for message in body["messages"]:
+            for block in message["content"]:
+                if block["type"] == "document":
+                    block["citations"] = {"enabled": True}
 
 
 def _set(body: dict[str, Any], request: ChatRequest) -> None:

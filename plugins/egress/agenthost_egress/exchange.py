@@ -6,7 +6,8 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from itertools import groupby
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, cast
 
 from agenthost import (
@@ -21,6 +22,7 @@ from agenthost import (
     ProviderError,
     ProviderFault,
     ProviderSpec,
+    ReasoningChunk,
     TextChunk,
 )
 
@@ -156,12 +158,18 @@ def joined(deltas: list[Delta]) -> list[Delta]:
         return deltas
     runs: list[Delta] = []
     for kind, run in groupby(deltas, type):
-        if kind is Completion:
-            runs += run
+        alike = [*run]
+        if kind is Completion or any(map(_SEALED, alike)):
+            runs += alike
+        elif kind is TextChunk:
+            scores = tuple(chain.from_iterable(map(_SCORES, alike)))
+            runs.append(TextChunk("".join(map(_WORDS, alike)), scores))
         else:
-            words = "".join(d.text for d in run if not isinstance(d, Completion))
-            runs.append(cast("type[TextChunk]", kind)(words))
+            runs.append(ReasoningChunk("".join(map(_WORDS, alike))))
     return runs
+
+
+_WORDS, _SCORES, _SEALED = map(attrgetter, ("text", "logprobs", "opaque"))
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from agenthost import (
     AgentHostError,
     Context,
+    Custom,
     Event,
     Events,
     Host,
@@ -21,6 +22,7 @@ from agenthost import (
     Keep,
     Memory,
     MemoryChanged,
+    Message,
     MessageReceived,
     NotFound,
     Records,
@@ -36,12 +38,18 @@ from agenthost import (
     TurnState,
     telling,
 )
+from agenthost_chat.history import UNKNOWN
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 _log = logging.getLogger(__name__)
 
+FEW = 64
+"""So many results that a caller brings are told one by one; more of them as one."""
+FIRST, LONGEST_ID = 16, 64
+"""Of many: so many ids are told, so long."""
+BROUGHT = "results_brought"
 EXCERPT = 200
 """So many characters of what a tool says are told; the whole is in the journal."""
 
@@ -183,11 +191,27 @@ class ToldJournal:
     def _of_results(self, step: Step) -> Iterator[Event]:
         wants, closed = self._events.wants, step.closed
         waits = closed is not None and closed.state is TurnState.WAITING
-        if not waits and wants(ToolEnded):
+        if step.opened is not None and step.message and len(step.message.parts) > FEW:
+            if wants(Custom):
+                yield self._brought(step, step.message)
+        elif not waits and wants(ToolEnded):
             yield from self._ended(step)
         # Also where the step waits for others: it is not told of these again.
         if step.denied and wants(ToolDenied):
             yield from self._denied(step)
+
+    def _brought(self, step: Step, message: Message) -> Event:
+        """Tell of many results at once: how many, and which the caller left out."""
+        brought = [part for part in message.parts if isinstance(part, ToolOutput)]
+        unknown = [part for part in brought if part.text == UNKNOWN]
+        facts = {
+            "turn_id": step.turn_id,
+            "results": len(brought),
+            "first": [part.id[:LONGEST_ID] for part in brought[:FIRST]],
+            "unknown": len(unknown),
+            "first_unknown": [part.id[:LONGEST_ID] for part in unknown[:FIRST]],
+        }
+        return self._event(step, Custom, BROUGHT, facts)
 
     def _denied(self, step: Step) -> Iterator[Event]:
         denied = step.denied or {}

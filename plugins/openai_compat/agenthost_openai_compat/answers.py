@@ -89,5 +89,10 @@ def pieces_of(kept: Answered) -> Iterator[Delta]:
     for part in message.parts:
         if isinstance(part, Text):
             yield TextChunk(part.text, part.logprobs)
-        elif isinstance(part, Reasoning) and part.text:
-            yield ReasoningChunk(part.text)
+            if part.opaque:
+                yield TextChunk("", (), part.opaque)
+        elif isinstance(part, Reasoning):
+            if part.text:
+                yield ReasoningChunk(part.text)
+            if part.opaque:
+                yield ReasoningChunk("", part.opaque)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from agenthost import JsonObject
+from agenthost import InvalidInput, JsonObject
 from pydantic import BaseModel, Field
 
 TIERS = frozenset({"auto", "default", "flex", "standard_only"})
@@ -29,10 +29,24 @@ def native_of(
     """Gather what of these a request has, for the dialect; None for nothing.
 
     Only numbers, single words and the short texts of ``metadata`` are gathered: no
-    guard of what is sent looks at them. What costs more than budgets count on is not.
+    guard of what is sent looks at them.
+
+    Raises:
+        InvalidInput: The service is to cost more than budgets count on.
     """
     values = {name: getattr(body, name) for name in names}
-    if values.get("service_tier") not in TIERS:
-        values["service_tier"] = None
+    check_tier(values.get("service_tier"))
     found: dict[str, Any] = {n: v for n, v in values.items() if v is not None}
     return {dialect: found} if found else None
+
+
+def check_tier(tier: str | None) -> None:
+    """Refuse a service that costs more than budgets count on.
+
+    Raises:
+        InvalidInput: It does, or nobody knows what it costs.
+    """
+    if tier is not None and tier not in TIERS:
+        known = ", ".join(sorted(TIERS))
+        problem = f"must be one of {known}: what costs more than the list is not served"
+        raise InvalidInput("service_tier", problem)

@@ -1,8 +1,8 @@
 """Tools that a client has: what the model is shown, and what is called.
 
 When the agent's own tools ran before a call of the client's, or the model thought, the
-client gets ids under which the turn's journal has that part: the next request goes on
-with it in its place.
+client gets ids under which the turn's journal has that part: for an hour the next
+request goes on with it in its place.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ from .shapes import ChatBody
 
 TURNS = 64
 """Earlier turns of a conversation whose inner part is looked up, the newest first."""
+KEPT = 3_600.0
+"""Seconds for which an inner part is gone on with; its rows go some time after."""
 NO_PARAMETERS = {"type": "object", "properties": {}}
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TOLD = re.compile(r"call_([0-9a-f]{32})_([0-9]{1,2})")
@@ -189,6 +191,8 @@ async def _kept(host: Host, context: Context, agent: Agent, turn: str) -> Kept |
         return None
     # The first is the turn's question, which the client has itself.
     entries = (await journal.said(record.session_id, turn))[1:]
+    if entries and host.clock.time() >= entries[-1].at + KEPT:
+        return None
     said = [entry.message for entry in entries]
     left = open_calls(said)
     outputs: tuple[ToolOutput, ...] = ()

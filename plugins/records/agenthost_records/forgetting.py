@@ -11,6 +11,7 @@ from sqlalchemy import (
     Integer,
     Table,
     Text,
+    and_,
     bindparam,
     delete,
     exists,
@@ -48,12 +49,21 @@ SPOKEN = (
     .limit(MESSAGES)
 )
 
+LEFT_CALLS = "turn:left:"
+"""Keys that begin so keep what was said before calls that are the caller's."""
+
 # Ephemeral sessions that nobody has spoken in for long, and nobody speaks in now.
 LEFT = (
     select(sessions.c.id)
     .where(
         sessions.c.ephemeral == 1,
-        sessions.c.updated_at < bindparam("before"),
+        or_(
+            sessions.c.updated_at < bindparam("before"),
+            and_(
+                sessions.c.key.startswith(LEFT_CALLS),
+                sessions.c.updated_at < bindparam("left_before"),
+            ),
+        ),
         ~exists(
             select(turns.c.id)
             .join(messages, messages.c.turn_id == turns.c.id)

@@ -317,7 +317,9 @@ def _follow_calls(connection: Connection, step: Step, message: Message) -> None:
     if step.closed is not None and step.closed.state is TurnState.WAITING:
         _keep_outputs(connection, step, message)
     elif message.role is Role.TOOL:
-        _end_calls(connection, step, message)
+        # What a turn begins with answers calls that are no rows of its own.
+        if step.opened is None:
+            _end_calls(connection, step, message)
     elif step.closed is None and message.tool_uses:
         _intend(connection, step, message)
 

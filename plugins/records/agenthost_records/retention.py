@@ -16,7 +16,8 @@ from .texts import TEXT_INDEX
 from .word_index import scrub
 
 KEPT = 90 * DAY
-BETWEEN = 3_600.0
+HOUR = 3_600.0
+BETWEEN = HOUR
 PAUSE = 0.05
 """Seconds between two writes, which leave the disk to everybody else."""
 MOST_WRITES = 2_000
@@ -61,7 +62,8 @@ class Retention:
 
     async def _erase_ephemeral(self) -> None:
         """Take out what nobody ended, and what was kept to be asked for again."""
-        before = {"before": self._clock.time() - DAY}
+        now = self._clock.time()
+        before = {"before": now - DAY, "left_before": now - HOUR}
         for _ in range(MOST_WRITES):
             left = await self._store.first(LEFT, before)
             if left is None:

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from operator import attrgetter
 
 from agenthost import (
     ALLOW,
@@ -40,6 +42,30 @@ UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
 LONGEST_NAME = 64
 _Told = tuple[int, ToolOutput]
 """A result, and which of its message's calls it answers."""
+_Call = tuple[int, int]
+"""The place of a message, and which of its calls it is."""
+_Known = dict[str, int]
+"""The ids of calls, and from which number on each makes another for one like it."""
+
+
+class _Calls:
+    """The calls of one id in one answer, which have their results in turn."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+        self.numbers: list[int] = []
+        self._answered = 0
+
+    def first(self) -> _Call:
+        """Give the first, for a result that stands before all."""
+        self._answered = max(self._answered, 1)
+        return self.place, self.numbers[0]
+
+    def next(self) -> _Call:
+        """Give the first without a result, else the last."""
+        number = self.numbers[min(self._answered, len(self.numbers) - 1)]
+        self._answered += 1
+        return self.place, number
 
 
 def sound(case: HistoryCase) -> Verdict:
@@ -57,7 +83,7 @@ def repaired(history: tuple[Message, ...]) -> tuple[Message, ...]:
     """
     told, orphans = _paired(history)
     fixed: list[Message] = []
-    known: set[str] = set()
+    known: _Known = {}
     for place, message in enumerate(history):
         if place in orphans:
             fixed += _called(orphans[place], known)
@@ -78,14 +104,16 @@ def _paired(
         The results by the place of the message whose calls they answer; and those that
         answer none, by their own.
     """
-    calls: dict[str, list[tuple[int, int]]] = {}
+    calls: dict[str, list[_Calls]] = {}
     for place, message in enumerate(history):
         if message.role is Role.ASSISTANT:
             for number, use in enumerate(message.tool_uses):
-                calls.setdefault(use.id, []).append((place, number))
+                known = calls.setdefault(use.id, [])
+                if not known or known[-1].place != place:
+                    known.append(_Calls(place))
+                known[-1].numbers.append(number)
     told: dict[int, list[_Told]] = {}
     orphans: dict[int, list[ToolOutput]] = {}
-    answered: set[tuple[int, int]] = set()
     for place, message in enumerate(history):
         for output in message.parts:
             if not isinstance(output, ToolOutput):
@@ -93,25 +121,19 @@ def _paired(
             if output.id not in calls:
                 orphans.setdefault(place, []).append(output)
                 continue
-            at, number = call = _call_of(calls[output.id], place, answered)
-            answered.add(call)
+            at, number = _call_of(calls[output.id], place)
             told.setdefault(at, []).append((number, output))
     return told, orphans
 
 
-def _call_of(
-    calls: Sequence[tuple[int, int]], place: int, answered: set[tuple[int, int]]
-) -> tuple[int, int]:
+def _call_of(calls: Sequence[_Calls], place: int) -> _Call:
     """Choose among the calls of one id; of several in one answer each gets its own."""
-    before = [call for call in calls if call[0] < place]
-    if not before:
-        return calls[0]
-    last = [call for call in before if call[0] == before[-1][0]]
-    return next((call for call in last if call not in answered), last[-1])
+    before = bisect_left(calls, place, key=attrgetter("place"))
+    return calls[before - 1].next() if before else calls[0].first()
 
 
 def _answered(
-    message: Message, told: Sequence[_Told], known: set[str]
+    message: Message, told: Sequence[_Told], known: _Known
 ) -> Sequence[Message]:
     """Give what a model said and, if it made calls, the results of all of them."""
     parts: list[Part] = []
@@ -132,10 +154,11 @@ def _answered(
     return [*said, Message(Role.TOOL, outputs)] if outputs else said
 
 
-def _called(lost: Sequence[ToolOutput], known: set[str]) -> Sequence[Message]:
+def _called(lost: Sequence[ToolOutput], known: _Known) -> Sequence[Message]:
     """Give results without a call one each."""
-    numbers = {output.id: number for number, output in enumerate(lost)}
-    told = [(list(numbers).index(output.id), output) for output in lost]
+    ids = dict.fromkeys(output.id for output in lost)
+    numbers = {id_: number for number, id_ in enumerate(ids)}
+    told = [(numbers[output.id], output) for output in lost]
     names = {output.id: output.name for output in reversed(lost)}
     uses = tuple(ToolUse(id_, names[id_], {}) for id_ in numbers)
     return _answered(Message(Role.ASSISTANT, uses), told, known)
@@ -171,14 +194,14 @@ def _kept(message: Message, parts: tuple[Part, ...]) -> Sequence[Message]:
     return (message if parts == message.parts else Message(message.role, parts),)
 
 
-def _readable(use: ToolUse, known: set[str]) -> ToolUse:
+def _readable(use: ToolUse, known: _Known) -> ToolUse:
     """Give a call an id of its own, a name that may be sent, and whole arguments."""
     wanted = free = use.id or "call"
-    number = 2
+    number = known.get(wanted, 2)
     while free in known:
         free = f"{wanted}_{number}"
         number += 1
-    known.add(free)
+    known[free], known[wanted] = 2, number
     name = UNSAFE.sub("_", use.name)[:LONGEST_NAME] or NAMELESS
     arguments = _whole(use.arguments)
     if arguments is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from asyncio import AbstractEventLoop
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ def let_through(
     context: Context,
     messages: Sequence[Message],
     spoken: Sequence[Message] = (),
+    loop: AbstractEventLoop | None = None,
 ) -> list[Message]:
     """Ask the guards of conversations; what they change of it is told.
 
@@ -41,6 +43,7 @@ def let_through(
         context: Whose turn it is.
         messages: What was said.
         spoken: What of it the turn has said itself, where it goes on.
+        loop: Where it is told, in a thread beside that.
 
     Raises:
         AgentHostError: A guard refuses it.
@@ -51,7 +54,8 @@ def let_through(
     case = HistoryCase(context, tuple(messages), tuple(spoken))
     left = guards.check(Guard.HISTORY, case).messages
     if left != case.messages:
-        _tell(parts, context, len(case.messages), len(left))
+        told = parts, context, len(case.messages), len(left)
+        _tell(*told) if loop is None else loop.call_soon_threadsafe(_tell, *told)
     return list(left)
 
 

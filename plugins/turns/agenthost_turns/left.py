@@ -23,6 +23,7 @@ def key_of(
         turn_id: The turn.
         ended: How it has ended, if it has.
     """
-    kept = bool(options.tools) if ended is None else bool(ended.calls)
-    # The prefix keeps it apart from the keys that sessions are opened by.
-    return f"turn:{turn_id}" if options.turn_id or kept else None
+    if options.turn_id:
+        return f"turn:{turn_id}"
+    left = bool(options.tools) if ended is None else bool(ended.calls)
+    return f"turn:left:{turn_id}" if left else None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from agenthost import (
@@ -38,6 +41,9 @@ from .run import Run
 if TYPE_CHECKING:
     from .parts import Parts
 
+MANY = 1_000
+"""Parts of a history from which on it is read in a thread."""
+_PARTS = attrgetter("parts")
 GONE = (
     "the turn cannot go on: its question is no longer in the session, which was "
     "summarised or reset since; ask again"
@@ -67,7 +73,10 @@ class Past:
             key = key_of(turn.options, turn.id)
             now = self._parts.clock.time()
             own = Session(turn.id, turn.agent.id, now, key=key, ephemeral=True)
-            return Conversation(own, self._before(turn, history))
+            if sum(map(len, map(_PARTS, history))) < MANY:
+                return Conversation(own, self._before(turn, history))
+            read = partial(self._long, turn, own, history, asyncio.get_running_loop())
+            return await self._parts.host.workers.in_thread(read)
         said = warm or await self.conversation(turn)
         said.session.check_open_to(turn.agent.id)
         return said
@@ -170,14 +179,29 @@ class Past:
         pinned = await self._parts.sessions.pinned(session_id)
         return [each.message for each in pinned if each.seq not in there]
 
-    def _before(self, turn: Turn, history: Sequence[Message]) -> list[Message]:
+    def _long(
+        self,
+        turn: Turn,
+        own: Session,
+        history: Sequence[Message],
+        loop: asyncio.AbstractEventLoop,
+    ) -> Conversation:
+        """Read a long history in a thread: the loop has others to serve."""
+        return Conversation(own, self._before(turn, history, loop))
+
+    def _before(
+        self,
+        turn: Turn,
+        history: Sequence[Message],
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> list[Message]:
         """Give the history before a turn's message, which may answer calls of it.
 
         Raises:
             InvalidInput: It answers none.
         """
         if turn.message.role is not Role.TOOL:
-            return let_through(self._parts, turn.context, history)
+            return let_through(self._parts, turn.context, history, loop=loop)
         asked = {call.id for call in open_calls(history)}
         parts = turn.message.parts
         told = [p for p in parts if isinstance(p, ToolOutput) and p.id in asked]
@@ -186,7 +210,7 @@ class Past:
             raise InvalidInput("message", problem)
         # What it leaves out is told as unknown.
         whole = (*history, Message(Role.TOOL, tuple(told)))
-        said = let_through(self._parts, turn.context, whole)
+        said = let_through(self._parts, turn.context, whole, loop=loop)
         turn.message = said.pop()
         return said
 

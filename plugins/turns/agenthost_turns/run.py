@@ -324,7 +324,7 @@ class Run:
                     # Of an answer that may have to be given anew nothing is told yet.
                     if self._form is None:
                         self.turn.say(delta.text)
-                elif isinstance(delta, ReasoningChunk):
+                elif isinstance(delta, ReasoningChunk) and delta.text:
                     self.turn.think(delta.text)
                 elif isinstance(delta, Answered):
                     return delta

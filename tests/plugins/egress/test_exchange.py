@@ -16,9 +16,11 @@ from agenthost import (
     ProviderError,
     ProviderFault,
     ProviderSpec,
+    ReasoningChunk,
     Role,
     Secret,
     Text,
+    TextChunk,
 )
 from agenthost.testing import installed_exchange
 from agenthost.testing.installed import provider_of
@@ -29,7 +31,7 @@ from agenthost.testing.simulators import (
     Reply,
     Turn,
 )
-from agenthost_egress.exchange import ERROR_BYTES, HttpExchange
+from agenthost_egress.exchange import ERROR_BYTES, HttpExchange, joined
 
 KEY = Secret("sk-1")
 
@@ -100,3 +102,24 @@ async def test_an_endless_error_is_cut(http: httpx.AsyncClient) -> None:
 
 def test_the_installed_exchange_is_the_one_of_the_way_out() -> None:
     assert isinstance(installed_exchange(), HttpExchange)
+
+
+def test_words_that_came_together_are_joined_and_lose_nothing() -> None:
+    one, two = {"token": "a"}, {"token": "b"}
+    sealed = ReasoningChunk("", {"a-dialect": {"signature": "s"}})
+    came: list[Delta] = [
+        ReasoningChunk("h"),
+        ReasoningChunk("m"),
+        TextChunk("a", (one,)),
+        TextChunk("b", (two,)),
+        ReasoningChunk("x"),
+        sealed,
+        sealed,
+    ]
+    assert joined(came) == [
+        ReasoningChunk("hm"),
+        TextChunk("ab", (one, two)),
+        ReasoningChunk("x"),
+        sealed,
+        sealed,
+    ]

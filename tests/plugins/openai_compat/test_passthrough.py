@@ -205,12 +205,18 @@ async def test_what_is_asked_goes_on_as_it_is(daemons: Daemons) -> None:
     assert request.thinking_budget == 32_768
 
 
-async def test_what_costs_more_than_the_list_says_is_passed_over(
-    daemons: Daemons,
+@pytest.mark.parametrize("path", ["chat/completions", "messages", "responses"])
+async def test_a_service_that_costs_more_is_refused_by_its_name(
+    daemons: Daemons, path: str
 ) -> None:
     daemon = await daemons.start(config=ON)
-    assert (await direct(daemon, service_tier="priority")).status_code == 200
-    assert daemon.model.requests[0].native is None
+    asked = {"model": DIRECT, "messages": HELLO, "max_tokens": 9, "input": "hello"}
+    for tier in ("priority", "scale"):
+        body = {**asked, "service_tier": tier}
+        answer = await daemon.http.post(f"/v1/{path}", json=body)
+        assert answer.status_code == 400
+        assert "service_tier" in answer.text
+    assert daemon.model.requests == []
 
 
 async def test_agents_are_not_held_to_what_their_models_may_not_know(

@@ -8,7 +8,9 @@ from typing import Any
 import httpx
 import pytest
 from agenthost import Role, ToolOutput, ToolUse
+from agenthost.testing import ManualClock
 from agenthost.testing.daemons import Daemons, RunningDaemon
+from agenthost_openai_compat.tools import turn_of
 
 from .test_chat import HELLO, PATH, ask, chunks_of
 
@@ -126,6 +128,24 @@ async def test_the_inner_part_is_there_after_a_restart(
     await ask(daemon, tools=[WEATHER], messages=answered(message))
     said = daemon.model.requests[-1].messages
     assert [use.name for use in said[1].tool_uses] == ["calculate", "weather"]
+
+
+async def test_the_inner_part_is_kept_for_an_hour(daemons: Daemons) -> None:
+    clock = ManualClock()
+    daemon = await daemons.start(clock=clock)
+    await daemon.agent("ada")
+    daemon.model.calls_all(*BOTH)
+    message = choice_of(await ask(daemon, tools=[WEATHER]))["message"]
+    # Nobody may ask for it again by a key: its rows go, too.
+    turn = turn_of(message["tool_calls"][0]["id"])
+    assert (await daemon.daemon.sessions.get(turn)).key == f"turn:left:{turn}"
+    seen = []
+    for seconds in (3_599, 1):
+        await clock.advance(seconds)
+        await ask(daemon, tools=[WEATHER], messages=answered(message))
+        said = daemon.model.requests[-1].messages
+        seen.append([use.name for use in said[1].tool_uses])
+    assert seen == [["calculate", "weather"], ["weather"]]
 
 
 async def test_the_inner_part_is_its_askers_and_its_agents_alone(

@@ -291,6 +291,22 @@ async def test_an_ephemeral_session_ends_a_day_after_it_was_last_used(
         assert (await records.sessions.get(session.id)).ephemeral is not None
 
 
+async def test_what_waits_for_calls_of_the_callers_ends_after_an_hour(
+    records: Records, store: SqliteStore
+) -> None:
+    for id_, key in (("left", "turn:left:left"), ("asked", "turn:asked")):
+        own = Session(id_, ADA.id, NOW, key=key, ephemeral=True)
+        asked = Step(id_, id_, NOW, 0, user("?"), opened=ADA.id, own=own)
+        told = Step(id_, id_, NOW, 1, answer("!"), own=own, closed=DONE)
+        await records.journal.keep(asked, told)
+    await Retention(store, HurriedClock(NOW + 3_599)).once()
+    assert await said(records, "left") == ["?", "!"]
+    await Retention(store, HurriedClock(NOW + 3_601)).once()
+    with pytest.raises(NotFound):
+        await records.sessions.get("left")
+    assert await said(records, "asked") == ["?", "!"]
+
+
 async def test_a_turns_own_session_goes_with_its_last_step(
     records: Records, store: SqliteStore
 ) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
+from types import FrameType
+from typing import Any
 
 import pytest
 from agenthost import (
@@ -158,3 +161,58 @@ def test_arguments_that_broke_off_are_not_sent() -> None:
     use = repaired((ASKED, Message(Role.ASSISTANT, (cut,)), RESULT))[1].tool_uses[0]
     assert use.arguments == {}
     assert "JSON" in use.malformed
+
+
+class Looked(str):
+    """An id that counts how often it is compared."""
+
+    __slots__ = ()
+    times = 0
+
+    def __eq__(self, other: object) -> bool:
+        """Count, and compare."""
+        Looked.times += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def asks(*ids: str) -> Message:
+    return Message(Role.ASSISTANT, tuple(ToolUse(Looked(id_), "f", {}) for id_ in ids))
+
+
+def tells(*ids: str) -> Message:
+    return Message(Role.TOOL, tuple(ToolOutput(Looked(id_), "f", "x") for id_ in ids))
+
+
+TWINS = (asks("a"), tells("a"), asks("a"))
+MUCH: Mapping[str, Callable[[int], Sequence[Message]]] = {
+    "one answer": lambda count: [asks(*map(str, range(count))), tells("0")],
+    "one id in many": lambda count: [each for _ in range(count) for each in TWINS],
+    "one id in one": lambda count: [asks(*"a" * count), tells(*"a" * count)],
+    "lost": lambda count: [tells(*map(str, range(count)))],
+}
+
+
+@pytest.mark.parametrize("much", MUCH)
+def test_twice_as_much_takes_twice_as_long_to_mend(much: str) -> None:
+    def steps(count: int) -> int:
+        broken = (ASKED, *MUCH[much](count))
+        told = 0
+
+        def trace(frame: FrameType, event: str, _: object) -> Any:
+            nonlocal told
+            frame.f_trace_opcodes = True
+            told += event == "opcode"
+            return trace
+
+        Looked.times = 0
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            repaired(broken)
+        finally:
+            sys.settrace(before)
+        return told + Looked.times
+
+    assert steps(200) < 2.2 * steps(100)

@@ -50,8 +50,10 @@ def key_of(
     options: TurnOptions, turn_id: str, ended: TurnResult | None = None
 ) -> str | None:
     """What the session of a stateless turn is kept by, None when it is not."""
-    kept = bool(options.tools) if ended is None else bool(ended.calls)
-    return f"turn:{turn_id}" if options.turn_id or kept else None
+    if options.turn_id:
+        return f"turn:{turn_id}"
+    left = bool(options.tools) if ended is None else bool(ended.calls)
+    return f"turn:left:{turn_id}" if left else None
 
 
 class PlainRun:
@@ -252,7 +254,7 @@ class PlainRun:
                     # What may have to be said anew is told once it is whole.
                     if self._fits is None:
                         self._turn.say(delta.text)
-                elif isinstance(delta, ReasoningChunk):
+                elif isinstance(delta, ReasoningChunk) and delta.text:
                     self._turn.think(delta.text)
         raise TurnFailed("the model call ended without an answer")
 

@@ -27,6 +27,8 @@ REASONS: Mapping[Finish | None, str] = {
     Finish.CONTENT_BLOCKED: "refusal",
 }
 """Why an answer ended, where it did not end by itself."""
+SEALED = "anthropic-messages"
+"""The dialect whose vendors sign what is thought, and want it back as it was."""
 
 
 def head_of(id_: str, model: str) -> dict[str, Any]:
@@ -78,6 +80,32 @@ def words_of(
         elif thoughts and isinstance(part, Reasoning) and part.text:
             signed = {"signature": signature_of(id_)}
             yield {"type": "thinking", "thinking": part.text, **signed}
+
+
+def own_words_of(
+    message: Message, id_: str, *, thoughts: bool
+) -> Iterator[Mapping[str, Any]]:
+    """Write what a model itself says; what its vendor has signed as that has it."""
+    for part in message.parts:
+        told = isinstance(part, Reasoning | Text) and part.opaque
+        sealed = (told or {}).get(SEALED)
+        if isinstance(part, Text) and part.text and sealed and sealed["citations"]:
+            cited = {"citations": sealed["citations"]}
+            yield {"type": "text", "text": part.text, **cited}
+        elif not isinstance(part, Reasoning) or not sealed:
+            one = Message(message.role, (part,))
+            yield from words_of([one], id_, thoughts=thoughts)
+        elif "data" in sealed:
+            yield redacted(sealed["data"])
+        else:
+            text = part.text if thoughts else ""
+            signed = {"signature": sealed["signature"]}
+            yield {"type": "thinking", "thinking": text, **signed}
+
+
+def redacted(data: str) -> Mapping[str, Any]:
+    """Write a thought that only its vendor can read."""
+    return {"type": "redacted_thinking", "data": data}
 
 
 def calls_of(calls: Iterable[ToolUse]) -> list[Mapping[str, Any]]:

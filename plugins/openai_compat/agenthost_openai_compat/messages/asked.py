@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from agenthost import UNTRUSTED, Agent, Call, Context, ToolDefinition
+from agenthost import UNTRUSTED, Agent, Call, Context, JsonObject, ToolDefinition
 from agenthost_values.value_class import value_class
 
 from ..aside import read_aside
@@ -52,7 +52,12 @@ async def read(call: Call, body: Conversation, *, fetching: bool = True) -> Requ
 
 
 async def said(
-    call: Call, body: Conversation, inner: Inner, *, fetching: bool = True
+    call: Call,
+    body: Conversation,
+    inner: Inner,
+    *,
+    fetching: bool = True,
+    stamp: JsonObject | None = None,
 ) -> tuple[Asked, Context]:
     """Read a conversation, and the labels that it comes with.
 
@@ -61,6 +66,7 @@ async def said(
         body: What.
         inner: What earlier turns have kept of their inner parts.
         fetching: Whether what its URLs lead to is fetched; else it stays away.
+        stamp: The model whose vendor reads what it has thought before; None: nobody.
 
     Raises:
         AgentHostError: A message is not as it should be, or names what cannot be had.
@@ -69,7 +75,7 @@ async def said(
     fetched: Fetched = dict.fromkeys(remote, ("image/png", ""))
     if fetching:
         fetched = await fetch(call, body.messages)
-    reader = Reader(fetched, inner)
+    reader = Reader(fetched, inner, stamp)
     asked = await read_aside(call, partial(reader.read, body.system, body.messages))
     labels = [each.labels for each in inner.values()]
     return asked, call.context.labelled(*labels, *((UNTRUSTED,) if remote else ()))

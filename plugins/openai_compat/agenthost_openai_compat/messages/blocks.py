@@ -12,6 +12,8 @@ from ..checks import filled, taken
 from ..media import PICTURES, Found, Kinds, check_base64, fetched_all, is_remote
 
 PDF: Kinds = {"application/pdf": (b"%PDF-",)}
+BLOCK_DEPTH = 3
+"""Points in the place of a block of a message: ``messages.0.content.0``."""
 _FETCHABLE: Mapping[str, Kinds] = {"image": PICTURES, "document": PDF}
 
 Fetched = Mapping[tuple[str, str], Found]
@@ -82,6 +84,40 @@ def remote_in(messages: Sequence[JsonObject]) -> Mapping[tuple[str, str], str]:
                 } if is_remote(url):
                     places.setdefault((kind, url), f"{place}.source.url")
     return places
+
+
+def cites(messages: Sequence[JsonObject]) -> bool:
+    """Tell whether the answer is to cite documents, which are PDFs.
+
+    Raises:
+        InvalidInput: It is to cite others, or only some of them.
+    """
+    places: dict[bool, str] = {}
+    for number, message in enumerate(messages):
+        content, place = message.get("content"), f"messages.{number}.content"
+        for block, where in _nested(content, place):
+            match block:
+                case {
+                    "type": "document" | "search_result",
+                    "citations": {"enabled": True},
+                }:
+                    _check_cited(block, where)
+                    places.setdefault(True, where)
+                case {"type": "document"}:
+                    places.setdefault(False, f"{where}.citations")
+    if len(places) > 1:
+        raise InvalidInput(places[False], "must be enabled for all documents or none")
+    return True in places
+
+
+def _check_cited(block: object, place: str) -> None:
+    """Refuse what reaches a model as words: nobody would cite it."""
+    match block:
+        case {"type": "document", "source": {"type": "base64" | "url"}}:
+            # In the result of a tool it would stand beneath another block.
+            if place.count(".") == BLOCK_DEPTH:
+                return
+    raise InvalidInput(f"{place}.citations", "is served for PDFs of messages alone")
 
 
 def _nested(content: object, place: str) -> Iterator[tuple[object, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 from agenthost import (
@@ -13,6 +13,7 @@ from agenthost import (
     ChatRequest,
     EventStream,
     HeldFrames,
+    JsonObject,
     Payer,
     ReasoningChunk,
     Target,
@@ -27,7 +28,7 @@ from ..native import native_of
 from ..once import keyed_of
 from ..passthrough import payer_of, said_once, spoken
 from ..passthrough_chat import Said, begun, result_of
-from .answer import calls_of, ending_of, head_of, tokens_of, words_of
+from .answer import SEALED, calls_of, ending_of, head_of, own_words_of, tokens_of
 from .asked import said
 from .asking import (
     refuse_unserved,
@@ -36,11 +37,12 @@ from .asking import (
     thinking_of,
     tools_of,
 )
+from .blocks import cites
 from .errors import check_version
 from .shapes import MessagesBody
 from .stream import Events, failure
 
-NATIVE = ("top_k", "service_tier")
+NATIVE = ("top_k", "service_tier", "display")
 
 
 async def answered(call: Call, target: Target, body: MessagesBody) -> Answer:
@@ -52,10 +54,13 @@ async def answered(call: Call, target: Target, body: MessagesBody) -> Answer:
     check_version(call.headers)
     refuse_unserved(body)
     tools, chosen = _wanted(body)
-    asked, context = await said(call, body, {})
+    model = target.model.upstream_id
+    seals = target.provider.spoken_to(model, target.model).name == SEALED
+    stamp = {"provider": target.names[0], "model": model} if seals else None
+    asked, context = await said(call, body, {}, stamp=stamp)
     settings = settings_of(body, chosen)
     request = ChatRequest(
-        model=target.model.upstream_id,
+        model=model,
         system=asked.instructions,
         messages=(*asked.history, asked.message),
         tools=tools,
@@ -63,10 +68,10 @@ async def answered(call: Call, target: Target, body: MessagesBody) -> Answer:
         temperature=body.temperature,
         thinking_budget=thinking_of(body),
         stream=bool(body.stream),
-        native=native_of(body, "anthropic-messages", NATIVE),
+        native=_native(body, seals=seals),
         **(settings.asked if settings else {}),
     )
-    thoughts = shows_thoughts(body, usual=False)
+    thoughts = shows_thoughts(body, usual=seals)
     keyed = keyed_of(call, "anthropic", target, body)
     # Nobody has heard anything of a whole answer that breaks off.
     take_back = None if body.stream else lambda: True
@@ -85,6 +90,14 @@ async def answered(call: Call, target: Target, body: MessagesBody) -> Answer:
     return _whole(payer, last, thoughts=thoughts)
 
 
+def _native(body: MessagesBody, *, seals: bool) -> Mapping[str, JsonObject] | None:
+    """Gather what only Anthropic's wire has, whether documents are cited too."""
+    told = native_of(body, SEALED, NATIVE)
+    if not seals or not cites(body.messages):
+        return told
+    return {SEALED: {**(told or {}).get(SEALED, {}), "cites": True}}
+
+
 def _wanted(body: MessagesBody) -> tuple[tuple[ToolDefinition, ...], dict[str, Any]]:
     """Read the tools and the choice; a model sees also tools that it may not call."""
     if not body.tools or (body.tool_choice or {}).get("type") != "none":
@@ -95,7 +108,7 @@ def _wanted(body: MessagesBody) -> tuple[tuple[ToolDefinition, ...], dict[str, A
 
 def _whole(payer: Payer, last: Answered, *, thoughts: bool) -> Answer:
     result, message = result_of(last), last.completion.message
-    words = words_of([message], payer.turn_id, thoughts=thoughts)
+    words = own_words_of(message, payer.turn_id, thoughts=thoughts)
     return {
         **head_of(payer.turn_id, result.model),
         "content": [*words, *calls_of(result.calls)],
@@ -117,10 +130,14 @@ class _Writer:
 
     def _one(self, said: Said) -> bytes:
         if isinstance(said, TextChunk):
-            return self.events.one(TextDelta(said.text, 0))
+            words = self.events.one(TextDelta(said.text, 0))
+            cited = said.opaque.get(SEALED)
+            return words + self.events.cite(cited["citations"]) if cited else words
         if isinstance(said, ReasoningChunk):
+            if sealed := said.opaque.get(SEALED):
+                return self.events.seal(sealed)
             thought = Thought(said.text)
-            return self.events.one(thought) if self._thoughts else b""
+            return self.events.one(thought) if self._thoughts and said.text else b""
         return self.events.end(result_of(said)) if isinstance(said, Answered) else b""
 
 

@@ -12,6 +12,7 @@ from agenthost import (
     JsonObject,
     Message,
     Part,
+    Reasoning,
     Role,
     Text,
     ToolOutput,
@@ -21,6 +22,7 @@ from agenthost import (
 from ..checks import filled, taken
 from ..reading import APPLICATION, Asked
 from ..tools import Inner, turn_of
+from .answer import SEALED
 from .blocks import Fetched, parts_of, text_of
 
 THOUGHTS = frozenset({"thinking", "redacted_thinking"})
@@ -32,9 +34,13 @@ class Reader:
     Args:
         fetched: What its URLs lead to.
         inner: What earlier turns have kept of their inner parts.
+        stamp: The model whose thoughts go back to it; None where they are passed over.
     """
 
-    def __init__(self, fetched: Fetched, inner: Inner) -> None:
+    def __init__(
+        self, fetched: Fetched, inner: Inner, stamp: JsonObject | None = None
+    ) -> None:
+        self._stamp = stamp
         self._fetched = fetched
         self._inner = inner
         self._own: Sequence[ToolOutput] = ()
@@ -129,7 +135,7 @@ class Reader:
                 self._said.append(Message(Role.ASSISTANT, (Text(content),)))
             return
         listed = enumerate(taken(content, list, place))
-        parts = [part for at, b in listed for part in _said(b, f"{place}.{at}")]
+        parts = [part for at, b in listed for part in self._block(b, f"{place}.{at}")]
         uses = [part for part in parts if isinstance(part, ToolUse)]
         self._open = {use.id: use for use in uses}
         if len(self._open) < len(uses):
@@ -140,6 +146,10 @@ class Reader:
             self._open, self._own = kept.calls, kept.outputs
         elif parts:
             self._said.append(Message(Role.ASSISTANT, tuple(parts)))
+
+    def _block(self, block: object, place: str) -> tuple[Part, ...]:
+        thought = None if self._stamp is None else _thought(block, self._stamp)
+        return _said(block, place) if thought is None else (thought,)
 
     def _close_calls(self) -> None:
         """Put the results together, those of the agent's own tools first."""
@@ -170,6 +180,18 @@ def _id_of(block: object) -> str:
         case {"type": "tool_use", "id": str(id_)}:
             return id_
     return ""
+
+
+def _thought(block: object, stamp: JsonObject) -> Reasoning | None:
+    """Read a thought that its vendor has signed or sealed, as it came."""
+    match block:
+        case {"type": "thinking", "thinking": str(text), "signature": str(mark)} if (
+            mark
+        ):
+            return Reasoning(text, {SEALED: {"signature": mark, **stamp}})
+        case {"type": "redacted_thinking", "data": str(data)} if data:
+            return Reasoning("", {SEALED: {"data": data, **stamp}})
+    return None
 
 
 def _said(block: object, place: str) -> tuple[Part, ...]:

@@ -10,6 +10,8 @@ from typing_extensions import TypedDict
 from ..native import Word
 from ..shapes import MOST_MESSAGES, MOST_TOOLS, Body, Count, JsonDict, Share, StopWord
 
+DISPLAYS = ("summarized", "omitted")
+
 
 class Conversation(Body):
     """What is counted, and what is answered.
@@ -60,6 +62,12 @@ class MessagesBody(Conversation):
     )
     stop_sequences: Annotated[list[StopWord], Field(max_length=4)] | None = None
     metadata: JsonDict | None = Field(None, description="`user_id`")
+
+    @property
+    def display(self) -> str | None:
+        """How thoughts are told, where the request says that."""
+        told = (self.thinking or {}).get("display")
+        return told if told in DISPLAYS else None
 
 
 class Tokens(TypedDict, total=False):

@@ -31,6 +31,7 @@ from .answer import (
     arguments_of,
     ending_of,
     head_of,
+    redacted,
     signature_of,
     tokens_of,
     use_of,
@@ -63,6 +64,7 @@ class Events:
         self._told = told
         self._index = -1
         self._open: Mapping[str, Any] | None = None
+        self._sealed = False
 
     def begin(self) -> bytes:
         """Write what comes before the first word."""
@@ -94,6 +96,21 @@ class Events:
             return self.end(event.so_far)
         return b""
 
+    def seal(self, own: Mapping[str, Any]) -> bytes:
+        """Write what a thought's vendor wants back with it, and end it."""
+        if "data" in own:
+            return (self._start(redacted(own["data"])) + self._close()).encode()
+        mark = {"type": "signature_delta", "signature": own["signature"]}
+        said = self._more(THINKING, mark)
+        self._sealed = True
+        return (said + self._close()).encode()
+
+    def cite(self, citations: Sequence[Mapping[str, Any]]) -> bytes:
+        """Write where the words at hand come from, and end their block."""
+        deltas = ({"type": "citations_delta", "citation": each} for each in citations)
+        said = [self._more(TEXT, delta) for delta in deltas]
+        return "".join((*said, self._close())).encode()
+
     def end(self, result: TurnResult) -> bytes:
         """Write the calls that are the client's, how it ended, and what it took."""
         frames = [self._close()]
@@ -115,22 +132,24 @@ class Events:
 
     def _more(self, block: Mapping[str, Any], delta: Mapping[str, Any]) -> str:
         """Add to a block, which is begun unless it is at hand."""
-        begun = ""
-        if self._open is not block:
-            begun = self._close()
-            self._open = block
-            self._index += 1
-            begun += self._frame("content_block_start", {"content_block": block})
+        begun = "" if self._open is block else self._start(block)
         return begun + self._frame("content_block_delta", {"delta": delta})
+
+    def _start(self, block: Mapping[str, Any]) -> str:
+        closed = self._close()
+        self._open = block
+        self._index += 1
+        return closed + self._frame("content_block_start", {"content_block": block})
 
     def _close(self) -> str:
         block, self._open = self._open, None
         if block is None:
             return ""
         signed = ""
-        if block is THINKING:
+        if block is THINKING and not self._sealed:
             mark = {"type": "signature_delta", "signature": signature_of(self._id)}
             signed = self._frame("content_block_delta", {"delta": mark})
+        self._sealed = False
         return signed + self._frame("content_block_stop", {})
 
     def _frame(self, name: str, told: Mapping[str, Any]) -> str:

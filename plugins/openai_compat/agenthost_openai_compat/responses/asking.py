@@ -10,6 +10,7 @@ from agenthost import InvalidInput, JsonObject, ModelSettings, ToolDefinition
 from ..asking import ANY_OBJECT
 from ..checks import taken
 from ..efforts import budget_of
+from ..native import check_tier
 from ..tools import definition_of
 from .shapes import ResponseBody
 
@@ -17,6 +18,9 @@ UNSERVED = {
     "conversation": "use previous_response_id",
     "prompt": "put its words into instructions",
     "max_tool_calls": "the agent's own limits hold",
+    "context_management": "nothing is left out",
+    "moderation": "ask for it apart",
+    "access_programs": "only OpenAI's own service knows them",
 }
 VERBOSITIES = ("low", "medium", "high")
 LOGPROBS = "message.output_text.logprobs"
@@ -102,6 +106,9 @@ def native_of(body: ResponseBody) -> Mapping[str, JsonObject] | None:
             known = ", ".join(VERBOSITIES)
             raise InvalidInput("text.verbosity", f"must be one of {known}")
         told["verbosity"] = wordy
+    check_tier(body.service_tier)
+    if body.service_tier is not None:
+        told["service_tier"] = body.service_tier
     return {"openai-chat": told} if told else None
 
 

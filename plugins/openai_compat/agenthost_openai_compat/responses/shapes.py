@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from ..native import Word
 from ..shapes import (
     MOST_MESSAGES,
     MOST_TOOLS,
@@ -67,6 +68,12 @@ class ResponseBody(Body):
     conversation: Any = None
     prompt: Any = None
     max_tool_calls: Any = None
+    context_management: Any = None
+    moderation: Any = None
+    access_programs: Any = None
+    service_tier: Word | None = Field(
+        None, description="For a model itself; an agent passes it over"
+    )
     top_logprobs: Beside | None = Field(
         None, description="How many likely tokens are told in the place of each"
     )

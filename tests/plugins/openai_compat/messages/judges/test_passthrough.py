@@ -84,6 +84,41 @@ ASKED: dict[str, dict[str, Any]] = {
         "max_tokens": 4_000,
         "thinking": {"type": "enabled", "budget_tokens": 2_000},
     },
+    "display": {
+        "messages": [HELLO],
+        "max_tokens": 4_000,
+        "thinking": {
+            "type": "enabled",
+            "budget_tokens": 2_000,
+            "display": "omitted",
+        },
+    },
+    "signed thoughts": {
+        "messages": [
+            HELLO,
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "hm", "signature": "c2lnbg=="},
+                    {"type": "redacted_thinking", "data": "c2VhbA=="},
+                    USE,
+                ],
+            },
+            {"role": "user", "content": [RESULT]},
+        ],
+        "max_tokens": 4_000,
+        "thinking": {"type": "enabled", "budget_tokens": 2_000},
+        "tools": [TOOL],
+    },
+    "citations": said(
+        SEE,
+        {
+            "type": "document",
+            "source": source("application/pdf", PDF),
+            "title": "A report",
+            "citations": {"enabled": True},
+        },
+    ),
     "settings": {
         "messages": [HELLO],
         "stop_sequences": ["x"],
@@ -115,6 +150,12 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "messages.2.content.0.cache_control": MARKED,
     },
     "thinking": WORDS,
+    "display": WORDS,
+    "signed thoughts": {
+        **TOOLS,
+        "messages.2.content.0.cache_control": MARKED,
+    },
+    "citations": SECOND,
     "settings": WORDS,
     "tier": WORDS,
 }
