@@ -1,24 +1,40 @@
-"""Databases with empty tables: made once in a process, and copied for each new home.
+"""What is the same at every start of a daemon: worked out once in a process.
 
-To make the tables takes a fifth of a daemon's start, and thousands of tests start one.
-A copy is a home that was closed in order, which most starts find.
+Thousands of tests start one. To make the tables of an empty database takes a fifth of
+that; a copy is a home that was closed in order, which most starts find. To word
+statements and to look through the installed plugins take a tenth each, to read the
+system's certificates does, too.
+
+Nobody takes the power away from these daemons, so their commits wait for no disk.
 """
 
 from __future__ import annotations
 
+import os
+import ssl
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, Any
 
-from agenthost_storage.sqlite import store
+from agenthost.plugins import loader
+from agenthost.plugins.validation import hook_names, hooks_of
+from agenthost_egress import session
+from agenthost_storage.sqlite import compiled, store
 from agenthost_storage.sqlite.driver import driver
 from agenthost_storage.sqlite.store import note
 
 if TYPE_CHECKING:
+    import pluggy
     from agenthost import SchemaSpec
+    from agenthost.plugins.calls import Implementation
+    from agenthost.plugins.discovery import Entry
+    from agenthost_storage.sqlite.compiled import Compiled
     from agenthost_storage.sqlite.writer import Opened
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection as Wrapped
+    from sqlalchemy import Select, UpdateBase
 
 Open = Callable[[Path, Sequence["SchemaSpec"]], "tuple[Opened, bool]"]
 
@@ -44,7 +60,10 @@ class Prepared:
             if key not in self._known:
                 self._known[key] = self._made(schemas), schemas
             path.write_bytes(self._known[key][0])
-        return self._really(path, schemas)
+        opened, whole = self._really(path, schemas)
+        bare = opened if isinstance(opened, Connection) else driver(opened)
+        bare.execute("PRAGMA synchronous = OFF")
+        return opened, whole
 
     def _made(self, schemas: Sequence[SchemaSpec]) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
@@ -55,15 +74,66 @@ class Prepared:
                 connection.close()
 
 
-def _closed_in_order(connection: Connection) -> bytes:
+def _closed_in_order(connection: Wrapped) -> bytes:
     with connection.begin():
         note(connection, 1)
     return driver(connection).serialize()
 
 
+class Looked:
+    """Stands in for ``hooks_of``: modules are looked through once.
+
+    One of which a test has replaced, added or removed a hook is looked through again.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], dict[str, Implementation]] = {}
+
+    def __call__(
+        self, entry: Entry, manager: pluggy.PluginManager
+    ) -> dict[str, Implementation]:
+        """Find a plugin's implementations by hook."""
+        if type(entry).__module__ != "importlib_metadata":
+            return hooks_of(entry, manager)
+        names = vars(entry.load())
+        key = entry, *(names.get(name) for name in hook_names())
+        if key not in self._known:
+            self._known[key] = hooks_of(entry, manager)
+        return dict(self._known[key])
+
+
+@lru_cache(maxsize=4096)
+def _worded(
+    statement: Select[Any] | UpdateBase, columns: tuple[str, ...] | None
+) -> Compiled:
+    return REALLY_WORDED(statement, columns)
+
+
+def worded(
+    statement: Select[Any] | UpdateBase, columns: Iterable[str] | None = None
+) -> Compiled:
+    """Stand in for ``Compiled``: what was worded for one database fits every other."""
+    return _worded(statement, None if columns is None else tuple(columns))
+
+
+@cache
+def _trusting(_places: tuple[str | None, ...]) -> ssl.SSLContext:
+    return REALLY_TRUSTING()
+
+
+def trusting() -> ssl.SSLContext:
+    """Stand in for what opens a session: the system's certificates are read once."""
+    return _trusting(tuple(map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))))
+
+
 REALLY = store.open_prepared
+REALLY_WORDED = compiled.Compiled
+REALLY_TRUSTING = session._prepare
 
 
 def install() -> None:
-    """Have the daemons of this process open their databases so."""
+    """Have the daemons of this process start so."""
     store.open_prepared = Prepared(REALLY)
+    loader.hooks_of = Looked()  # type: ignore[attr-defined]  # reason: it imports it
+    session._prepare = trusting
+    compiled.Compiled = worded  # type: ignore[assignment,misc]  # reason: called alike
