@@ -20,7 +20,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
 
 from agenthost.plugins import loader
-from agenthost.plugins.validation import hook_names, hooks_of
+from agenthost.plugins.validation import hook_names, hooks_of, known_hooks
 from agenthost_egress import session
 from agenthost_storage.sqlite import compiled, store
 from agenthost_storage.sqlite.driver import driver
@@ -84,22 +84,29 @@ class Looked:
     """Stands in for ``hooks_of``: modules are looked through once.
 
     One of which a test has replaced, added or removed a hook is looked through again.
+    What the others are checked against is lent to one at a time.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], dict[str, Implementation]] = {}
+        self._managers: list[pluggy.PluginManager] = []
 
-    def __call__(
-        self, entry: Entry, manager: pluggy.PluginManager
-    ) -> dict[str, Implementation]:
+    def __call__(self, entry: Entry, _: None) -> dict[str, Implementation]:
         """Find a plugin's implementations by hook."""
         if type(entry).__module__ != "importlib_metadata":
-            return hooks_of(entry, manager)
+            return self._look(entry)
         names = vars(entry.load())
         key = entry, *(names.get(name) for name in hook_names())
         if key not in self._known:
-            self._known[key] = hooks_of(entry, manager)
+            self._known[key] = self._look(entry)
         return dict(self._known[key])
+
+    def _look(self, entry: Entry) -> dict[str, Implementation]:
+        manager = self._managers.pop() if self._managers else known_hooks()
+        try:
+            return hooks_of(entry, manager)
+        finally:
+            self._managers.append(manager)
 
 
 @lru_cache(maxsize=4096)
@@ -134,6 +141,6 @@ REALLY_TRUSTING = session._prepare
 def install() -> None:
     """Have the daemons of this process start so."""
     store.open_prepared = Prepared(REALLY)
-    loader.hooks_of = Looked()  # type: ignore[attr-defined]  # reason: it imports it
+    vars(loader).update(known_hooks=lambda: None, hooks_of=Looked())
     session._prepare = trusting
     compiled.Compiled = worded  # type: ignore[assignment,misc]  # reason: called alike
