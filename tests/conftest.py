@@ -18,6 +18,9 @@ FIGURES = "figures"
 BREACHES = 5
 """How many of a table of broken things are tried at every change."""
 
+COLLECT_AFTER = (10_000, 10, 10)
+"""A test's daemon alone makes thousands of objects that stay until it ends."""
+
 ONLY_WITHOUT = re.compile(r"not \w+( and not \w+)*")
 WITHOUT = re.compile(r"not (\w+)")
 MARKS = re.compile(r"^pytestmark = (\[[^]]*\]|.*)", re.MULTILINE)
@@ -54,6 +57,17 @@ def pytest_collection_finish() -> None:
     """Let the collector look no more at ten thousand tests and what they import."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Let what a command switched off for its own process collect for other tests.
+
+    Else garbage piles up, gigabytes of it, with a thousand tasks to each event loop.
+    """
+    if not gc.isenabled():
+        gc.enable()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
