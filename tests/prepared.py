@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from agenthost.plugins import loader
 from agenthost.plugins.validation import hook_names, hooks_of, known_hooks
 from agenthost_egress import session
+from agenthost_front import openapi
 from agenthost_storage.sqlite import compiled, store
 from agenthost_storage.sqlite.driver import driver
 from agenthost_storage.sqlite.store import note
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from agenthost import SchemaSpec
     from agenthost.plugins.calls import Implementation
     from agenthost.plugins.discovery import Entry
+    from agenthost_front.dispatch import Endpoint
     from agenthost_storage.sqlite.compiled import Compiled
     from agenthost_storage.sqlite.writer import Opened
     from sqlalchemy import Connection as Wrapped
@@ -133,9 +135,27 @@ def trusting() -> ssl.SSLContext:
     return _trusting(tuple(map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))))
 
 
+class Schemas:
+    """Stands in for what makes the schemas of the API's description.
+
+    The same models have the same ones, and to make them takes half a second.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], tuple[Any, Any]] = {}
+
+    def __call__(self, endpoints: Sequence[Endpoint]) -> tuple[Any, Any]:
+        """Give the schemas of these routes' bodies and answers."""
+        key = tuple(tuple(openapi._kinds(one.route)) for one in endpoints)
+        if key not in self._known:
+            self._known[key] = REALLY_SCHEMAS(endpoints)
+        return self._known[key]
+
+
 REALLY = store.open_prepared
 REALLY_WORDED = compiled.Compiled
 REALLY_TRUSTING = session._prepare
+REALLY_SCHEMAS = openapi._schemas
 
 
 def install() -> None:
@@ -143,4 +163,5 @@ def install() -> None:
     store.open_prepared = Prepared(REALLY)
     vars(loader).update(known_hooks=lambda: None, hooks_of=Looked())
     session._prepare = trusting
+    openapi._schemas = Schemas()
     compiled.Compiled = worded  # type: ignore[assignment,misc]  # reason: called alike
