@@ -20,6 +20,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
 
 from agenthost.plugins import loader
+from agenthost.plugins.hooks import Hooks
 from agenthost.plugins.validation import hook_names, hooks_of, known_hooks
 from agenthost_egress import session
 from agenthost_front import openapi
@@ -86,12 +87,12 @@ class Looked:
     """Stands in for ``hooks_of``: modules are looked through once.
 
     One of which a test has replaced, added or removed a hook is looked through again.
-    What the others are checked against is lent to one at a time.
+    What others are checked against, with the hooks of now, is lent to one at a time.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], dict[str, Implementation]] = {}
-        self._managers: list[pluggy.PluginManager] = []
+        self._managers: dict[tuple[str, ...], list[pluggy.PluginManager]] = {}
 
     def __call__(self, entry: Entry, _: None) -> dict[str, Implementation]:
         """Find a plugin's implementations by hook."""
@@ -104,11 +105,12 @@ class Looked:
         return dict(self._known[key])
 
     def _look(self, entry: Entry) -> dict[str, Implementation]:
-        manager = self._managers.pop() if self._managers else known_hooks()
+        idle = self._managers.setdefault(tuple(dir(Hooks)), [])
+        manager = idle.pop() if idle else known_hooks()
         try:
             return hooks_of(entry, manager)
         finally:
-            self._managers.append(manager)
+            idle.append(manager)
 
 
 @lru_cache(maxsize=4096)
