@@ -1,11 +1,12 @@
 """What is the same at every start of a daemon: worked out once in a process.
 
 Thousands of tests start one. To make the tables of an empty database takes a fifth of
-that; a copy is a home that was closed in order, which most starts find. To word
-statements and to look through the installed plugins take a tenth each, to read the
-system's certificates does, too.
+that; a copy is a home that was closed in order, which most starts find. To word SQL
+statements, to look through the installed plugins and to read the system's certificates
+take a tenth each; to make the schemas of the API's description takes half a second.
 
-Nobody takes the power away from these daemons, so their commits wait for no disk.
+Nobody takes the power from these daemons: their commits do not wait for the disk. A
+daemon in a process of its own, which tests of crashes start, has none of this.
 """
 
 from __future__ import annotations
