@@ -15,7 +15,7 @@ from aiohttp import web
 
 from ..authority import Authority, rsa_key
 from .fake_http import FakeHttp
-from .servers import owner_of, until
+from .servers import owner_of, tools_of, until
 
 METADATA = "/.well-known/oauth-protected-resource/mcp"
 WANTED = "it wants a login: agenthost mcp login t"
@@ -132,7 +132,8 @@ def _browser() -> httpx.AsyncClient:
 
 
 async def logged_in(daemon: RunningDaemon) -> None:
-    """Log in, and wait until the server is connected."""
+    """Log in, and wait until the server is connected and its tools are offered."""
     back = await bring(daemon, await answer_of(daemon))
     assert back.status_code == 200, back.text
     await until(lambda: owner_of(daemon, "t").state == "connected")
+    await until(lambda: bool(tools_of(daemon)))
