@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,15 @@ from .prepared import install
 FIGURES = "figures"
 BREACHES = 5
 """How many of a table of broken things are tried at every change."""
+
+COLLECT_AFTER = (10_000, 10, 10)
+"""A test's daemon alone makes thousands of objects that stay until it ends."""
+
+ONLY_WITHOUT = re.compile(r"not \w+( and not \w+)*")
+WITHOUT = re.compile(r"not (\w+)")
+MARKS = re.compile(r"^pytestmark = (\[[^]]*\]|.*)", re.MULTILINE)
+"""What a file says of all its tests."""
+MARK = re.compile(r"pytest\.mark\.(\w+)")
 
 SAME = "AGENTHOST_RANDOM" not in os.environ
 """Whether examples are the same in every run, so that what fails is due to a change.
@@ -47,12 +57,29 @@ def pytest_collection_finish() -> None:
     """Let the collector look no more at ten thousand tests and what they import."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Let what a command switched off for its own process collect for other tests.
+
+    Else garbage piles up, gigabytes of it, with a thousand tasks to each event loop.
+    """
+    if not gc.isenabled():
+        gc.enable()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave vendors' clients out where they are not asked for: they import for long."""
-    left_out = "not conformance" in config.getoption("markexpr")
-    return True if left_out and collection_path.name == "judges" else None
+    """Leave out what is not asked for: vendors' clients above all import for long."""
+    asked = config.getoption("markexpr")
+    if collection_path.name == "judges":
+        return True if "not conformance" in asked else None
+    if collection_path.suffix != ".py" or not ONLY_WITHOUT.fullmatch(asked):
+        return None
+    marked = MARKS.search(collection_path.read_text(encoding="utf-8"))
+    kinds = set(MARK.findall(marked[0])) if marked else set()
+    return True if kinds & set(WITHOUT.findall(asked)) else None
 
 
 @pytest.fixture

@@ -66,13 +66,14 @@ class Plugins:
             if key in without:
                 self.fail(key, f"left out: {without[key]}")
         known = known_hooks()
-        imports = [
-            (p.key, partial(hooks_of, p.entry, known))
-            for p in found
-            if self.healthy(p.key)
-        ]
+        entries = [(key, self._states[key].entry) for key in self.in_order()]
+        imports = [(key, partial(hooks_of, entry, known)) for key, entry in entries]
         self._hooks = dict(await self.run_each("import", imports))
         return warnings
+
+    def _charged(self, key: str, call: Callable[[], T]) -> T:
+        with self.charges.timed(key):
+            return call()
 
     def states(self) -> list[PluginState]:
         """Every plugin that is installed, by key."""
@@ -133,7 +134,7 @@ class Plugins:
         Returns:
             The values of those that did not fail, each with its plugin's key.
         """
-        named = [(f"{k} {what}", self.charges.timed(k)(call)) for k, call in calls]
+        named = [(f"{k} {what}", partial(self._charged, k, call)) for k, call in calls]
         values = []
         outcomes = await guarded_each(named, self._budget)
         for (key, _), (value, reason) in zip(calls, outcomes, strict=True):

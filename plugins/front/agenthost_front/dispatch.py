@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from agenthost import Host
 
 EXCHANGE = "agenthost.exchange"
+STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -147,6 +148,15 @@ def bind_socket(group: str, route: SocketRoute) -> tuple[Template, SocketEndpoin
 
 def _parameters(handler: Callable[..., Any]) -> dict[str, Any]:
     """Give a handler's parameters behind the call, each with its annotation."""
+    own = 1 if inspect.ismethod(handler) else 0
+    function = handler.__func__ if inspect.ismethod(handler) else handler
+    # A plain function tells by itself what takes inspect many times as long.
+    if inspect.isfunction(function) and not vars(function):
+        code, notes = function.__code__, function.__annotations__
+        if not code.co_flags & STARRED:
+            end = code.co_argcount + code.co_kwonlyargcount
+            names = code.co_varnames[own + 1 : end]
+            return {name: notes.get(name, inspect.Parameter.empty) for name in names}
     signature = inspect.signature(handler)
     return {p.name: p.annotation for p in [*signature.parameters.values()][1:]}
 

@@ -12,6 +12,7 @@ from agenthost_values.value_class import value_class
 
 T = TypeVar("T")
 
+_MARKS = frozenset("<>{}")
 _PARAMETER = re.compile(r"<(path:)?(\w+)>")
 
 
@@ -69,13 +70,13 @@ def parse(path: str) -> Template:
 
 
 def _segment(path: str, text: str) -> Segment:
+    if _MARKS.isdisjoint(text):
+        return Segment(text)
     match = _PARAMETER.fullmatch(text)
     if match is None:
-        if any(c in text for c in "<>{}"):
-            raise PluginError(
-                f"the path {path!r} has {text!r}; a parameter is <name> or <path:name>"
-            )
-        return Segment(text)
+        raise PluginError(
+            f"the path {path!r} has {text!r}; a parameter is <name> or <path:name>"
+        )
     return Segment(match[2], parameter=True, rest=match[1] is not None)
 
 

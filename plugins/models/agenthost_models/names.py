@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from agenthost import LongContext, ModelFacts, ProviderSpec, Target
 
 # What follows a model's name where the same model is meant: a date, a version, a tag.
 VARIANT = re.compile(r"$|[:@]|-(?:[0-9]{4}|latest|v[0-9])")
+
+Index = dict[str, list[Target]]
 
 
 class Names:
@@ -23,18 +26,26 @@ class Names:
 
     def __init__(self, providers: Mapping[str, ProviderSpec]) -> None:
         self._slugs = {slug.lower(): slug for slug in providers}
-        self._within = {slug: _names_within(spec) for slug, spec in providers.items()}
         self._installed: dict[str, dict[str, ModelFacts]] = {}
-        self._ids: dict[str, list[Target]] = {}
-        self._aliases: dict[str, list[Target]] = {}
-        self._retired: dict[str, list[Target]] = {}
         self._providers = providers
-        for spec in providers.values():
+        self._listed: dict[str, dict[str, ModelFacts]] = {}
+
+    @cached_property
+    def _indexes(self) -> tuple[Index, Index, Index]:
+        """All models by id, by alias and by retired id.
+
+        Many daemons are only asked for one provider's: a start need not wait for it.
+        """
+        ids: Index = {}
+        aliases: Index = {}
+        retired: Index = {}
+        for spec in self._providers.values():
             for row in spec.facts.models:
                 target = Target(spec, row)
-                _note(self._ids, [row.id], target)
-                _note(self._aliases, row.aliases, target)
-                _note(self._retired, row.replaces, target)
+                _note(ids, [row.id], target)
+                _note(aliases, row.aliases, target)
+                _note(retired, row.replaces, target)
+        return ids, aliases, retired
 
     def slug(self, name: str) -> str | None:
         """Give a provider's slug as it is written, or None when there is none."""
@@ -44,7 +55,7 @@ class Names:
         """Read ``<provider>/<model>``; a name that is somebody's id is no such pair."""
         head, _, rest = name.partition("/")
         slug = self.slug(head)
-        if slug is None or not rest or name.lower() in self._ids:
+        if slug is None or not rest or name.lower() in self._indexes[0]:
             return None
         return slug, rest.strip()
 
@@ -52,12 +63,12 @@ class Names:
         """Find a model of one provider."""
         known = name.lower()
         installed = self._installed.get(slug, {})
-        return self._within[slug].get(known) or installed.get(known)
+        return self._listed_by(slug).get(known) or installed.get(known)
 
     def anywhere(self, name: str) -> Sequence[Target]:
         """Find every model of this name, in the order of the providers."""
         known = name.lower()
-        for index in (self._ids, self._aliases, self._retired):
+        for index in self._indexes:
             if known in index:
                 return index[known]
         return [
@@ -68,13 +79,18 @@ class Names:
 
     def install(self, slug: str, names: Iterable[str]) -> None:
         """Note what a local server has, in place of what it had before."""
-        spec, listed = self._providers[slug], self._within[slug]
+        spec, listed = self._providers[slug], self._listed_by(slug)
         rows = {n.lower(): listed.get(n.lower()) or unlisted(spec, n) for n in names}
         self._installed[slug] = _with_prefix(slug, rows)
 
     def first_installed(self, slug: str) -> ModelFacts | None:
         """Give the model that a local server named first."""
         return next(iter(self._installed.get(slug, {}).values()), None)
+
+    def _listed_by(self, slug: str) -> dict[str, ModelFacts]:
+        if slug not in self._listed:
+            self._listed[slug] = _names_within(self._providers[slug])
+        return self._listed[slug]
 
 
 def unlisted(spec: ProviderSpec, name: str) -> ModelFacts:
@@ -165,6 +181,6 @@ def _with_prefix(slug: str, rows: dict[str, ModelFacts]) -> dict[str, ModelFacts
     return rows
 
 
-def _note(index: dict[str, list[Target]], names: Iterable[str], target: Target) -> None:
+def _note(index: Index, names: Iterable[str], target: Target) -> None:
     for name in names:
         index.setdefault(name.lower(), []).append(target)

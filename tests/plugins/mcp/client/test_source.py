@@ -78,6 +78,8 @@ async def test_the_tools_of_a_server_are_called_through_a_table(
     assert not seen.keys() & {"SECRET", "AGENTHOST_LISTEN_ADDR"}
 
     await asked(agent, "mcp_my_server_ask_back")
+    # The refusal goes out beside the tool's answer.
+    await until(lambda: any(m.get("id") == "q" for m in fake.heard()))
     (reply,) = (m for m in fake.heard() if m.get("id") == "q")
     assert reply["error"]["code"] == -32601
 
