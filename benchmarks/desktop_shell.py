@@ -105,7 +105,8 @@ def start() -> float:
 def hostile() -> Iterator[tuple[str, float]]:
     """Seconds that each hostile file of the tests takes to be refused."""
     for what, content, name, _ in HOSTILE:
-        yield what, spent(partial(judge, content, name))
+        made = content() if callable(content) else content
+        yield what, spent(partial(judge, made, name))
 
 
 def main() -> None:
