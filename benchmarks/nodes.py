@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from urllib.error import HTTPError
 
 from tests.plugins.cluster.server import programs, running
 
@@ -107,7 +106,7 @@ def _await_known(node: servers.Server, agent: str) -> None:
     while True:
         try:
             node.ask(f"/api/agents/{agent}")
-        except HTTPError:
+        except servers.StartError:
             if time.monotonic() > deadline:
                 raise
         else:
