@@ -9,8 +9,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from . import install, load, mcp_turns, measure, servers, sockets, writes
@@ -27,6 +29,14 @@ ROUNDS = 7
 TURNS_OF_AN_AGENT = 25
 """Below the compaction threshold, so that a turn is one call of the model."""
 SOCKETS = 1_000
+NEEDED = frozenset(
+    {
+        "capability_inheritance_validation",
+        "path_traversal_prevention",
+        "ssrf_protection",
+    }
+)
+"""Security systems without which no agent is made and no model asked."""
 SETTLED = 2.0
 """Seconds after which a daemon has done all that it does by itself."""
 
@@ -114,6 +124,24 @@ def many_tools_rows(upstream_port: int) -> Iterator[Row]:
             yardstick, ours = cpu_us(sides)
             name = f"message, {told}, {shown} shown, CPU"
             yield Row(name, ours, "us", mcp_turns.LIMIT, yardstick)
+
+
+def systems_rows(upstream_port: int) -> Iterator[Row]:
+    """A message with the security systems that there are, beside one with few."""
+    every = {each.name for each in entry_points(group="agenthost.security")}
+    spared = sorted(f"security:{name}" for name in every - NEEDED)
+    few = f"\n[plugins]\ndisable = {json.dumps(spared)}\n"
+    with ExitStack() as stack:
+        sides = []
+        for more in (few, ""):
+            home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            servers.write_home(home, upstream_port, more)
+            sides.append(stack.enter_context(servers.daemon(home))[0])
+        for clients in (1, 32):
+            plans = [(each, message_plan(each, clients)) for each in sides]
+            yardstick, ours = cpu_us(plans)
+            name = f"message, {len(spared)} systems more, CPU, {_clients(clients)}"
+            yield Row(name, ours, "us", 1.25, yardstick)
 
 
 def beside_hello(bench: Bench, clients: int, *plans: load.Plan) -> list[float]:
@@ -210,6 +238,7 @@ def daemon_rows(home: Path) -> Iterator[Row]:
                 yield from crowd_rows(daemon, Crowd())
         yield from channel_rows(upstream.port)
         yield from many_tools_rows(upstream.port)
+        yield from systems_rows(upstream.port)
 
 
 def all_rows() -> Iterator[Row]:
