@@ -98,8 +98,8 @@ class World:
         self.talks += talks
 
     def furnish(self) -> None:
-        """Make the home."""
-        self.home.mkdir(mode=0o700)
+        """Make the home, or configure it anew."""
+        self.home.mkdir(mode=0o700, exist_ok=True)
         path = self.home / "config.toml"
         path.write_text(self.config)
         path.chmod(0o600)
@@ -182,7 +182,7 @@ async def kill_amid(world: World, kills: int) -> None:
     made = daemon.http.post("/api/agents", json={"manifest_toml": MANIFEST})
     assert made.status_code == 201, made.text
     # What was said before a channel was ever connected is not for it.
-    await asyncio.to_thread(_connected, daemon)
+    await asyncio.to_thread(connected, daemon)
     speaking = asyncio.gather(*(talk.speak(world.unknown) for talk in world.talks))
     try:
         for life in range(1, kills + 1):
@@ -201,7 +201,7 @@ async def kill_amid(world: World, kills: int) -> None:
         daemon.__exit__(None, None, None)
 
 
-def _connected(daemon: DaemonProcess) -> None:
+def connected(daemon: DaemonProcess) -> None:
     """Wait until every channel is."""
     ends = time.monotonic() + LONGEST_LIFE
     channels: list[dict[str, Any]] = [{"enabled": True, "connected": False}]
