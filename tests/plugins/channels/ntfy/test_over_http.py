@@ -47,8 +47,9 @@ async def test_a_topic_is_answered_once_across_breaks(daemons: Daemons) -> None:
         await first.daemon.stop()
         two = await server.put("ada", message="while you were away")
         again = await started(daemons, server, first.daemon.home)
-        again.model.says("back again")
-        assert await answers(server, 2) == ["hello Ada", "back again"]
+        # It may answer before anybody could tell it what to say.
+        echo = "You said: while you were away"
+        assert await answers(server, 2) == ["hello Ada", echo]
         again.model.says("still here")
         server.cut()
         three = await server.put("ada", message="and after a break")
