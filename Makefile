@@ -17,13 +17,15 @@ LLM := llm==0.36
 PROGRAMS := .cache/litellm/.installed .cache/programs/llm/.installed \
   .cache/programs/openapi/.installed
 JUDGES_OF_CHANNELS := .cache/programs/synapse/.installed .cache/servers/.fetched \
-  .cache/programs/nostr/.installed .cache/programs/pds/.installed
+  .cache/programs/nostr/.installed .cache/programs/pds/.installed \
+  .cache/programs/telegram/.installed
 GENERATOR := openapi-python-client==0.29.1 mypy==2.4.1
 ANTHROPIC := @anthropic-ai/sdk@1.12.0
 SYNAPSE := matrix-synapse==1.163.2
 NOSTR_RELAY := nostr-relay==1.14
 NODE_NAME := node-linux-$(if $(filter aarch64,$(shell uname -m)),arm64,x64)
 PDS := @atproto/pds@0.5.35 $(NODE_NAME)@22.23.3
+TELEGRAM := telegram-test-api@4.2.1
 # Debian's servers that judge channels, with libraries that a small system has not.
 SERVERS := ngircd libident libwrap0 mosquitto libcjson1 libdlt2 libmosquitto1 \
   libwebsockets17 libev4 dovecot-core dovecot-imapd libsodium23 libstemmer0d \
@@ -138,6 +140,12 @@ $(PROGRAMS) .cache/programs/synapse/.installed .cache/programs/nostr/.installed:
 	    better-sqlite3 --nodedir="$$PWD/node_modules/$(NODE_NAME)" && \
 	  touch .installed; \
 	else echo "no npm: tests by a real host of Bluesky are skipped" >&2; fi
+
+.cache/programs/telegram/.installed:
+	@if command -v npm >/dev/null 2>&1; then \
+	  npm install --silent --no-audit --no-fund --prefix $(@D) $(TELEGRAM) && \
+	  touch $@; \
+	else echo "no npm: tests by an emulator of Telegram are skipped" >&2; fi
 
 channels: $(VENV)/.installed-judges $(JUDGES_OF_CHANNELS) ## channels, by real servers
 	$(PYTEST) tests/plugins/channels -n $(WORKERS) --dist loadscope -rs
