@@ -74,6 +74,18 @@ def test_nothing_is_wider_than_the_window(
     keep(chat.page, f"chat-{scheme}-{width}")
 
 
+def test_the_drawer_stays_open_when_the_page_chooses_an_agent(watched: Watched) -> None:
+    watched.page.set_viewport_size({"width": 390, "height": 800})
+    page = watched.open()
+    page.get_by_role("button", name="Show agents").click()
+    new = page.get_by_role("button", name="New agent")
+    expect(new).to_be_visible()
+    watched.daemon.spawn('name = "late"')
+    page.evaluate("dispatchEvent(new Event('focus'))")
+    expect(page.get_by_role("listitem").filter(has_text="late")).to_be_visible()
+    expect(new).to_be_visible()
+
+
 def test_agents_are_a_drawer_on_a_phone(chat: Watched) -> None:
     chat.daemon.spawn('name = "other"')
     page = chat.open()

@@ -35,10 +35,14 @@ export function createRoster({ store, api, session, onReached }) {
   }
 
   function choose(agents) {
-    if (store.get().selected) return;
+    const { selected, drawer } = store.get();
+    if (selected) return;
     const wanted = decodeURIComponent(location.hash.slice(1));
     const agent = agents.find(({ id }) => id === wanted) ?? agents[0];
-    if (agent) session.select(agent.id);
+    if (!agent) return;
+    session.select(agent.id);
+    // Whoever has opened the list meanwhile looks at it still.
+    store.set({ drawer });
   }
 
   async function create(draft) {
