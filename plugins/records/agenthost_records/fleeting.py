@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from agenthost import Step
+from agenthost import NotFound, Step, Superseded
 
 
 class FleetingTurns:
@@ -27,8 +27,6 @@ class FleetingTurns:
         turn_id = steps[0].turn_id
         every = self._held.get(turn_id, ()) + steps
         first, last = every[0], every[-1]
-        if last.closed is not None:
-            self._held.pop(turn_id, None)
         if first.opened is None or last.own is None or last.own.key is not None:
             return every
         if last.closed is not None:
@@ -38,11 +36,17 @@ class FleetingTurns:
         self._held[turn_id] = every
         return ()
 
-    def follow(self, turn_id: str, write: asyncio.Future[None]) -> None:
-        """Forget what was held back once it is on disk: until then it may fail."""
-        if turn_id in self._held:
-            write.add_done_callback(partial(self._written, turn_id))
+    def follow(self, steps: tuple[Step, ...], write: asyncio.Future[None]) -> None:
+        """Forget what was held back once it is on disk, or its turn has ended there.
+
+        Until then a write may fail: what closes a turn is tried again.
+        """
+        held = self._held.get(steps[0].turn_id)
+        if held is not None and held[-1] is not steps[-1]:
+            write.add_done_callback(partial(self._written, steps[0].turn_id))
 
     def _written(self, turn_id: str, write: asyncio.Future[None]) -> None:
-        if not write.cancelled() and write.exception() is None:
+        error = None if write.cancelled() else write.exception()
+        # What has been deleted, or is another's, is not tried again.
+        if not write.cancelled() and isinstance(error, NotFound | Superseded | None):
             self._held.pop(turn_id, None)

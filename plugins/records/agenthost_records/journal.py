@@ -147,8 +147,7 @@ class TurnJournal:
             return self._store.write(partial(_keep_all, steps=steps, rows=steps))
         rows = self._fleeting.rows(steps)
         written = self._store.write(partial(_keep_all, steps=steps, rows=rows))
-        if rows:
-            self._fleeting.follow(steps[0].turn_id, written)
+        self._fleeting.follow(steps, written)
         return written
 
     def start_call(

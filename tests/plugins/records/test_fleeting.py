@@ -3,16 +3,20 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
 from agenthost import (
     Message,
+    NotFound,
     Role,
     Session,
     Step,
+    Superseded,
     Text,
     ToolUse,
     TurnRecord,
     TurnResult,
     TurnState,
+    Unavailable,
     Usage,
 )
 from agenthost_records.fleeting import FleetingTurns
@@ -33,44 +37,66 @@ ENDED = Step(
 )
 
 
-def test_nothing_of_a_turn_without_effects_is_written() -> None:
-    turns = FleetingTurns()
-    assert [turns.rows((step,)) for step in (BEGUN, CUT, ENDED)] == [(), (), ()]
-    # The next one with this id, after a restart, finds nothing of it here.
-    assert turns.rows((CUT,)) == (CUT,)
+@pytest.fixture
+def turns() -> FleetingTurns:
+    return FleetingTurns()
 
 
-def test_its_rows_are_written_when_a_tool_is_called() -> None:
-    turns = FleetingTurns()
-    turns.rows((BEGUN,))
-    turns.rows((CUT,))
-    assert turns.rows((CALLS,)) == (BEGUN, CUT, CALLS)
+async def written(
+    turns: FleetingTurns, *steps: Step, fault: Exception | None = None
+) -> tuple[Step, ...]:
+    """Write the next steps of a turn, or fail to; give what is written as rows."""
+    rows = turns.rows(steps)
+    write: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    turns.follow(steps, write)
+    if fault is None:
+        write.set_result(None)
+    else:
+        write.set_exception(fault)
+        write.exception()
+    await asyncio.sleep(0)
+    return rows
 
 
-def test_its_rows_are_written_when_it_is_kept() -> None:
-    turns, kept = FleetingTurns(), replace(ENDED, own=replace(OWN, key="k"))
-    turns.rows((BEGUN,))
-    assert turns.rows((kept,)) == (BEGUN, kept)
+async def test_nothing_of_a_turn_without_effects_is_written(
+    turns: FleetingTurns,
+) -> None:
+    for step in (BEGUN, CUT, ENDED):
+        assert await written(turns, step) == ()
+    # Nothing of it is remembered.
+    assert await written(turns, CUT) == (CUT,)
 
 
-async def test_what_could_not_be_written_is_held_back_still() -> None:
+async def test_its_rows_are_written_when_a_tool_is_called(turns: FleetingTurns) -> None:
+    await written(turns, BEGUN)
+    await written(turns, CUT)
+    assert await written(turns, CALLS) == (BEGUN, CUT, CALLS)
+    # They are on disk, and erased at its end.
+    assert await written(turns, ENDED) == (ENDED,)
+
+
+async def test_its_rows_are_written_when_it_is_kept(turns: FleetingTurns) -> None:
+    kept = replace(ENDED, own=replace(OWN, key="k"))
+    await written(turns, BEGUN)
+    assert await written(turns, kept) == (BEGUN, kept)
+
+
+@pytest.mark.parametrize("step", [CALLS, ENDED])
+async def test_what_could_not_be_written_is_held_back_still(
+    turns: FleetingTurns, step: Step
+) -> None:
     """Else its end would look for rows that are not there, and leave no record."""
-    turns = FleetingTurns()
-    turns.rows((BEGUN,))
-    write: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    turns.rows((CALLS,))
-    turns.follow("t", write)
-    write.set_exception(OSError("full"))
-    await asyncio.sleep(0)
-    assert turns.rows((ENDED,)) == ()
+    await written(turns, BEGUN)
+    await written(turns, step, fault=Unavailable("the disk is full"))
+    for _ in range(2):
+        assert await written(turns, ENDED, fault=Unavailable("still")) == ()
+    assert await written(turns, ENDED) == ()
 
 
-async def test_what_is_on_disk_is_erased_at_the_end() -> None:
-    turns = FleetingTurns()
-    turns.rows((BEGUN,))
-    write: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    turns.rows((CALLS,))
-    turns.follow("t", write)
-    write.set_result(None)
-    await asyncio.sleep(0)
-    assert turns.rows((ENDED,)) == (ENDED,)
+@pytest.mark.parametrize("fault", [NotFound("session", "own"), Superseded("others")])
+async def test_what_is_not_tried_again_is_forgotten(
+    turns: FleetingTurns, fault: Exception
+) -> None:
+    await written(turns, BEGUN)
+    await written(turns, ENDED, fault=fault)
+    assert await written(turns, CUT) == (CUT,)

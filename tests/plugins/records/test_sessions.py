@@ -32,6 +32,7 @@ from agenthost import (
     TurnRecord,
     TurnResult,
     TurnState,
+    Unavailable,
     Usage,
 )
 from agenthost.testing import ManualClock
@@ -326,6 +327,26 @@ async def test_a_turns_own_session_goes_with_its_last_step(
         assert await rows(store, table) == []
     assert sorted(await rows(store, sessions, "id")) == [("b",), ("s",)]
     assert len(await rows(store, usage)) == 3
+
+
+async def test_what_a_turn_of_its_own_took_is_booked_when_the_disk_takes_it(
+    records: Records, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Session("own", ADA.id, NOW, ephemeral=True)
+    spent = Spent(NOW, ADA.id, "own", "own", "p", "m", Usage(1, 1), 1)
+    await records.journal.keep(
+        Step("own", "own", NOW, 0, user("?"), opened=ADA.id, own=own)
+    )
+    told = Step("own", "own", NOW, 1, answer("!"), own=own, spent=spent, closed=DONE)
+    with monkeypatch.context() as full:
+        failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        failed.set_exception(Unavailable("the disk is full"))
+        full.setattr(store, "write", lambda *_: failed)
+        with pytest.raises(Unavailable):
+            await records.journal.keep(told)
+    await records.journal.keep(told)
+    assert len(await rows(store, usage)) == 1
+    assert await rows(store, turns) == []
 
 
 async def test_a_session_of_its_own_is_not_begun_for_a_deleted_agent(
