@@ -57,7 +57,7 @@ test: $(VENV)/.rewritten ## run the quick tests
 	@$(COMPILE)
 	$(QUICK) -m "$(SELECTED)"
 
-check: $(VENV)/.installed-dev ## format, lint, types, borders, sizes, docs, changes
+check: $(VENV)/.installed-judges ## format, lint, types, borders, sizes, docs, changes
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	@mkdir -p .cache

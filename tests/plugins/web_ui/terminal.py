@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PATIENCE = 120.0
+AGAIN = 20.0
 INTERRUPT = "\x03"
 UP = "\x1b[A"
 END = "\x04"
@@ -39,10 +40,29 @@ class Terminal:
 
     def until(self, words: str) -> str:
         """Wait until words are shown behind those waited for before; give all since."""
+        said = self._shows(words, PATIENCE)
+        assert said is not None, f"{words!r} never came; shown:\n{self.shown}"
+        return said
+
+    def interrupts(self, words: str) -> None:
+        """Press Ctrl-C until words are shown, as a person does whom nothing answers.
+
+        An interpreter that is about to wait (in ``readline`` behind the prompt, in a
+        socket's read) and has looked for signals already hears of one with the next
+        event alone.
+        """
         deadline = time.monotonic() + PATIENCE
+        self.types(INTERRUPT)
+        while self._shows(words, AGAIN) is None:
+            assert time.monotonic() < deadline, f"no {words!r}; shown:\n{self.shown}"
+            self.types(INTERRUPT)
+
+    def _shows(self, words: str, seconds: float) -> str | None:
+        deadline = time.monotonic() + seconds
         while (at := self.shown.find(words, self._read)) < 0:
             left = deadline - time.monotonic()
-            assert left > 0, f"{words!r} never came; shown:\n{self.shown}"
+            if left <= 0:
+                return None
             self._take(left)
         said, self._read = self.shown[self._read : at], at + len(words)
         return said

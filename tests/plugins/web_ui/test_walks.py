@@ -31,7 +31,7 @@ from tests.plugins.approvals.stage import (
 
 from .conftest import PATIENCE_MS, Watched
 from .live_daemon import LiveDaemon, live
-from .terminal import END, INTERRUPT, UP, Terminal, terminal
+from .terminal import END, UP, Terminal, terminal
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -236,11 +236,9 @@ def test_a_chat_streams_is_stopped_and_remembers(
         chat.until("you> ")
         chat.line("tell me all")
         chat.until("the first half")
-        chat.types(INTERRUPT)
-        chat.until("[stopped]")
+        chat.interrupts("[stopped]")
         chat.until("you> ")
-        chat.types(INTERRUPT)
-        chat.until("you> ")
+        chat.interrupts("you> ")
         chat.line("hello")
         chat.until("You said: hello")
         chat.until("you> ")
