@@ -53,6 +53,10 @@ BROUGHT = "results_brought"
 EXCERPT = 200
 """So many characters of what a tool says are told; the whole is in the journal."""
 
+Where = tuple[str, str, str]
+"""The agent's name, the session and the turn."""
+NOWHERE: Where = ("", "", "")
+
 OF_STEPS: tuple[type[Event], ...] = (
     MessageReceived,
     TurnStarted,
@@ -95,18 +99,16 @@ class ToldJournal:
         """Write steps, with what is recorded of them, and tell of them then."""
         if not any(map(self._events.wants, OF_STEPS)):
             return self._journal.keep(*steps)
-        recorded: list[Step] = []
-        events: list[Event] = []
+        events = [event for step in steps for event in self._events_of(step)]
         try:
-            for step in steps:
-                caused = [*self._events_of(step)]
-                recorded.append(self._recorded(step, caused))
-                events += caused
+            # One step has it for all: they are one commit.
+            *others, last = steps
+            last = self._recorded(last, events)
         except AgentHostError as refused:
             failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             failed.set_exception(refused)
             return failed
-        kept = self._journal.keep(*recorded)
+        kept = self._journal.keep(*others, last)
         kept.add_done_callback(partial(self._tell, events))
         return kept
 
@@ -134,10 +136,12 @@ class ToldJournal:
 
     def _events_of(self, step: Step) -> Iterator[Event]:
         wants, message, closed = self._events.wants, step.message, step.closed
+        begins = step.opened is not None or step.reopened
+        where = self._where(step) if begins or closed is not None else NOWHERE
         if step.opened is not None and wants(MessageReceived):
-            yield self._received(step)
-        if (step.opened is not None or step.reopened) and wants(TurnStarted):
-            yield self._event(step, TurnStarted, *self._where(step))
+            yield self._received(step, where)
+        if begins and wants(TurnStarted):
+            yield self._event(step, TurnStarted, *where)
         if message is not None and message.role is Role.TOOL:
             yield from self._of_results(step)
         elif message is not None and closed is None and message.tool_uses:
@@ -148,14 +152,14 @@ class ToldJournal:
         if closed is not None:
             self._asked.pop(step.turn_id, None)
             if wants(TurnEnded):
-                yield self._closed(step, closed)
+                yield self._closed(step, closed, where)
 
     def _event(self, step: Step, kind: Callable[..., Event], *facts: Any) -> Event:
         """Make an event that an agent's turn has caused."""
         caused = {"by": step.owner, "source": step.agent_id, "depth": step.depth}
         return kind(step.agent_id, step.at, *facts, **caused)
 
-    def _where(self, step: Step) -> tuple[str, str, str]:
+    def _where(self, step: Step) -> Where:
         try:
             name = self._host.agents.get(step.agent_id).name
         except NotFound:
@@ -163,7 +167,7 @@ class ToldJournal:
             name = ""
         return name, step.session_id, step.turn_id
 
-    def _received(self, step: Step) -> MessageReceived:
+    def _received(self, step: Step, where: Where) -> MessageReceived:
         kind, _, caller = step.owner.partition(":")
         source = ""
         if kind == "agent":
@@ -172,7 +176,7 @@ class ToldJournal:
         return MessageReceived(
             step.agent_id,
             step.at,
-            *self._where(step),
+            *where,
             caller=caller,
             text=step.message.text if step.message else "",
             by=step.owner,
@@ -220,12 +224,12 @@ class ToldJournal:
                 told = denied[part.id], part.text[:EXCERPT]
                 yield self._event(step, ToolDenied, part.name, step.turn_id, *told)
 
-    def _closed(self, step: Step, closed: TurnRecord) -> Event:
+    def _closed(self, step: Step, closed: TurnRecord, where: Where) -> Event:
         result, error = closed.result, closed.error
         return self._event(
             step,
             TurnEnded,
-            *self._where(step),
+            *where,
             closed.state.value,
             result.text,
             error.code if error else "",

@@ -9,6 +9,7 @@ of these bytes, the leaf of the tree the SHA-256 of a zero byte and these bytes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha256
 from struct import Struct
 from typing import TypeAlias
@@ -41,15 +42,22 @@ def canonical(id_: int, node: str, number: int, facts: Facts, before: bytes) -> 
     return b"".join((TAG, head, text.encode(), before))
 
 
-def entry_after(before: tuple[int, int, str], node: str, facts: Facts) -> Entry:
-    """Make the row that follows.
+def entries_after(
+    before: tuple[int, int, str], node: str, facts: Iterable[Facts]
+) -> list[Entry]:
+    """Make the rows that follow.
 
     Args:
         before: The last id of all, and the last number and hash of the node's chain.
         node: Whose chain it is.
-        facts: What it tells.
+        facts: What each of them tells.
     """
-    id_, number, prev = before[0] + 1, before[1] + 1, before[2]
-    written = canonical(id_, node, number, facts, bytes.fromhex(prev))
-    digest = sha256(written).hexdigest()
-    return (id_, node, number, *facts, prev, digest, written)
+    id_, number, prev = before
+    digest, entries = bytes.fromhex(prev), list[Entry]()
+    for told in facts:
+        id_, number = id_ + 1, number + 1
+        written = canonical(id_, node, number, told, digest)
+        hashed = sha256(written)
+        before_, prev, digest = prev, hashed.hexdigest(), hashed.digest()
+        entries.append((id_, node, number, *told, before_, prev, written))
+    return entries

@@ -75,6 +75,7 @@ def _written(value: Any) -> str:
         return json.dumps(value, separators=(",", ":"), default=str, skipkeys=True)
 
 
+@lru_cache(1024)
 def _plain(text: str) -> str:
     """Write a name so that every database takes it."""
     if len(text) <= LONGEST_NAME and text.isascii() and text.isprintable():

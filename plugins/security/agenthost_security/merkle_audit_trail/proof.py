@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agenthost import PluginError
 
-from .canonical import FIRST, Entry, Facts, entry_after
+from .canonical import FIRST, Entry, Facts, entries_after
 from .checking import Broken, Walk
 from .tree import Tree, inclusion, leaf_hash, ranges, root_from
 
@@ -17,7 +17,7 @@ def prove() -> None:
     Raises:
         PluginError: Something was not found.
     """
-    chain = _chain(5)
+    chain = entries_after((0, 0, FIRST), "probe", [_FACTS] * 5)
     if _broken(chain) is not None:
         raise PluginError("a good chain was refused")
     edited = (*chain[2][:6], "operator:you", *chain[2][7:])
@@ -33,15 +33,6 @@ def prove() -> None:
         raise PluginError("a leaf was not found in its tree")
     if root_from(leaves[1], 2, 5, path) == root:
         raise PluginError("another leaf was taken for one of the tree")
-
-
-def _chain(length: int) -> list[Entry]:
-    chain: list[Entry] = []
-    end = (0, 0, FIRST)
-    for _ in range(length):
-        chain.append(entry_after(end, "probe", _FACTS))
-        end = (chain[-1][0], chain[-1][2], chain[-1][9])
-    return chain
 
 
 def _broken(chain: list[Entry]) -> int | None:

@@ -107,4 +107,5 @@ def _policy(host: Host, turn: Turn) -> dict[str, Any]:
 
 def _written(connection: Connection, keep: Keep, trail: Trail) -> int:
     keep(connection)
+    trail.flush(connection)
     return trail.appended

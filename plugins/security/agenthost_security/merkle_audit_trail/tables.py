@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -17,6 +18,7 @@ from sqlalchemy import (
     case,
     delete,
     insert,
+    literal_column,
     select,
 )
 
@@ -61,7 +63,9 @@ _FIRST = insert(entries)
 _END = entries.alias("before")
 # Which row is the last is looked at in the statement itself: what this process
 # remembers may have been rolled back, or another node may have written meanwhile.
-_newest = select(_END.c.hash).order_by(_END.c.id.desc()).limit(1).scalar_subquery()
+# A limit that is a parameter is bound with every row.
+_ONE = literal_column("1", Integer)
+_newest = select(_END.c.hash).order_by(_END.c.id.desc()).limit(_ONE).scalar_subquery()
 _IS_LAST = _newest == bindparam("behind", type_=Text)
 _FOLLOWS = (
     insert(entries)
@@ -99,17 +103,23 @@ def end_of(connection: Connection, node: str) -> End:
     return (0, "", number, hash_) if last is None else (*last, number, hash_)
 
 
-def put(connection: Connection, end: End, entry: Entry) -> bool:
-    """Put an entry behind the end of the chain; False when that is not the end."""
-    row: dict[str, Any] = dict(zip(NAMES, entry, strict=True))
+def put(connection: Connection, end: End, entries: Sequence[Entry]) -> bool:
+    """Put entries behind the end of the chain; False when that is not the end."""
+    rows: list[dict[str, Any]] = []
+    behind = end[1]
+    for entry in entries:
+        rows.append(dict(zip(NAMES, entry, strict=True), behind=behind))
+        behind = entry[9]
     if end[0] == 0:
-        connection.execute(_FIRST, row)
+        del rows[0]["behind"]
+        connection.execute(_FIRST, rows.pop(0))
+    if not rows:
         return True
-    row["behind"] = end[1]
     if connection.dialect.name != "sqlite":
-        return connection.execute(_FOLLOWS, row).rowcount == 1
-    row["as_hash"] = row.pop("hash")
-    return connection.execute(_FOLLOWS_IN_SQLITE, row).rowcount == 1
+        return connection.execute(_FOLLOWS, rows).rowcount == len(rows)
+    for row in rows:
+        row["as_hash"] = row.pop("hash")
+    return connection.execute(_FOLLOWS_IN_SQLITE, rows).rowcount == len(rows)
 
 
 def keep_heads(

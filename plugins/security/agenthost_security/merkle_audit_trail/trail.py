@@ -25,7 +25,7 @@ from agenthost import (
 )
 
 from . import heads as signed
-from .canonical import Entry, Facts, entry_after
+from .canonical import Entry, Facts, entries_after
 from .checking import Broken, Chain, Walk
 from .heads import Head
 from .kept import facts_of
@@ -96,6 +96,9 @@ class Trail:
         self._key: SigningKey | None = None
         self._making = asyncio.Lock()
         self._end: End | None = None
+        # What the transaction at hand has to tell, and whose it is.
+        self._facts: list[Facts] = []
+        self._written_by: Connection | None = None
         # It imports SQLAlchemy, which a start can do without.
         self._tables: Any = None
         self._chain = Chain()
@@ -123,7 +126,7 @@ class Trail:
 
     @property
     def appended(self) -> int:
-        """The id of the entry that was appended last, in the writer's thread."""
+        """The id of the entry that was flushed last, in the writer's thread."""
         return self._end[0] if self._end else 0
 
     def may_happen(self, case: object) -> Verdict:
@@ -241,15 +244,52 @@ class Trail:
         return partial(self._append, facts=facts_of(event))
 
     def _append(self, connection: Connection, facts: Facts) -> None:
-        """Put an entry behind the last one, in the writer's thread."""
+        """Have an entry written in this transaction, in the writer's thread."""
+        if self._written_by is not connection:
+            self._watch(connection)
+        self._facts.append(facts)
+
+    def _watch(self, connection: Connection) -> None:
+        """Write what a transaction has to tell at once, when it is committed.
+
+        All that happened together is one statement then.
+        """
+        from sqlalchemy import event
+
+        self._written_by, self._facts = connection, []
+        event.listen(connection, "begin", self._forget)
+        event.listen(connection, "commit", self._flush_first)
+
+    def _forget(self, _: Connection) -> None:
+        # What is left is that of a transaction that was rolled back.
+        self._facts = []
+
+    def _flush_first(self, connection: Connection) -> None:
+        try:
+            self.flush(connection)
+        except BaseException:
+            # For SQLAlchemy the transaction has ended, for the database it has not.
+            connection.engine.dialect.do_rollback(connection.connection)
+            raise
+
+    def flush(self, connection: Connection) -> None:
+        """Put the entries of this transaction behind the last one.
+
+        Raises:
+            Unavailable: They find no place; the transaction is to be rolled back.
+        """
+        facts, self._facts = self._facts, []
+        if not facts:
+            return
         if self._tables is None:
             self._tables = import_module(".tables", __package__)
         tables, node = self._tables, self.node
         for _ in range(2):
             end: End = self._end or tables.end_of(connection, node)
-            entry = entry_after((end[0], end[2], end[3]), node, facts)
-            if tables.put(connection, end, entry):
-                self._end = (entry[0], entry[9], entry[2], entry[9])
+            entries = entries_after((end[0], end[2], end[3]), node, facts)
+            if tables.put(connection, end, entries):
+                last = entries[-1]
+                self._end = (last[0], last[9], last[2], last[9])
                 return
             # It was rolled back, or another node has written.
             self._end = None

@@ -53,9 +53,17 @@ class Frontier:
         if not self._hashes:
             return EMPTY
         *others, root = self._hashes
-        for left in reversed(others):
-            root = node_hash(left, root)
-        return root
+        return _folded(others, root)
+
+    def root_with(self, rest: bytes) -> bytes:
+        """The hash of the whole tree with a smaller subtree behind it."""
+        return _folded(self._hashes, rest)
+
+
+def _folded(hashes: Sequence[bytes], root: bytes) -> bytes:
+    for left in reversed(hashes):
+        root = node_hash(left, root)
+    return root
 
 
 class Tree:
@@ -70,39 +78,36 @@ class Tree:
         self, tiles: Sequence[bytes] = (), leaves: Sequence[bytes] = ()
     ) -> None:
         self.tiles: list[bytes] = []
-        self._leaves: list[bytes] = []
         self._frontier = Frontier()
+        # Of the tile that is not full yet.
+        self._last = Frontier()
         for tile in tiles:
-            self.tiles.append(tile)
-            self._frontier.push(tile, TILE_HEIGHT)
+            self._close(tile)
         for leaf in leaves:
             self.push(leaf)
 
     @property
     def size(self) -> int:
         """How many leaves there are."""
-        return self._frontier.size
+        return self._frontier.size + self._last.size
 
     @property
     def root(self) -> bytes:
         """The hash of the whole tree."""
-        return self._frontier.root
+        if not self._last.size:
+            return self._frontier.root
+        return self._frontier.root_with(self._last.root)
 
     def push(self, leaf: bytes) -> None:
         """Add the hash of a leaf."""
-        self._frontier.push(leaf)
-        self._leaves.append(leaf)
-        if len(self._leaves) == TILE:
-            self.tiles.append(root_of(self._leaves))
-            self._leaves = []
+        self._last.push(leaf)
+        if self._last.size == TILE:
+            self._close(self._last.root)
+            self._last = Frontier()
 
-
-def root_of(leaves: Sequence[bytes]) -> bytes:
-    """Hash the tree of these leaves."""
-    frontier = Frontier()
-    for leaf in leaves:
-        frontier.push(leaf)
-    return frontier.root
+    def _close(self, tile: bytes) -> None:
+        self.tiles.append(tile)
+        self._frontier.push(tile, TILE_HEIGHT)
 
 
 def ranges(tiles: Sequence[bytes], leaves: Callable[[int], bytes]) -> Range:

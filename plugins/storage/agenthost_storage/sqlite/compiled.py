@@ -76,9 +76,25 @@ class Compiled:
         Raises:
             TypeError: A parameter is missing or not part of the statement.
         """
-        if not parameters.keys() <= self._known:
-            unknown = sorted(parameters.keys() - self._known)
+        self.require(parameters)
+        return self.values(parameters)
+
+    def require(self, names: Iterable[str]) -> None:
+        """Refuse names that are not part of the statement.
+
+        Raises:
+            TypeError: One is not.
+        """
+        if not self._known.issuperset(names):
+            unknown = sorted(set(names) - self._known)
             raise TypeError(f"the statement has no parameters {unknown}")
+
+    def values(self, parameters: Mapping[str, Any]) -> Sequence[Any]:
+        """Put parameters, whose names are known to be right, in order.
+
+        Raises:
+            TypeError: A parameter is missing.
+        """
         values = {**self._constants, **parameters} if self._constants else parameters
         try:
             return self._pick(values)
@@ -124,14 +140,17 @@ class QuickConnection(Connection):
         if compiled is None:
             if len(self._known) >= COMPILED_LIMIT:
                 del self._known[next(iter(self._known))]
-            compiled = self._known[key] = Compiled(statement, columns)
+            compiled = Compiled(statement, columns)
+            # The key says the names: once for all rows that have them.
+            compiled.require(columns)
+            self._known[key] = compiled
         return compiled
 
     def _run(self, compiled: Compiled, parameters: Any) -> Changed:
         database = driver(self)
         try:
             if _is_row(parameters):
-                cursor = database.execute(compiled.sql, compiled.arguments(parameters))
+                cursor = database.execute(compiled.sql, compiled.values(parameters))
             else:
                 rows = [compiled.arguments(each) for each in parameters]
                 cursor = database.executemany(compiled.sql, rows)

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from agenthost_security.merkle_audit_trail import heads as signed
-from agenthost_security.merkle_audit_trail.canonical import FIRST, Entry, entry_after
+from agenthost_security.merkle_audit_trail.canonical import FIRST, Entry, entries_after
 from agenthost_security.merkle_audit_trail.checking import (
     Broken,
     Walk,
@@ -54,7 +54,7 @@ def follow(rows: list[Entry], count: int, note: str = "") -> list[Entry]:
     rows = list(rows)
     for _ in range(count):
         last = (rows[-1][0], rows[-1][2], rows[-1][9]) if rows else (0, 0, FIRST)
-        rows.append(entry_after(last, "main", facts_of(last[0] + 1, note)))
+        rows += entries_after(last, "main", [facts_of(last[0] + 1, note)])
     return rows
 
 
@@ -108,7 +108,7 @@ def edit_with_a_new_hash(
     place = random.randrange(len(rows) - 1)
     row = rows[place]
     before = (row[0] - 1, row[2] - 1, row[8])
-    other = entry_after(before, "main", facts_of(row[0], "forged"))
+    (other,) = entries_after(before, "main", [facts_of(row[0], "forged")])
     return [*rows[:place], other, *rows[place + 1 :]], row[0]
 
 

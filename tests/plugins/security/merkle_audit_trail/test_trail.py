@@ -22,6 +22,7 @@ from agenthost import (
     hookimpl,
 )
 from agenthost.testing import Daemons, RunningDaemon
+from agenthost_security.merkle_audit_trail import tables
 from agenthost_security.merkle_audit_trail.system import trail_of
 from agenthost_security.merkle_audit_trail.trail import Trail
 from agenthost_security.merkle_audit_trail.tree import TILE
@@ -231,6 +232,26 @@ async def test_what_is_rolled_back_leaves_no_entry_and_no_gap(
     assert sum(isinstance(each, Unavailable) for each in results) == 20
     answer = await verified(daemon)
     assert (answer["status"], answer["chain_length"]) == ("valid", 40)
+
+
+async def test_a_commit_whose_entries_find_no_place_is_rolled_back_whole(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the last moment: all of it stood in the transaction by then."""
+    daemon = await daemons.start()
+    agent = await daemon.agent()
+    path = f"/api/memory/agents/{agent.id}/kv/colour"
+    assert (await daemon.http.put(path, json={"value": 1})).status_code == 200
+    with monkeypatch.context() as broken:
+        broken.setattr(tables, "put", lambda *_: False)
+        results = await asyncio.gather(
+            *(daemon.http.put(path, json={"value": n}) for n in range(2, 12))
+        )
+        assert {each.status_code for each in results} == {503}
+    assert (await daemon.http.get(path)).json()["value"] == 1
+    assert (await daemon.http.put(path, json={"value": 20})).status_code == 200
+    answer = await verified(daemon)
+    assert (answer["status"], answer["chain_length"]) == ("valid", 3)
 
 
 async def test_without_a_row_nothing_happens(daemons: Daemons) -> None:
