@@ -25,20 +25,17 @@ CONTENT = "text"
 def facts_of(event: Event) -> Facts:
     """Give what the entry of an event tells."""
     facts: dict[str, Any] = vars(event)
-    told: dict[str, Any] = {}
-    for name, value in facts.items():
-        if type(value) is str:
-            if name == CONTENT or len(value) > LONGEST_TEXT:
-                told[name] = digest_of(value)
-            elif value:
-                told[name] = value
-        else:
-            told[name] = value if type(value) in SCALARS else _short(value)
+    # An empty text says nothing, and for time and actor there are columns.
+    told = {n: value for n, value in facts.items() if type(value) is not str or value}
     del told["at"]
+    told.pop("by", None)
     if not event.depth:
         del told["depth"]
-    # It has a column of its own.
-    told.pop("by", None)
+    if type(words := told.get(CONTENT)) is str:
+        told[CONTENT] = digest_of(words)
+    written = _written(told)
+    if len(written) > LONGEST_TEXT:
+        written = _written({name: _short(value) for name, value in told.items()})
     of_agent = isinstance(event, _AGENTS)
     agent = event.subject if of_agent else facts.get("agent_id") or event.source
     actor = _plain(event.by)
@@ -47,7 +44,7 @@ def facts_of(event: Event) -> Facts:
         _plain(event.kind),
         _plain(str(agent)),
         actor,
-        _written(told),
+        written,
     )
 
 
@@ -62,6 +59,10 @@ def digest_of(text: str) -> dict[str, Any]:
 
 
 def _short(value: Any) -> Any:
+    if type(value) is str:
+        return digest_of(value) if len(value) > LONGEST_TEXT else value
+    if type(value) in SCALARS:
+        return value
     written = _written(value)
     return value if len(written) <= LONGEST_VALUE else digest_of(written)
 
