@@ -12,7 +12,6 @@ import re
 from dataclasses import asdict, dataclass, field, fields
 from ssl import RAND_bytes
 from typing import Any, ClassVar, TypedDict, dataclass_transform
-from uuid import UUID
 
 from agenthost_values.value_class import late_dataclass
 
@@ -26,12 +25,14 @@ class Caused(TypedDict):
 
 
 def new_id() -> str:
-    """Make an id nobody can guess.
+    """Make an id nobody can guess: a UUID of version 4, of which 120 bits are random.
 
     ``uuid4`` asks the system each time and lets the writer's thread in meanwhile: that
-    costs a message a twelfth of its time.
+    costs a message a twelfth of its time. To make and write a ``UUID`` takes three
+    times as long as this.
     """
-    return str(UUID(bytes=RAND_bytes(16), version=4))
+    h = RAND_bytes(16).hex()
+    return f"{h[:8]}-{h[8:12]}-4{h[13:16]}-8{h[17:20]}-{h[20:]}"
 
 
 @dataclass_transform(frozen_default=True)
