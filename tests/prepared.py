@@ -119,14 +119,15 @@ class Looked:
 
 
 class Proved:
-    """Stands in for what runs a self-test: a plain function proves the same each time.
+    """Stands in for what runs a self-test: a module's proves the same at each start.
 
     It is run again where a test has replaced something in its module, or proves another
-    backend by it. What proves itself by its own state is asked at every start.
+    backend by it, and while a daemon runs. What proves its own state always is.
     """
 
     def __init__(self) -> None:
         self._known: dict[object, tuple[object, ...]] = {}
+        self._last: dict[object, SecuritySystem] = {}
 
     def __call__(self, system: SecuritySystem, backends: Backends) -> None:
         """Run it, unless all that it rests on is as it was."""
@@ -137,9 +138,10 @@ class Proved:
         opens = None if kind is None else backends.find(kind).open
         now = (opens, *test.__globals__.values())
         known = self._known.get(test, ())
-        if len(known) != len(now) or not all(map(is_, known, now)):
+        same = len(known) == len(now) and all(map(is_, known, now))
+        if not same or self._last.get(test) is system:
             REALLY_PROVED(system, backends)
-            self._known[test] = now
+        self._known[test], self._last[test] = now, system
 
 
 @lru_cache(maxsize=4096)
