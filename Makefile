@@ -87,8 +87,11 @@ faults: $(VENV)/.installed-dev ## slow fault injection, with examples drawn anew
 security: $(VENV)/.installed-dev ## attacks by the thousand, and what protections cost
 	$(PYTEST) -m security -s
 
+# Half of the time is spent on waiting for servers and browsers. The files come in their
+# order, since the one of a single test takes the longest.
 conformance: judges programs ## outside suites, vendors' clients, all of the page
-	$(PYTEST) -m conformance -n $(WORKERS) --dist loadfile
+	$(PYTEST) -m conformance -n $$(($(WORKERS) + 1)) --dist loadfile \
+	  --no-loadscope-reorder
 
 # Root of a user namespace may raise its loopback, but is no root: the tests run as who
 # called, in a second one. A browser looks for the network on its own, so what tried to

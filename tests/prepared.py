@@ -3,7 +3,8 @@
 Thousands of tests start one. To make the tables of an empty database takes a fifth of
 that; a copy is a home that was closed in order, which most starts find. To word SQL
 statements, to look through the installed plugins and to read the system's certificates
-take a tenth each; to make the schemas of the API's description takes half a second.
+take a tenth each, and so do the self-tests of the security systems; to make the schemas
+of the API's description takes half a second.
 
 Nobody takes the power from these daemons: their commits do not wait for the disk. A
 daemon in a process of its own, which tests of crashes start, has none of this.
@@ -16,11 +17,13 @@ import ssl
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
+from operator import is_
 from pathlib import Path
 from sqlite3 import Connection
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from agenthost.plugins import loader
+from agenthost.plugins import loader, security
 from agenthost.plugins.hooks import Hooks
 from agenthost.plugins.validation import hook_names, hooks_of, known_hooks
 from agenthost_egress import session
@@ -31,9 +34,10 @@ from agenthost_storage.sqlite.store import note
 
 if TYPE_CHECKING:
     import pluggy
-    from agenthost import SchemaSpec
+    from agenthost import SchemaSpec, SecuritySystem
     from agenthost.plugins.calls import Implementation
     from agenthost.plugins.discovery import Entry
+    from agenthost.ports.backend import Backends
     from agenthost_front.dispatch import Endpoint
     from agenthost_storage.sqlite.compiled import Compiled
     from agenthost_storage.sqlite.writer import Opened
@@ -100,7 +104,7 @@ class Looked:
         if type(entry).__module__ != "importlib_metadata":
             return self._look(entry)
         names = vars(entry.load())
-        key = entry, *(names.get(name) for name in hook_names())
+        key = entry, *map(names.get, hook_names())
         if key not in self._known:
             self._known[key] = self._look(entry)
         return dict(self._known[key])
@@ -112,6 +116,32 @@ class Looked:
             return hooks_of(entry, manager)
         finally:
             idle.append(manager)
+
+
+class Proved:
+    """Stands in for what runs a self-test: a module's proves the same at each start.
+
+    It is run again where a test has replaced something in its module, or proves another
+    backend by it, and while a daemon runs. What proves its own state always is.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[object, tuple[object, ...]] = {}
+        self._last: dict[object, SecuritySystem] = {}
+
+    def __call__(self, system: SecuritySystem, backends: Backends) -> None:
+        """Run it, unless all that it rests on is as it was."""
+        test, kind = system.self_test, system.proves_on
+        if not isinstance(test, FunctionType) or test.__module__[:10] != "agenthost_":
+            REALLY_PROVED(system, backends)
+            return
+        opens = None if kind is None else backends.find(kind).open
+        now = (opens, *test.__globals__.values())
+        known = self._known.get(test, ())
+        same = len(known) == len(now) and all(map(is_, known, now))
+        if not same or self._last.get(test) is system:
+            REALLY_PROVED(system, backends)
+        self._known[test], self._last[test] = now, system
 
 
 @lru_cache(maxsize=4096)
@@ -156,6 +186,7 @@ class Schemas:
 
 
 REALLY = store.open_prepared
+REALLY_PROVED = security._test
 REALLY_WORDED = compiled.Compiled
 REALLY_TRUSTING = session._prepare
 REALLY_SCHEMAS = openapi._schemas
@@ -165,6 +196,7 @@ def install() -> None:
     """Have the daemons of this process start so."""
     store.open_prepared = Prepared(REALLY)
     vars(loader).update(known_hooks=lambda: None, hooks_of=Looked())
+    security._test = Proved()
     session._prepare = trusting
     openapi._schemas = Schemas()
     compiled.Compiled = worded  # type: ignore[assignment,misc]  # reason: called alike

@@ -13,7 +13,7 @@ from ..ports.backend import Backends
 from ..ports.front import Front
 from .discovery import Status, SystemState
 from .guards import SecuritySystem, stand_in
-from .loader import Plugins
+from .loader import Offered, Plugins
 from .points import KNOWN
 from .security import SecuritySystems
 from .specs import ConfigSection
@@ -21,8 +21,6 @@ from .validation import OFFERS
 
 T = TypeVar("T")
 
-Offered = dict[str, list[tuple[str, Any]]]
-"""What plugins offer, by hook, each after its plugin's key."""
 Sections = Sequence[tuple[str, ConfigSection]]
 
 
@@ -73,21 +71,17 @@ async def compile_registry(
     """
     # Plugins that failed when all were asked before count as well: what they guarded
     # then stays closed.
-    guarding = plugins.implementing("security_system")
     systems = await plugins.collect("security_system")
-    systems += _unheard(plugins, guarding)
-    offered = {"security_system": systems}
-    for hook in (each for each, row in OFFERS.items() if not row.asked):
-        offered[hook] = await plugins.collect(hook)
+    systems += _unheard(plugins, plugins.implementing("security_system"))
+    hooks = [hook for hook, row in OFFERS.items() if not row.asked]
+    offered = {"security_system": systems, **await plugins.collect_all("hooks", hooks)}
     known = {spec.name: spec for _, spec in offered["register_dialect"]}
     naming = [(key, partial(s.made, known)) for key, s in offered["register_provider"]]
     offered["register_provider"] = await plugins.run_each("dialect", naming)
     standing = _settled(plugins, offered)
-    sections = standing["register_config"]
-    front = await open_front(_backends(standing, chosen), sections)
+    front = await open_front(_backends(standing, chosen), standing["register_config"])
     routing = plugins.implementations("register_routes")
-    wanted = any("app" in implementation.takes for _, implementation in routing)
-    app = front.app if wanted else None
+    app = front.app if any("app" in each.takes for _, each in routing) else None
     offered["register_routes"] = await plugins.collect("register_routes", app)
     backends = _backends(_settled(plugins, offered), chosen)
     # Also the systems of failed plugins: what they were to guard is closed.

@@ -84,6 +84,8 @@ def hostile_cases(point: GuardPoint[Any]) -> Iterator[Any]:
 
 
 def _made(wanted: Any, text: str, count: int) -> Any:
+    if wanted is PurePosixPath:
+        return PurePosixPath(text)
     odd = bool(count % 2)
     grants = Grants({"tool": (text,), text: ("*", text)})
     principal = Principal(PrincipalKind.AGENT, text, grants if odd else None)
@@ -92,7 +94,6 @@ def _made(wanted: Any, text: str, count: int) -> Any:
         str: text,
         int: _NUMBERS[count % len(_NUMBERS)],
         bool: odd,
-        PurePosixPath: PurePosixPath(text),
         tuple[Message, ...]: _said(text),
         Principal: principal,
         Context: context,

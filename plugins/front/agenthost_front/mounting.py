@@ -94,8 +94,8 @@ class Mounted:
 
     async def complete_for(self, path: str) -> None:
         """Read the groups that a path may belong to, and that are not read yet."""
-        if any(_below(path, each.paths) for each in self.late):
-            await self._read(lambda late: _below(path, late.paths))
+        if any(_below(path, _places(each.paths)) for each in self.late):
+            await self._read(lambda late: _below(path, _places(late.paths)))
 
     def is_alone(self, match: tuple[Endpoint, list[str]] | None) -> bool:
         """Tell whether no group that is not read yet may have a route there, too."""
@@ -146,7 +146,8 @@ class Mounted:
         """
         if isinstance(group, LateRoutes):
             # What comes later must find its places taken.
-            if any(_below(each.route.path, group.paths) for each in self.endpoints):
+            places = _places(group.paths)
+            if any(_below(each.route.path, places) for each in self.endpoints):
                 self._add_late(group, group.load())
             else:
                 self.late.append(group)
@@ -164,8 +165,9 @@ class Mounted:
         if group.name != late.name:
             raise PluginError(f"late routes {late.name!r} give group {group.name!r}")
         public = {route.path for route in group.routes if route.public}
+        places = _places(late.paths)
         for path in _paths(group):
-            if path in public or not _below(path, late.paths):
+            if path in public or not _below(path, places):
                 raise PluginError(
                     f"late routes {late.name!r}: {path} is public, or not below "
                     f"{', '.join(late.paths)}"
@@ -236,7 +238,8 @@ def _meets(late: LateRoutes, group: Mountable) -> bool:
     """Whether a group may want a place of one that was offered before it."""
     if not isinstance(group, RouteGroup) or group.name == late.name:
         return True
-    return any(_below(path, late.paths) for path in _paths(group))
+    places = _places(late.paths)
+    return any(_below(path, places) for path in _paths(group))
 
 
 def _may_meet(segments: Sequence[Segment], place: str) -> bool:
@@ -253,5 +256,9 @@ def _paths(group: RouteGroup) -> list[str]:
     return [each.path for each in group.routes] + [each.path for each in group.sockets]
 
 
-def _below(path: str, places: Sequence[str]) -> bool:
-    return any(path == place or path.startswith(f"{place}/") for place in places)
+def _places(paths: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{path}/" for path in paths)
+
+
+def _below(path: str, places: tuple[str, ...]) -> bool:
+    return f"{path}/".startswith(places)

@@ -119,6 +119,27 @@ async def test_what_is_offered_is_found_by_its_type_with_its_plugin() -> None:
     assert spec.names == ("kv_set", "memory_store")
 
 
+async def test_a_plugin_that_fails_at_a_hook_is_asked_for_no_other() -> None:
+    threads: list[str] = []
+
+    def fails() -> Any:
+        raise ValueError("no")
+
+    def told() -> Any:
+        threads.append(threading.current_thread().name)
+        return ()
+
+    plugins, registry = await compiled(
+        entry("tool:a", module(register_tool=fails, register_service=told)),
+        entry("tool:b", tools(tool("b"))),
+        entry("tool:c", module(register_tool=told, register_service=told)),
+    )
+    assert failures(plugins) == {"tool:a": "ValueError: no"}
+    assert names_of(registry) == ["b"]
+    # What is left of one is asked in one thread: to begin many takes longer than all.
+    assert threads == ["tool:a hooks"] * 2
+
+
 @dataclass(frozen=True)
 class Greeting:
     """What a hook of the future offers."""

@@ -43,7 +43,7 @@ async def test_a_crashed_agent_takes_no_messages_until_it_is_started_again(
     detail = (await daemon.http.get(f"/api/agents/{agent.id}")).json()
     assert (detail["state"], detail["reason"]) == ("Crashed", "it fell")
     assert (await agent.send("hello")).status_code == 409
-    await a_while()
+    await a_while(daemon)
     await clock.advance(1.0)
     await stands(agent, AgentState.RUNNING)
     assert await agent.ask("hello") == "You said: hello"
@@ -67,7 +67,7 @@ async def test_one_that_crashes_again_and_again_is_suspended_and_says_why(
     agent = daemon.known_agent(agent.name)
     assert known(agent).state is AgentState.CRASHED
     book = Recorded(daemon.daemon.events, AgentSuspended)
-    await a_while()
+    await a_while(daemon)
     await clock.advance(1.0)
     await stands(agent, AgentState.RUNNING)
     daemon.daemon.agents.crash(agent.id, "it fell")
@@ -88,7 +88,7 @@ async def test_crashes_of_an_hour_ago_are_forgotten(daemons: Daemons) -> None:
     for _ in range(3):
         daemon.daemon.agents.crash(agent.id, "it fell")
         await stands(agent, AgentState.CRASHED)
-        await a_while()
+        await a_while(daemon)
         await clock.advance(3_601.0)
         await stands(agent, AgentState.RUNNING)
     assert len(known(agent).crashes) == 1
@@ -104,12 +104,12 @@ async def test_a_person_takes_precedence_over_what_starts_it_again(
     await stands(agent, AgentState.CRASHED)
     path, body = f"/api/agents/{agent.id}/suspend", {"reason": "leave it"}
     assert (await daemon.http.post(path, json=body)).status_code == 200
-    await a_while()
+    await a_while(daemon)
     await clock.advance(100.0)
     assert known(agent).reason == "leave it"
     assert known(agent).state is AgentState.SUSPENDED
     agents.crash(agent.id, "it fell while nothing ran")
-    await a_while()
+    await a_while(daemon)
     assert known(agent).state is AgentState.SUSPENDED
 
 

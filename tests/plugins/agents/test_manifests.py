@@ -328,10 +328,10 @@ def test_over_one_mebibyte_is_too_large() -> None:
     ],
 )
 def test_a_hostile_manifest_is_refused_quickly(bomb: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(InvalidInput):
         parse_manifest(bomb, READ)
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 NAMES = st.lists(st.text(max_size=5), max_size=3)

@@ -151,7 +151,7 @@ async def start() -> AsyncIterator[Start]:
     left = asyncio.all_tasks() - before - {asyncio.current_task()}
     if left:
         # A client that breaks off leaves its own generator to the loop.
-        await asyncio.wait(left, timeout=1)
+        await asyncio.wait(left, timeout=10)
     assert not {task for task in left if not task.done()}
 
 

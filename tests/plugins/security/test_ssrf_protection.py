@@ -30,7 +30,7 @@ from ..egress.wire import Wire, always, answer
 from .certificate import self_signed
 
 NONE: frozenset[str] = frozenset()
-FOLLOW = EgressPolicy("fetch", timeout=2, max_redirects=5)
+FOLLOW = EgressPolicy("fetch", timeout=20, max_redirects=5)
 
 LOCAL_FORMS = [
     "127.0.0.1",
@@ -143,7 +143,7 @@ async def test_no_redirect_leads_to_a_local_host(
             policy = EgressPolicy(
                 "door",
                 allowed_hosts=frozenset({"127.0.0.2"}),
-                timeout=2,
+                timeout=20,
                 max_redirects=5,
             )
             with pytest.raises((AgentHostError, httpx.InvalidURL)):
@@ -202,7 +202,7 @@ async def test_a_kept_local_connection_serves_no_stranger(
         names["inside.example"] = ["127.0.0.1"]
         url = f"http://inside.example:{wire.port}/"
         hosts = frozenset({"inside.example"})
-        allowed = EgressPolicy("allowed", allowed_hosts=hosts, timeout=2)
+        allowed = EgressPolicy("allowed", allowed_hosts=hosts, timeout=20)
         await egress.client(allowed).get(url)
         with pytest.raises(Blocked):
             await egress.client(FOLLOW).get(url)
@@ -224,7 +224,7 @@ async def test_what_the_operator_configured_is_reached(
     egress: AiohttpEgress, names: dict[str, list[str]], host: str, allowed: str
 ) -> None:
     names["box.lan.example"] = ["127.0.0.1"]
-    policy = EgressPolicy("own", allowed_hosts=frozenset({allowed}), timeout=2)
+    policy = EgressPolicy("own", allowed_hosts=frozenset({allowed}), timeout=20)
     async with Wire(always(answer(b"in"))) as wire:
         response = await egress.client(policy).get(f"http://{host}:{wire.port}/")
     assert response.text == "in"
@@ -338,7 +338,7 @@ def test_the_self_test_passes_and_notices_sabotage(
 async def test_the_canaries_do_hear_what_is_allowed(
     egress: AiohttpEgress, form: str
 ) -> None:
-    policy = EgressPolicy("hear", frozenset({form, "localhost"}), timeout=2)
+    policy = EgressPolicy("hear", frozenset({form, "localhost"}), timeout=20)
     async with canaries() as (four, six):
         await egress.client(policy).get(f"http://{form}:{four.port}/")
         assert four.connections + six.connections == 1

@@ -156,12 +156,13 @@ async def test_a_source_that_hangs_keeps_its_tools_and_is_asked_no_more(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sources, "ASKED_SECONDS", 0.1)
     source, other = Source("one", tool("a")), Source("two", tool("x"))
     daemon = await daemons.start(plugins=[sourcing(source, other)])
     source.hangs = threading.Event()
-    source.now_offers(tool("b"))
-    await until(lambda: "one of plugin:sourcing is not asked again" in caplog.text)
+    with monkeypatch.context() as hasty:
+        hasty.setattr(sources, "ASKED_SECONDS", 0.1)
+        source.now_offers(tool("b"))
+        await until(lambda: "one of plugin:sourcing is not asked again" in caplog.text)
     source.hangs.set()
     source.changed()
     other.now_offers(tool("y"))

@@ -241,7 +241,7 @@ async def test_a_plugin_whose_schemas_take_for_ever_loses_its_tools_alone(
     import threading
 
     free = threading.Event()
-    monkeypatch.setattr(toolbox, "SCHEMA_SECONDS", 0.2)
+    monkeypatch.setattr(toolbox, "SCHEMA_SECONDS", 1.0)
     slow = offering(tool("slow", input=Slow(type="object")), name="slow")
     daemon = await daemons.start(plugins=[slow, offering(LOOK)])
     free.set()

@@ -54,6 +54,7 @@ class Effects:
         self.hang = asyncio.Event()
         self.hangs: set[str] = set()
         self.raises: dict[str, BaseException] = {}
+        self.timeout = 20.0
 
     def tool(self, name: str, *, idempotent: bool = False) -> ToolSpec:
         async def call(context: Context, _: Nothing) -> ToolResult:
@@ -65,8 +66,9 @@ class Effects:
                 await asyncio.Event().wait()
             return ToolResult(f"{name} done")
 
+        kind = Effect.EXTERNAL
         return ToolSpec(
-            name, "Count.", Nothing, Effect.EXTERNAL, call, idempotent, timeout=0.2
+            name, "Count.", Nothing, kind, call, idempotent, timeout=self.timeout
         )
 
     @property
@@ -278,6 +280,7 @@ async def test_a_resumed_turn_repeats_what_may_be_repeated(
 async def test_an_effect_whose_end_nobody_saw_is_told_as_unknown(
     daemons: Daemons, effects: Effects, problem: BaseException | None, words: str
 ) -> None:
+    effects.timeout = 0.2
     daemon = await daemons.start(plugins=[effects.plugin])
     agent = await daemon.agent(tools=TOOLS)
     effects.hangs = {"pay"}

@@ -177,7 +177,7 @@ class CompactionContract(StagedContract):
         turn = begin(said.agent, "one more")
         await soon(pause.reached.wait())
         work = asyncio.create_task(said.condense())
-        await a_while()
+        await a_while(daemon)
         assert not work.done()
         pause.go_on()
         done, result = await work, await soon(turn.result())
@@ -195,7 +195,7 @@ class CompactionContract(StagedContract):
         await soon(pause.reached.wait())
         waits = begin(said.agent, "waits")
         work = asyncio.create_task(said.condense())
-        await a_while()
+        await a_while(daemon)
         await soon(daemon.daemon.turns.stop_all(said.agent.id, "a test"))
         assert isinstance(await ending(waits), Cancelled)
         with pytest.raises(Cancelled):
@@ -214,7 +214,7 @@ class CompactionContract(StagedContract):
         begin(said.agent, "runs")
         await soon(pause.reached.wait())
         work = asyncio.create_task(said.condense())
-        await a_while()
+        await a_while(daemon)
         await soon(daemon.daemon.turns.reset(known(said.agent)))
         with pytest.raises(Cancelled):
             await work

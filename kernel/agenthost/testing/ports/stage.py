@@ -27,6 +27,8 @@ from ..scripted import Pause
 T = TypeVar("T")
 
 PATIENCE = 20.0
+STEPS = 25
+READS = 4
 CHOSEN = "tried"
 
 
@@ -158,10 +160,16 @@ async def soon(awaited: Awaitable[T]) -> T:
         return await awaited
 
 
-async def a_while() -> None:
-    """Let what can go on now do so."""
-    for _ in range(50):
-        await asyncio.sleep(0)
+async def a_while(daemon: RunningDaemon) -> None:
+    """Let what can go on now do so, in as many steps as a turn takes and more.
+
+    In each of them the store answers whatever it was asked before. A busy machine is
+    slow in this as in what is waited for.
+    """
+    store = daemon.daemon.store
+    for _ in range(STEPS):
+        reads = (store.read("SELECT 1") for _ in range(READS))
+        await asyncio.gather(store.write(lambda _: None), *reads)
 
 
 async def until(holds: Callable[[], Awaitable[bool]], what: str) -> None:

@@ -97,7 +97,7 @@ class ToldTurnsContract(StagedContract):
         pause, first = await paused(stage)
         agent = daemon.known_agent("ada")
         second = begin(agent, "next")
-        await a_while()
+        await a_while(daemon)
         assert begun == [first]
         pause.go_on()
         await soon(second.result())

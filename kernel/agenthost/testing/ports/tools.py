@@ -150,7 +150,7 @@ class ToolsContract(StagedContract):
         shop, daemon, context = await opened(stage)
 
         async def slowly(called: Called) -> ToolResult:
-            await a_while()
+            await a_while(daemon)
             shop.log.append(f"{called.name} ends")
             return ToolResult("done")
 

@@ -68,7 +68,7 @@ class TurnsContract(ToldTurnsContract, CallersTools):
         pause, first = await paused(stage, "0")
         agent = daemon.known_agent("ada")
         rest = [begin(agent, str(number)) for number in range(1, AT_ONCE)]
-        await a_while()
+        await a_while(daemon)
         assert asked(daemon) == ["0"]
         assert daemon.daemon.turns.running == AT_ONCE
         pause.go_on()
@@ -324,9 +324,9 @@ class TurnsContract(ToldTurnsContract, CallersTools):
         turns = daemon.daemon.turns
         turns.listen(lambda _: order.append("turn"))
         apart = asyncio.create_task(turns.apart(known(agent), alone))
-        await a_while()
+        await a_while(daemon)
         behind = begin(agent, "next")
-        await a_while()
+        await a_while(daemon)
         assert order == []
         pause.go_on()
         await soon(first.result())
@@ -353,7 +353,7 @@ class TurnsContract(ToldTurnsContract, CallersTools):
             await soon(there.reached.wait())
             stopping = asyncio.create_task(turns.stop(known(agent), "a test"))
             if sealed:
-                await a_while()
+                await a_while(daemon)
                 there.go_on()
             assert await soon(stopping) == (0 if sealed else 1)
             (end,) = await soon(asyncio.gather(work, return_exceptions=True))
@@ -379,7 +379,7 @@ class TurnsContract(ToldTurnsContract, CallersTools):
         daemon = await stage.open()
         pause, turn = await paused(stage)
         drain = asyncio.create_task(daemon.daemon.turns.drain(60))
-        await a_while()
+        await a_while(daemon)
         assert not drain.done()
         pause.go_on()
         await soon(drain)

@@ -11,7 +11,6 @@ from typing import Any
 import httpx
 import pytest
 from agenthost_channels.testing.servers import free_port
-from aiohttp import web
 
 PROGRAM = Path(__file__).parents[4] / ".cache/programs/pds"
 SCRIPT = Path(__file__).with_name("pds.mjs")
@@ -67,11 +66,18 @@ class Person:
 
 
 class Host:
-    """The host: who is there gets an account by ``join``."""
+    """The host: who is there gets an account by ``join``, until all leave.
 
-    def __init__(self, url: str, directory: str) -> None:
-        self.url = url
-        self.directory = directory
+    Attributes:
+        url: Its address.
+        directory: That of the directory of DIDs.
+        behind: The port at which it looks for its AppView and chat service.
+    """
+
+    def __init__(self) -> None:
+        self.url, self.directory = (f"http://127.0.0.1:{free_port()}" for _ in "ab")
+        self.behind = free_port()
+        self._word = secrets.token_hex(16)
         self._people: list[Person] = []
 
     async def join(self, name: str) -> Person:
@@ -88,81 +94,29 @@ class Host:
         self._people.append(person)
         return person
 
-    async def aclose(self) -> None:
-        for each in self._people:
-            await each.aclose()
+    async def leave(self) -> None:
+        """Delete all accounts: others may have their names."""
+        address = f"{self.url}/xrpc/com.atproto.admin.deleteAccount"
+        admin = httpx.BasicAuth("admin", self._word)
+        async with httpx.AsyncClient(auth=admin, trust_env=False) as client:
+            for each in self._people:
+                await each.aclose()
+                answered = await client.post(address, json={"did": each.did})
+                assert answered.status_code == 200, answered.text
+        self._people.clear()
 
-
-@asynccontextmanager
-async def directory() -> AsyncIterator[str]:
-    """Serve https://plc.directory, as far as a host asks it."""
-    last: dict[str, Any] = {}
-
-    def document(did: str) -> Any:
-        said = last[did]
-        keys = said["verificationMethods"].items()
+    def environ(self, folder: Path) -> dict[str, str]:
+        """Say how it is to be."""
+        behind = f"http://127.0.0.1:{self.behind}"
         return {
-            "@context": ["https://www.w3.org/ns/did/v1"],
-            "id": did,
-            "alsoKnownAs": said["alsoKnownAs"],
-            "verificationMethod": [
-                {
-                    "id": f"{did}#{name}",
-                    "type": "Multikey",
-                    "controller": did,
-                    "publicKeyMultibase": key.removeprefix("did:key:"),
-                }
-                for name, key in keys
-            ],
-            "service": [
-                {
-                    "id": f"#{name}",
-                    "type": each["type"],
-                    "serviceEndpoint": each["endpoint"],
-                }
-                for name, each in said["services"].items()
-            ],
-        }
-
-    async def answer(request: web.Request) -> web.Response:
-        did, _, what = request.match_info["path"].partition("/")
-        if request.method == "POST":
-            last[did] = await request.json()
-            return web.json_response({})
-        if did not in last:
-            return web.json_response({"message": "not registered"}, status=404)
-        found = last[did] if what == "log/last" else document(did)
-        if what == "data":
-            found = {"did": did, **last[did]}
-        return web.json_response(found)
-
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield "http://{}:{}".format(*runner.addresses[0][:2])
-    finally:
-        await runner.cleanup()
-
-
-@asynccontextmanager
-async def real_host(folder: Path, behind: str) -> AsyncIterator[Host]:
-    """Run a host whose AppView and chat service are at an address."""
-    if not (PROGRAM / ".installed").exists():
-        pytest.skip("no @atproto/pds here: make channels installs it")
-    port = free_port()
-    async with directory() as plc:
-        environ = {
             "PATH": os.environ["PATH"],
             "CHAT_URL": behind,
             "LOG_ENABLED": "false",
             "PDS_HOSTNAME": "localhost",
-            "PDS_PORT": str(port),
+            "PDS_PORT": self.url.rpartition(":")[2],
             "PDS_DATA_DIRECTORY": str(folder),
             "PDS_BLOBSTORE_DISK_LOCATION": str(folder / "blobs"),
-            "PDS_DID_PLC_URL": plc,
+            "PDS_DID_PLC_URL": self.directory,
             "PDS_BSKY_APP_VIEW_URL": behind,
             "PDS_BSKY_APP_VIEW_DID": "did:web:api.bsky.app",
             "PDS_SERVICE_HANDLE_DOMAINS": ".test",
@@ -172,26 +126,32 @@ async def real_host(folder: Path, behind: str) -> AsyncIterator[Host]:
             "PDS_DEV_MODE": "true",
             "PDS_JWT_SECRET": secrets.token_hex(16),
             "PDS_DPOP_SECRET": secrets.token_hex(32),
-            "PDS_ADMIN_PASSWORD": secrets.token_hex(16),
+            "PDS_ADMIN_PASSWORD": self._word,
             "PDS_PLC_ROTATION_KEY_K256_PRIVATE_KEY_HEX": secrets.token_hex(32),
         }
-        node = PROGRAM / "node_modules" / _node() / "bin/node"
-        process = await asyncio.create_subprocess_exec(
-            *(str(node), "--input-type=module", "--eval", SCRIPT.read_text()),
-            cwd=PROGRAM,
-            env=environ,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        host = Host(f"http://127.0.0.1:{port}", plc)
-        try:
-            await _healthy(host.url, process)
-            yield host
-        finally:
-            await host.aclose()
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
+
+
+@asynccontextmanager
+async def real_host(folder: Path) -> AsyncIterator[Host]:
+    """Run a host, and a directory of DIDs beside it."""
+    if not (PROGRAM / ".installed").exists():
+        pytest.skip("no @atproto/pds here: make channels installs it")
+    host = Host()
+    node = PROGRAM / "node_modules" / _node() / "bin/node"
+    process = await asyncio.create_subprocess_exec(
+        *(str(node), "--input-type=module", "--eval", SCRIPT.read_text()),
+        cwd=PROGRAM,
+        env=host.environ(folder),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        await _healthy(host.url, process)
+        yield host
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
 
 
 def _node() -> str:

@@ -7,10 +7,10 @@ Bluesky: who is notified, and direct messages.
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from agenthost.testing.simulators.bluesky import BlueskySimulator
 from agenthost.testing.simulators.bluesky.shared import stamp
 from agenthost_channels.bluesky.adapter import Settings
@@ -129,16 +129,24 @@ class HostStage(BlueskyStage):
         self.host.breaking = 1
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
+    async with real_host(tmp_path_factory.mktemp("host")) as running:
+        yield running
+
+
 @pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[HostStage]:
+async def stage(host: Host) -> AsyncIterator[HostStage]:
     async with (
-        BlueskySimulator() as behind,
-        real_host(tmp_path, behind.url) as host,
+        BlueskySimulator(host.behind) as behind,
         Cable(int(host.url.rpartition(":")[2])) as cable,
     ):
         stage = HostStage(behind, host, cable)
-        await stage.open()
-        yield stage
+        try:
+            await stage.open()
+            yield stage
+        finally:
+            await host.leave()
 
 
 class TestHost(ChannelContract):

@@ -189,6 +189,7 @@ async def test_it_is_told_after_a_restart_too(daemons: Daemons, tmp_path: Path) 
     daemon.model.says("lost ", pause)
     cut = await made(daemon, **LATER)
     await pause.reached.wait()
+    await daemon.daemon.turns.drain(0)
     await daemon.daemon.stop()
     daemon = await daemons.start(home=home)
     assert await told(daemon, live[0]["response"]["id"]) == live

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import pytest
-from agenthost.testing import RoutesContract, RunningDaemon, Sample
+from agenthost.testing import Daemons, RoutesContract, RunningDaemon, Sample
 from agenthost.testing.scripted import Pause
 
 from .test_definitions import made
@@ -45,12 +45,19 @@ class TestTheRoutesOfRuns(RoutesContract):
         "GET /api/workflows/runs/<run_id>/events": "a stream has no body to look at"
     }
 
+    @pytest.fixture(autouse=True)
+    def waits(self, daemons: Daemons) -> Iterator[None]:
+        """The model goes on at the end, lest the daemon waits for it when it stops."""
+        self.pause = Pause()
+        yield
+        self.pause.go_on()
+
     async def samples(self, daemon: RunningDaemon) -> Sequence[Sample]:
         """Run one, look at it, and cancel another that waits for its model."""
         step = {"agent_name": "ada", "prompt": "hi"}
         known = {"workflow_id": await made(daemon, steps=[step])}
         await daemon.agent("ada")
-        daemon.model.says(Pause())
+        daemon.model.says(self.pause)
         path, late = f"/api/workflows/{known['workflow_id']}/run", {"wait": "false"}
         started = await daemon.http.post(path, params=late, json={})
         waiting = {"run_id": started.json()["run_id"]}

@@ -29,6 +29,9 @@ BLOB_BYTES = 1_000_000
 class BlueskySimulator:
     """A host with a few accounts.
 
+    Args:
+        port: Where it listens; any free port by default.
+
     Attributes:
         people: The handle of each account, by DID.
         posts: Every post by its address, with ``uri``, ``cid``, ``record``.
@@ -43,7 +46,8 @@ class BlueskySimulator:
         logins: How many sessions were made with a password.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
+        self._port = port
         self.people: dict[str, str] = {}
         self.posts: dict[str, Object] = {}
         self.notified: dict[str, list[Object]] = {}
@@ -80,7 +84,7 @@ class BlueskySimulator:
         app.router.add_get("/{did:did:.*}", self._document)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await site.start()
         host, port = self._runner.addresses[0][:2]
         self.url = f"http://{host}:{port}"
