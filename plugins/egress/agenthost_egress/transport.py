@@ -27,7 +27,7 @@ from .client import ENDED
 from .decode import Decoder, UnknownCoding
 from .faults import broken_body, translated
 from .redirects import is_redirect, next_request
-from .session import ASKED, open_session
+from .session import ASKED, limits, open_session
 from .target import Target, target_of
 
 if TYPE_CHECKING:
@@ -80,12 +80,17 @@ class EgressTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, following at most the policy's number of redirects."""
-        total = self._policy.total_timeout
-        deadline = asyncio.get_running_loop().time() + total if total else None
-        hops = self._policy.max_redirects
+        total, hops = self._policy.total_timeout, self._policy.max_redirects
+        if not hops:
+            return await self._send(request, total)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + total if total else None
         while True:
-            response = await self._send(request, deadline)
-            if not (self._policy.max_redirects and is_redirect(response)):
+            left = None
+            if deadline is not None:
+                left = max(deadline - loop.time(), 0.001)
+            response = await self._send(request, left)
+            if not is_redirect(response):
                 return response
             await response.aclose()
             if not hops:
@@ -100,7 +105,7 @@ class EgressTransport(httpx.AsyncBaseTransport):
             await self._session.close()
 
     async def _send(
-        self, request: httpx.Request, deadline: float | None
+        self, request: httpx.Request, seconds: float | None
     ) -> httpx.Response:
         target = target_of(request.url)
         check_host = request.extensions.get(CHECK_HOST)
@@ -114,18 +119,23 @@ class EgressTransport(httpx.AsyncBaseTransport):
         if meter is not None:
             meter.add(_size(request))
         session = self._session or await self._open()
-        timeout = self._timeout(session, request, deadline)
+        timeout = self._timeout(session, request, seconds)
+        patience = _sending_time(request)
         token = ASKED.set((target.host, context))
         try:
-            async with asyncio.timeout(_sending_time(request)):
-                answer = await session.request(
-                    request.method,
-                    _same_place(str(request.url), target),
-                    headers=_headers(request),
-                    data=_body(request),
-                    allow_redirects=False,
-                    timeout=timeout,
-                )
+            asked = session.request(
+                request.method,
+                _same_place(str(request.url), target),
+                headers=_headers(request),
+                data=_body(request),
+                allow_redirects=False,
+                timeout=timeout,
+            )
+            if patience is None:
+                answer = await asked
+            else:
+                async with asyncio.timeout(patience):
+                    answer = await asked
         except _wire_errors() as error:
             raise translated(error, request) from error
         finally:
@@ -144,23 +154,12 @@ class EgressTransport(httpx.AsyncBaseTransport):
         self,
         session: aiohttp.ClientSession,
         request: httpx.Request,
-        deadline: float | None,
+        seconds: float | None,
     ) -> aiohttp.ClientTimeout:
         asked = request.extensions.get("timeout", self._usual)
-        if deadline is None and asked == self._usual:
+        if seconds == self._policy.total_timeout and asked == self._usual:
             return session.timeout
-        import aiohttp
-
-        left = None
-        if deadline is not None:
-            left = max(deadline - asyncio.get_running_loop().time(), 0.001)
-        return aiohttp.ClientTimeout(
-            total=left,
-            connect=asked.get("connect"),
-            sock_connect=asked.get("connect"),
-            sock_read=asked.get("read"),
-            ceil_threshold=3600,
-        )
+        return limits(seconds, asked.get("connect"), asked.get("read"))
 
     def _response(
         self,
@@ -303,13 +302,13 @@ def _headers(request: httpx.Request) -> list[tuple[str, str]]:
     dropped = _HOP_HEADERS
     if isinstance(request.stream, httpx.ByteStream) and len(request.content) <= _PIECE:
         dropped = _UNCHUNKED
-    coding = request.headers.encoding
-    raw = request.headers.raw
-    return [
-        (name.decode(coding), value.decode(coding))
-        for name, value in raw
-        if name.lower() not in dropped
-    ]
+    raw = [each for each in request.headers.raw if each[0].lower() not in dropped]
+    try:
+        return [(name.decode("ascii"), value.decode("ascii")) for name, value in raw]
+    except UnicodeDecodeError:
+        # httpx finds out the coding by decoding them all.
+        coding = request.headers.encoding
+        return [(name.decode(coding), value.decode(coding)) for name, value in raw]
 
 
 def _body(request: httpx.Request) -> bytes | AsyncIterable[bytes] | None:

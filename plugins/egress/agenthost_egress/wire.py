@@ -32,6 +32,10 @@ class Connection(ResponseHandler):
 
     def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 - aiohttp's
         """Go on after a pause."""
-        reading = getattr(self, "_reading_paused", True)
-        if reading or getattr(self, "_buffer_paused", True):
-            super().resume_reading(resume_parser)
+        try:
+            if not (self._reading_paused or self._buffer_paused):
+                return
+        except AttributeError:
+            # A later aiohttp may call them otherwise.
+            pass
+        super().resume_reading(resume_parser)
