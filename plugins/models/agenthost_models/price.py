@@ -32,15 +32,21 @@ def price(model: ModelFacts, usage: Usage) -> int:
     long = model.long_context
     if long is not None and usage.input_tokens > long.above_input_tokens:
         rates = long
-    known = usage.cached_tokens + usage.cache_write_tokens
-    fresh = max(usage.input_tokens - known, 0)
-    cost = (
-        fresh * _exact(rates.input_cost_per_1m)
-        + usage.cached_tokens * _rate(rates.cached_input_cost_per_1m, rates)
-        + usage.cache_write_tokens * _rate(rates.cache_write_cost_per_1m, rates)
-        + usage.output_tokens * _exact(rates.output_cost_per_1m)
-    )
-    return math.ceil(cost)
+    fresh, cost = usage.input_tokens, Decimal()
+    if known := usage.cached_tokens + usage.cache_write_tokens:
+        fresh = max(fresh - known, 0)
+        cost = usage.cached_tokens * _rate(
+            rates.cached_input_cost_per_1m, rates
+        ) + usage.cache_write_tokens * _rate(rates.cache_write_cost_per_1m, rates)
+    cost += fresh * _exact(rates.input_cost_per_1m)
+    return math.ceil(cost + usage.output_tokens * _exact(rates.output_cost_per_1m))
+
+
+def writes_cost_more(model: ModelFacts) -> bool:
+    """Tell whether what is written to a cache has a price of its own."""
+    long = model.long_context
+    written = model.cache_write_cost_per_1m, long and long.cache_write_cost_per_1m
+    return written != (None, None)
 
 
 def _rate(own: float | None, rates: ModelFacts | LongContext) -> Decimal:
