@@ -165,7 +165,7 @@ class Connection(asyncio.Protocol):
         """Let the application serve a request; return where its messages go."""
         # A frame of a WebSocket may be large: the socket has an inbox of its own.
         inbox = Inbox(config.max_app_queue_size if scope["type"] == "http" else 1)
-        self._start(serve(app, scope, inbox.get, send))
+        self._start(serve(app, scope, inbox, send))
         return inbox.put
 
     async def _read(self) -> None:
