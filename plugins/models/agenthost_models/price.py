@@ -10,7 +10,12 @@ from functools import lru_cache
 from agenthost import (
     ChatRequest,
     LongContext,
+    Message,
     ModelFacts,
+    Part,
+    Reasoning,
+    Text,
+    ToolUse,
     Usage,
 )
 
@@ -62,6 +67,20 @@ def _exact(rate: float) -> Decimal:
 def size_of(text: str) -> int:
     """Count a text's bytes: letters of other scripts take more tokens, and bytes."""
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
+def length_of(message: Message) -> int:
+    """Count the bytes of an answer, its thoughts and tool calls included."""
+    return sum(map(_part_length, message.parts))
+
+
+def _part_length(part: Part) -> int:
+    match part:
+        case Text(text) | Reasoning(text):
+            return size_of(text)
+        case ToolUse(_, name, arguments):
+            return len(name) + size_of(str(arguments))
+    return 0
 
 
 def measured(usage: Usage, request: ChatRequest, heard: int) -> Usage:
