@@ -116,18 +116,19 @@ class EgressTransport(httpx.AsyncBaseTransport):
         case = UrlCase(target.scheme, target.host, target.port, allowed, context)
         self._guards.check(Guard.URL, case)
         meter = self._traffic.of(context) if self._traffic is not None else None
+        body = _content(request)
         if meter is not None:
-            meter.add(_size(request))
+            meter.add(len(body or b""))
         session = self._session or await self._open()
         timeout = self._timeout(session, request, seconds)
-        patience = _sending_time(request)
+        patience = _sending_time(request, body)
         token = ASKED.set((target.host, context))
         try:
             asked = session.request(
                 request.method,
                 _same_place(str(request.url), target),
-                headers=_headers(request),
-                data=_body(request),
+                headers=_headers(request, body),
+                data=_data(request, body),
                 allow_redirects=False,
                 timeout=timeout,
             )
@@ -202,6 +203,12 @@ class DecodedResponse(httpx.Response):
         self.is_stream_consumed = True
         return cast("_Body", self.stream).__aiter__()
 
+    async def aclose(self) -> None:
+        """Close the body; it raises nothing that would have to name the request."""
+        if not self.is_closed:
+            self.is_closed = True
+            await cast("_Body", self.stream).aclose()
+
 
 class _Body(httpx.AsyncByteStream):
     """The decoded body of an answer, read as it arrives and cut at the cap."""
@@ -220,16 +227,16 @@ class _Body(httpx.AsyncByteStream):
         self.meter: Meter | None = None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        read = 0
+        read, decoder = 0, self._decoder
         try:
             async for chunk in self._answer.content.iter_any():
                 if self.meter is not None:
                     self._count(self.meter, len(chunk))
-                for piece in self._decoder.feed(chunk):
+                for piece in decoder.feed(chunk) if decoder.active else (chunk,):
                     read += len(piece)
                     self._within(read)
                     yield piece
-            self._decoder.finish()
+            decoder.finish()
             await self.aclose()
         except _wire_errors() as error:
             self._answer.close()
@@ -278,30 +285,28 @@ def _same_place(url: str, target: Target) -> yarl.URL:
     return read
 
 
-def _sending_time(request: httpx.Request) -> float | None:
+def _sending_time(request: httpx.Request, body: bytes | None) -> float | None:
     """Seconds in which a large body must have been taken and answered.
 
     The wire's own timers watch reading only: a peer that never reads would hold us.
     """
-    if not isinstance(request.stream, httpx.ByteStream):
+    if body is None or len(body) <= _PIECE:
         return None
-    size = len(request.content)
     patience: dict[str, float | None] = request.extensions.get("timeout", {})
     connect, read = patience.get("connect"), patience.get("read")
-    if size <= _PIECE or connect is None or read is None:
+    if connect is None or read is None:
         return None
-    return connect + read + size / _SLOWEST
+    return connect + read + len(body) / _SLOWEST
 
 
-def _size(request: httpx.Request) -> int:
-    """Count the bytes of a body that is there; one that comes in pieces is not."""
-    return len(request.content) if isinstance(request.stream, httpx.ByteStream) else 0
+def _content(request: httpx.Request) -> bytes | None:
+    """Give a body that is there; None for one that comes in pieces."""
+    return request.content if isinstance(request.stream, httpx.ByteStream) else None
 
 
-def _headers(request: httpx.Request) -> list[tuple[str, str]]:
-    dropped = _HOP_HEADERS
-    if isinstance(request.stream, httpx.ByteStream) and len(request.content) <= _PIECE:
-        dropped = _UNCHUNKED
+def _headers(request: httpx.Request, body: bytes | None) -> list[tuple[str, str]]:
+    whole = body is not None and len(body) <= _PIECE
+    dropped = _UNCHUNKED if whole else _HOP_HEADERS
     raw = [each for each in request.headers.raw if each[0].lower() not in dropped]
     try:
         return [(name.decode("ascii"), value.decode("ascii")) for name, value in raw]
@@ -311,13 +316,13 @@ def _headers(request: httpx.Request) -> list[tuple[str, str]]:
         return [(name.decode(coding), value.decode(coding)) for name, value in raw]
 
 
-def _body(request: httpx.Request) -> bytes | AsyncIterable[bytes] | None:
-    stream = request.stream
-    if isinstance(stream, httpx.ByteStream):
-        content = request.content
-        return _pieces(content) if len(content) > _PIECE else content or None
-    if isinstance(stream, httpx.AsyncByteStream):
-        return stream
+def _data(
+    request: httpx.Request, body: bytes | None
+) -> bytes | AsyncIterable[bytes] | None:
+    if body is not None:
+        return _pieces(body) if len(body) > _PIECE else body or None
+    if isinstance(request.stream, httpx.AsyncByteStream):
+        return request.stream
     raise InvalidInput("body", "an asynchronous client needs an asynchronous body")
 
 
