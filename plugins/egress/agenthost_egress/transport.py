@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx
 from agenthost import (
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from .traffic import Meter, Traffic
 
+RawHeaders = Sequence[tuple[bytes, bytes]]
 _PIECE = 256 * 1024
 _SLOWEST = 32 * 1024
 _WIRE_ERRORS = (OSError, ValueError, TypeError, RuntimeError)
@@ -175,15 +176,15 @@ class EgressTransport(httpx.AsyncBaseTransport):
             raise OutcomeUnknown(
                 f"{request.url.host} answered in a coding that was not asked for"
             ) from error
-        headers = answer.raw_headers
+        headers: RawHeaders = answer.raw_headers
         body = _Body(answer, request, decoder, self._policy.max_bytes)
         body.meter = meter
         if decoder.active:
             coded = (b"content-encoding", b"content-length")
-            headers = tuple(h for h in headers if h[0].lower() not in coded)
+            headers = [h for h in headers if h[0].lower() not in coded]
         return DecodedResponse(
             answer.status,
-            headers=headers,
+            headers,
             stream=body,
             extensions={
                 "http_version": b"HTTP/1.1",
@@ -194,7 +195,29 @@ class EgressTransport(httpx.AsyncBaseTransport):
 
 
 class DecodedResponse(httpx.Response):
-    """An answer whose body comes decoded: httpx would hand each piece on twice more."""
+    """An answer whose body comes decoded: httpx would hand each piece on twice more.
+
+    Its headers are read when they are asked for: an answer of a model has twenty, of
+    which a call that went well reads none.
+    """
+
+    def __init__(self, status: int, raw: RawHeaders, **facts: Any) -> None:
+        self._raw = raw
+        self._headers: httpx.Headers | None = None
+        super().__init__(status, **facts)
+
+    @property
+    def headers(self) -> httpx.Headers:
+        """What the answer says of itself."""
+        if self._headers is None:
+            self._headers = httpx.Headers(self._raw)
+        return self._headers
+
+    @headers.setter
+    def headers(self, headers: httpx.Headers) -> None:
+        """Take others; httpx begins with empty ones."""
+        if headers:
+            self._headers = headers
 
     def aiter_bytes(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
         """Give the body, in pieces as they come unless they are to have a size."""
