@@ -15,6 +15,7 @@ from agenthost import (
     Completion,
     Delta,
     Dialect,
+    Driver,
     ModelCall,
     NotSent,
     OutcomeUnknown,
@@ -41,11 +42,10 @@ class HttpExchange:
     def open(self, spec: ProviderSpec, call: ModelCall) -> AsyncGenerator[Delta, None]:
         """Start the call with the driver or dialect that serves its model."""
         spoken = spec.spoken_to(call.request.model, call.endpoint.model)
-        # Asking a Protocol costs more than the rest of this call's way, and asking for
-        # what is not there more than for what is.
-        if hasattr(spoken, "decoder"):
-            return self._stream(cast("Dialect", spoken), call)
-        return spoken.stream(call)
+        # Asking a Protocol costs more than the rest of this call's way.
+        if hasattr(spoken, "stream"):
+            return cast("Driver", spoken).stream(call)
+        return self._stream(spoken, call)
 
     async def _stream(
         self, dialect: Dialect, call: ModelCall
