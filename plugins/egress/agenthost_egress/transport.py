@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, cast
 
 import httpx
 from agenthost import (
@@ -117,7 +117,8 @@ class EgressTransport(httpx.AsyncBaseTransport):
         case = UrlCase(target.scheme, target.host, target.port, allowed, context)
         self._guards.check(Guard.URL, case)
         meter = self._traffic.of(context) if self._traffic is not None else None
-        body = _content(request)
+        whole = isinstance(request.stream, httpx.ByteStream)
+        body = request.content if whole else None
         if meter is not None:
             meter.add(len(body or b""))
         session = self._session or await self._open()
@@ -182,9 +183,8 @@ class EgressTransport(httpx.AsyncBaseTransport):
         if decoder.active:
             coded = (b"content-encoding", b"content-length")
             headers = [h for h in headers if h[0].lower() not in coded]
-        return DecodedResponse(
+        response = DecodedResponse(
             answer.status,
-            headers,
             stream=body,
             extensions={
                 "http_version": b"HTTP/1.1",
@@ -192,6 +192,10 @@ class EgressTransport(httpx.AsyncBaseTransport):
                 FINAL_URL: str(request.url),
             },
         )
+        response.raw = headers
+        # The empty ones that httpx begins with stand before those that are read.
+        del response.headers
+        return response
 
 
 class DecodedResponse(httpx.Response):
@@ -201,23 +205,12 @@ class DecodedResponse(httpx.Response):
     which a call that went well reads none.
     """
 
-    def __init__(self, status: int, raw: RawHeaders, **facts: Any) -> None:
-        self._raw = raw
-        self._headers: httpx.Headers | None = None
-        super().__init__(status, **facts)
+    raw: RawHeaders = ()
 
-    @property
-    def headers(self) -> httpx.Headers:
+    @cached_property
+    def headers(self) -> httpx.Headers:  # type: ignore[override]  # reason: can be set
         """What the answer says of itself."""
-        if self._headers is None:
-            self._headers = httpx.Headers(self._raw)
-        return self._headers
-
-    @headers.setter
-    def headers(self, headers: httpx.Headers) -> None:
-        """Take others; httpx begins with empty ones."""
-        if headers:
-            self._headers = headers
+        return httpx.Headers(self.raw)
 
     def aiter_bytes(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
         """Give the body, in pieces as they come unless they are to have a size."""
@@ -320,11 +313,6 @@ def _sending_time(request: httpx.Request, body: bytes | None) -> float | None:
     if connect is None or read is None:
         return None
     return connect + read + len(body) / _SLOWEST
-
-
-def _content(request: httpx.Request) -> bytes | None:
-    """Give a body that is there; None for one that comes in pieces."""
-    return request.content if isinstance(request.stream, httpx.ByteStream) else None
 
 
 def _headers(request: httpx.Request, body: bytes | None) -> list[tuple[str, str]]:
