@@ -8,12 +8,12 @@ without one has failed, whatever it said before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, field, fields
 from enum import StrEnum
 from operator import attrgetter
 from typing import Any
 
-from agenthost_values.value_class import value_class
+from agenthost_values.value_class import late_dataclass, value_class
 
 Json = Any  # reason: any JSON value; mypy has no recursive alias that pydantic reads
 JsonObject = Mapping[str, Any]
@@ -214,7 +214,7 @@ _UNSET = tuple(each.default for each in fields(ModelSettings))
 _NOTHING: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@late_dataclass
 class ChatRequest(ModelSettings):
     """One call of a model.
 

@@ -18,6 +18,7 @@ from dataclasses import (
     fields,
     make_dataclass,
 )
+from types import MemberDescriptorType
 from typing import Any, TypeVar, cast, dataclass_transform
 
 T = TypeVar("T")
@@ -44,8 +45,13 @@ def value_class(cls: type[T]) -> type[T]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def late_dataclass(cls: type[T]) -> type[T]:
-    """Make a class what ``@dataclass(frozen=True)`` makes it; its bases may be such."""
-    return _completed(dataclass(frozen=True, init=False, repr=False, eq=False)(cls))
+    """Make a class what ``@dataclass(frozen=True)`` makes it; its bases may be such.
+
+    Below one that has slots it has slots.
+    """
+    slots = bool(getattr(cls.__base__, "__slots__", ()))
+    made = dataclass(frozen=True, slots=slots, init=False, repr=False, eq=False)
+    return _completed(made(cls))
 
 
 def _completed(made: type[T]) -> type[T]:
@@ -71,17 +77,10 @@ def _compile(cls: type, name: str) -> None:
         return
     # Copies: a dataclass writes what it found out into the fields it is made of.
     told = [(each.name, each.type, copy(each)) for each in fields(cls)]
-    of_ours = {"__doc__": cls.__doc__}
     # Only the method that is asked for: most classes are made and never compared.
-    twin = make_dataclass(
-        cls.__name__,
-        told,
-        namespace=of_ours,
-        init=False,
-        repr=name == "__repr__",
-        eq=name != "__repr__",
-        frozen=True,
-    )
+    shown = name == "__repr__"
+    how: Any = {"init": False, "repr": shown, "eq": not shown, "frozen": True}
+    twin = make_dataclass(cls.__name__, told, namespace={"__doc__": cls.__doc__}, **how)
     setattr(cls, name, vars(twin)[name])
 
 
@@ -101,7 +100,12 @@ def _init(cls: Any) -> Callable[..., None]:
         heads += ["*"] if each.kw_only and "*" not in heads else []
         heads += [f"{name}={default}" if default in known else name] * each.init
         if each.init or default in known:
-            lines.append(f" set__(self, {name!r}, {value})")
+            slot = getattr(cls, name, None)
+            put = f"set__(self, {name!r}, {value})"
+            # A slot that is set itself takes half the time: nothing is looked up.
+            if isinstance(slot, MemberDescriptorType):
+                known[f"{name}__"], put = slot.__set__, f"{name}__(self, {value})"
+            lines.append(f" {put}")
     lines.append(" self.__post_init__()" if hasattr(cls, "__post_init__") else " pass")
     # Of a class's own fields: nothing from outside is compiled.
     exec("\n".join([f"def __init__({', '.join(heads)}):", *lines]), known)  # noqa: S102  # nosec B102

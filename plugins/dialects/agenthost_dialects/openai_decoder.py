@@ -265,9 +265,11 @@ def read_usage(usage: Mapping[str, Any], cost_field: str = "") -> Usage:
 
 def read_cost(usage: Mapping[str, Any], path: str) -> int | None:
     """Read a price in US dollars at a path with dots, in micro-USD."""
+    if not path:
+        return None
     found: Any = usage
     for step in path.split("."):
-        found = found.get(step) if isinstance(found, Mapping) else None
+        found = found.get(step) if isinstance(found, dict) else None
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None
     if not math.isfinite(found) or found < 0:

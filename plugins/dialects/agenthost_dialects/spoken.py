@@ -108,4 +108,7 @@ class _Late:
         # Only what a dialect shows: asking for our own here would never end.
         if attribute.startswith("_"):
             raise AttributeError(attribute)
-        return getattr(self._made, attribute)
+        found = getattr(self._made, attribute)
+        # The real one stays the same: every call asks for two of its methods.
+        vars(self)[attribute] = found
+        return found

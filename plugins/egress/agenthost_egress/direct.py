@@ -22,9 +22,8 @@ class DirectClient(httpx.AsyncClient):
     def __init__(self, transport: httpx.AsyncBaseTransport, **settings: Any) -> None:
         super().__init__(transport=transport, **settings)
         self._way = transport
-        self._own = {
-            name.lower(): (name, value) for name, value in self.headers.multi_items()
-        }
+        own = [_line(*each) for each in self.headers.raw]
+        self._own = {line[1]: line for line in own}
         self._patience = self.timeout.as_dict()
 
     def build_request(
@@ -40,21 +39,24 @@ class DirectClient(httpx.AsyncClient):
         simple = simple and not url.is_relative_url
         if not (simple and isinstance(headers, dict) and isinstance(content, bytes)):
             return super().build_request(method, url, **facts)
-        named = {"host": ("Host", url.netloc.decode("ascii")), **self._own}
+        named = {b"host": (b"Host", b"host", url.netloc), **self._own}
         if content:
-            named["content-length"] = ("Content-Length", str(len(content)))
-        named |= {name.lower(): (name, value) for name, value in headers.items()}
+            length = b"%d" % len(content)
+            named[b"content-length"] = (b"Content-Length", b"content-length", length)
+        for line in map(_line, headers, headers.values()):
+            named[line[1]] = line
         request = httpx.Request(
             method,
             url,
-            headers=list(named.values()),
             stream=httpx.ByteStream(content),
             extensions={
                 "timeout": dict(self._patience),
                 **(facts.get("extensions") or {}),
             },
         )
-        request.read()
+        # httpx would look at each line again, and read the body that is there.
+        request.headers._list = list(named.values())  # noqa: SLF001 - as above
+        request._content = content  # noqa: SLF001 - likewise
         return request
 
     async def send(
@@ -74,6 +76,13 @@ class DirectClient(httpx.AsyncClient):
                 await response.aclose()
                 raise
         return response
+
+
+def _line(name: str | bytes, value: str | bytes) -> tuple[bytes, bytes, bytes]:
+    """Write a header as httpx keeps it."""
+    name = name if isinstance(name, bytes) else name.encode("ascii")
+    value = value if isinstance(value, bytes) else value.encode("ascii")
+    return name, name.lower(), value
 
 
 @lru_cache(maxsize=256)

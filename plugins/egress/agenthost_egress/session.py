@@ -70,7 +70,7 @@ def _session(
 ) -> aiohttp.ClientSession:
     import aiohttp
 
-    from .wire import Connector
+    from .wire import REQUEST, Connector
 
     connector = Connector(
         resolver=_resolver(check),
@@ -82,18 +82,30 @@ def _session(
     )
     return aiohttp.ClientSession(
         connector=connector,
+        request_class=REQUEST,
         cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(
-            total=policy.total_timeout,
-            connect=policy.timeout,
-            sock_connect=policy.timeout,
-            sock_read=policy.timeout,
-        ),
+        timeout=limits(policy.total_timeout, policy.timeout, policy.timeout),
         auto_decompress=False,
         trust_env=False,
         skip_auto_headers=_OWN_HEADERS,
         max_line_size=_HEADER_BYTES,
         max_field_size=_HEADER_BYTES,
+    )
+
+
+def limits(
+    total: float | None, connect: float | None, read: float | None
+) -> aiohttp.ClientTimeout:
+    """Say how long a request may take, a connection, and each piece of an answer."""
+    import aiohttp
+
+    return aiohttp.ClientTimeout(
+        total=total,
+        connect=connect,
+        sock_connect=connect,
+        sock_read=read,
+        # Shorter ones are kept to the moment; aiohttp rounds up what is longer.
+        ceil_threshold=3600,
     )
 
 

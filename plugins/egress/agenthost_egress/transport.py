@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator
-from functools import lru_cache
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, cast
 
 import httpx
@@ -27,7 +27,7 @@ from .client import ENDED
 from .decode import Decoder, UnknownCoding
 from .faults import broken_body, translated
 from .redirects import is_redirect, next_request
-from .session import ASKED, open_session
+from .session import ASKED, limits, open_session
 from .target import Target, target_of
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from .traffic import Meter, Traffic
 
+RawHeaders = Sequence[tuple[bytes, bytes]]
 _PIECE = 256 * 1024
 _SLOWEST = 32 * 1024
 _WIRE_ERRORS = (OSError, ValueError, TypeError, RuntimeError)
@@ -80,12 +81,17 @@ class EgressTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, following at most the policy's number of redirects."""
-        total = self._policy.total_timeout
-        deadline = asyncio.get_running_loop().time() + total if total else None
-        hops = self._policy.max_redirects
+        total, hops = self._policy.total_timeout, self._policy.max_redirects
+        if not hops:
+            return await self._send(request, total)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + total if total else None
         while True:
-            response = await self._send(request, deadline)
-            if not (self._policy.max_redirects and is_redirect(response)):
+            left = None
+            if deadline is not None:
+                left = max(deadline - loop.time(), 0.001)
+            response = await self._send(request, left)
+            if not is_redirect(response):
                 return response
             await response.aclose()
             if not hops:
@@ -100,7 +106,7 @@ class EgressTransport(httpx.AsyncBaseTransport):
             await self._session.close()
 
     async def _send(
-        self, request: httpx.Request, deadline: float | None
+        self, request: httpx.Request, seconds: float | None
     ) -> httpx.Response:
         target = target_of(request.url)
         check_host = request.extensions.get(CHECK_HOST)
@@ -111,21 +117,28 @@ class EgressTransport(httpx.AsyncBaseTransport):
         case = UrlCase(target.scheme, target.host, target.port, allowed, context)
         self._guards.check(Guard.URL, case)
         meter = self._traffic.of(context) if self._traffic is not None else None
+        whole = isinstance(request.stream, httpx.ByteStream)
+        body = request.content if whole else None
         if meter is not None:
-            meter.add(_size(request))
+            meter.add(len(body or b""))
         session = self._session or await self._open()
-        timeout = self._timeout(session, request, deadline)
+        timeout = self._timeout(session, request, seconds)
+        patience = _sending_time(request, body)
         token = ASKED.set((target.host, context))
         try:
-            async with asyncio.timeout(_sending_time(request)):
-                answer = await session.request(
-                    request.method,
-                    _same_place(str(request.url), target),
-                    headers=_headers(request),
-                    data=_body(request),
-                    allow_redirects=False,
-                    timeout=timeout,
-                )
+            asked = session.request(
+                request.method,
+                _same_place(str(request.url), target),
+                headers=_headers(request, body),
+                data=_data(request, body),
+                allow_redirects=False,
+                timeout=timeout,
+            )
+            if patience is None:
+                answer = await asked
+            else:
+                async with asyncio.timeout(patience):
+                    answer = await asked
         except _wire_errors() as error:
             raise translated(error, request) from error
         finally:
@@ -144,23 +157,12 @@ class EgressTransport(httpx.AsyncBaseTransport):
         self,
         session: aiohttp.ClientSession,
         request: httpx.Request,
-        deadline: float | None,
+        seconds: float | None,
     ) -> aiohttp.ClientTimeout:
         asked = request.extensions.get("timeout", self._usual)
-        if deadline is None and asked == self._usual:
+        if seconds == self._policy.total_timeout and asked == self._usual:
             return session.timeout
-        import aiohttp
-
-        left = None
-        if deadline is not None:
-            left = max(deadline - asyncio.get_running_loop().time(), 0.001)
-        return aiohttp.ClientTimeout(
-            total=left,
-            connect=asked.get("connect"),
-            sock_connect=asked.get("connect"),
-            sock_read=asked.get("read"),
-            ceil_threshold=3600,
-        )
+        return limits(seconds, asked.get("connect"), asked.get("read"))
 
     def _response(
         self,
@@ -175,15 +177,14 @@ class EgressTransport(httpx.AsyncBaseTransport):
             raise OutcomeUnknown(
                 f"{request.url.host} answered in a coding that was not asked for"
             ) from error
-        headers = answer.raw_headers
+        headers: RawHeaders = answer.raw_headers
         body = _Body(answer, request, decoder, self._policy.max_bytes)
         body.meter = meter
         if decoder.active:
             coded = (b"content-encoding", b"content-length")
-            headers = tuple(h for h in headers if h[0].lower() not in coded)
-        return DecodedResponse(
+            headers = [h for h in headers if h[0].lower() not in coded]
+        response = DecodedResponse(
             answer.status,
-            headers=headers,
             stream=body,
             extensions={
                 "http_version": b"HTTP/1.1",
@@ -191,10 +192,25 @@ class EgressTransport(httpx.AsyncBaseTransport):
                 FINAL_URL: str(request.url),
             },
         )
+        response.raw = headers
+        # The empty ones that httpx begins with stand before those that are read.
+        del response.headers
+        return response
 
 
 class DecodedResponse(httpx.Response):
-    """An answer whose body comes decoded: httpx would hand each piece on twice more."""
+    """An answer whose body comes decoded: httpx would hand each piece on twice more.
+
+    Its headers are read when they are asked for: an answer of a model has twenty, of
+    which a call that went well reads none.
+    """
+
+    raw: RawHeaders = ()
+
+    @cached_property
+    def headers(self) -> httpx.Headers:  # type: ignore[override]  # reason: can be set
+        """What the answer says of itself."""
+        return httpx.Headers(self.raw)
 
     def aiter_bytes(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
         """Give the body, in pieces as they come unless they are to have a size."""
@@ -202,6 +218,12 @@ class DecodedResponse(httpx.Response):
             return super().aiter_bytes(chunk_size)
         self.is_stream_consumed = True
         return cast("_Body", self.stream).__aiter__()
+
+    async def aclose(self) -> None:
+        """Close the body; it raises nothing that would have to name the request."""
+        if not self.is_closed:
+            self.is_closed = True
+            await cast("_Body", self.stream).aclose()
 
 
 class _Body(httpx.AsyncByteStream):
@@ -221,16 +243,16 @@ class _Body(httpx.AsyncByteStream):
         self.meter: Meter | None = None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        read = 0
+        read, decoder = 0, self._decoder
         try:
             async for chunk in self._answer.content.iter_any():
                 if self.meter is not None:
                     self._count(self.meter, len(chunk))
-                for piece in self._decoder.feed(chunk):
+                for piece in decoder.feed(chunk) if decoder.active else (chunk,):
                     read += len(piece)
                     self._within(read)
                     yield piece
-            self._decoder.finish()
+            decoder.finish()
             await self.aclose()
         except _wire_errors() as error:
             self._answer.close()
@@ -279,46 +301,39 @@ def _same_place(url: str, target: Target) -> yarl.URL:
     return read
 
 
-def _sending_time(request: httpx.Request) -> float | None:
+def _sending_time(request: httpx.Request, body: bytes | None) -> float | None:
     """Seconds in which a large body must have been taken and answered.
 
     The wire's own timers watch reading only: a peer that never reads would hold us.
     """
-    if not isinstance(request.stream, httpx.ByteStream):
+    if body is None or len(body) <= _PIECE:
         return None
-    size = len(request.content)
     patience: dict[str, float | None] = request.extensions.get("timeout", {})
     connect, read = patience.get("connect"), patience.get("read")
-    if size <= _PIECE or connect is None or read is None:
+    if connect is None or read is None:
         return None
-    return connect + read + size / _SLOWEST
+    return connect + read + len(body) / _SLOWEST
 
 
-def _size(request: httpx.Request) -> int:
-    """Count the bytes of a body that is there; one that comes in pieces is not."""
-    return len(request.content) if isinstance(request.stream, httpx.ByteStream) else 0
+def _headers(request: httpx.Request, body: bytes | None) -> list[tuple[str, str]]:
+    whole = body is not None and len(body) <= _PIECE
+    dropped = _UNCHUNKED if whole else _HOP_HEADERS
+    raw = [each for each in request.headers.raw if each[0].lower() not in dropped]
+    try:
+        return [(name.decode("ascii"), value.decode("ascii")) for name, value in raw]
+    except UnicodeDecodeError:
+        # httpx finds out the coding by decoding them all.
+        coding = request.headers.encoding
+        return [(name.decode(coding), value.decode(coding)) for name, value in raw]
 
 
-def _headers(request: httpx.Request) -> list[tuple[str, str]]:
-    dropped = _HOP_HEADERS
-    if isinstance(request.stream, httpx.ByteStream) and len(request.content) <= _PIECE:
-        dropped = _UNCHUNKED
-    coding = request.headers.encoding
-    raw = request.headers.raw
-    return [
-        (name.decode(coding), value.decode(coding))
-        for name, value in raw
-        if name.lower() not in dropped
-    ]
-
-
-def _body(request: httpx.Request) -> bytes | AsyncIterable[bytes] | None:
-    stream = request.stream
-    if isinstance(stream, httpx.ByteStream):
-        content = request.content
-        return _pieces(content) if len(content) > _PIECE else content or None
-    if isinstance(stream, httpx.AsyncByteStream):
-        return stream
+def _data(
+    request: httpx.Request, body: bytes | None
+) -> bytes | AsyncIterable[bytes] | None:
+    if body is not None:
+        return _pieces(body) if len(body) > _PIECE else body or None
+    if isinstance(request.stream, httpx.AsyncByteStream):
+        return request.stream
     raise InvalidInput("body", "an asynchronous client needs an asynchronous body")
 
 

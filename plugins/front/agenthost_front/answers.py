@@ -78,11 +78,8 @@ class Encoded(AgentHostError):
 
 def to_json(value: Any) -> bytes:
     """Write JSON compactly as UTF-8; models by alias, UUIDs and times as text."""
-    text = json.dumps(
-        value, separators=(",", ":"), ensure_ascii=False, default=_jsonable
-    )
     try:
-        return text.encode()
+        return _COMPACT(value).encode()
     except UnicodeEncodeError:
         # A lone surrogate has no UTF-8 form; JSON can still escape it.
         return json.dumps(value, separators=(",", ":"), default=_jsonable).encode()
@@ -90,6 +87,11 @@ def to_json(value: Any) -> bytes:
 
 def _jsonable(value: Any) -> Any:
     return to_jsonable_python(value, by_alias=True)
+
+
+_COMPACT = json.JSONEncoder(
+    separators=(",", ":"), ensure_ascii=False, default=_jsonable
+).encode
 
 
 def encode(answer: Answer, status: int) -> Plain | EventStream:

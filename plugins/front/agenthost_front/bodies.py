@@ -9,6 +9,7 @@ from agenthost import TooLarge
 from .answers import BodyTimeout, Encoded
 from .asgi import Event, Receive
 from .dispatch import WRITES, Exchange
+from .inbox import Inbox
 from .settings import FrontSettings
 
 _LINGER_BYTES = 32 * 1024 * 1024
@@ -64,22 +65,46 @@ async def read(receive: Receive, limit: int, seconds: float) -> bytes | None:
         TooLarge: It grew over the limit.
         BodyTimeout: It did not arrive in time.
     """
-    chunks: list[bytes] = []
-    size = 0
+    body = _Body(limit)
+    # Most bodies come with their heads: a timer would be made for nothing.
+    while isinstance(receive, Inbox) and receive.some:
+        if body.ends_with(await receive()):
+            return body.whole
     try:
         async with asyncio.timeout(seconds):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    return None
-                chunks.append(message.get("body", b""))
-                size += len(chunks[-1])
-                if size > limit:
-                    raise _too_large(limit)
-                if not message.get("more_body"):
-                    return b"".join(chunks)
+            while not body.ends_with(await receive()):
+                pass
     except TimeoutError as error:
         raise BodyTimeout(f"the body did not arrive within {seconds:g} s") from error
+    return body.whole
+
+
+class _Body:
+    """A body as it comes; ``whole`` is None while it is not there."""
+
+    def __init__(self, limit: int) -> None:
+        self.whole: bytes | None = None
+        self._limit = limit
+        self._chunks: list[bytes] = []
+        self._size = 0
+
+    def ends_with(self, message: Event) -> bool:
+        """Take a message; True where nothing comes after it.
+
+        Raises:
+            TooLarge: The body grew over the limit.
+        """
+        if message["type"] == "http.disconnect":
+            return True
+        chunk = message.get("body", b"")
+        self._chunks.append(chunk)
+        self._size += len(chunk)
+        if self._size > self._limit:
+            raise _too_large(self._limit)
+        if message.get("more_body"):
+            return False
+        self.whole = b"".join(self._chunks)
+        return True
 
 
 async def discard(receive: Receive) -> None:

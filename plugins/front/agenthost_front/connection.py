@@ -165,7 +165,7 @@ class Connection(asyncio.Protocol):
         """Let the application serve a request; return where its messages go."""
         # A frame of a WebSocket may be large: the socket has an inbox of its own.
         inbox = Inbox(config.max_app_queue_size if scope["type"] == "http" else 1)
-        self._start(serve(app, scope, inbox.get, send))
+        self._start(serve(app, scope, inbox, send))
         return inbox.put
 
     async def _read(self) -> None:
@@ -188,16 +188,18 @@ class Connection(asyncio.Protocol):
         return data
 
     async def _send(self, event: WireEvent) -> None:
-        if isinstance(event, RawData):
-            self.write(event.data)
+        # Their abstract base makes isinstance ask in Python; nothing derives from them.
+        kind, told = type(event), cast("Any", event)
+        if kind is RawData:
+            self.write(told.data)
             if not self._mute and not self._writable.is_set():
                 await self._writable.wait()
-        elif isinstance(event, Updated):
-            if event.idle:
+        elif kind is Updated:
+            if told.idle:
                 self._site.connections.rest(self)
             else:
                 self._site.connections.work(self)
-        elif isinstance(event, Closed):
+        elif kind is Closed:
             self._close()
 
     def _close(self) -> None:

@@ -70,7 +70,8 @@ class StrictWire(h11.Connection):
         except h11.RemoteProtocolError as error:
             # One of its frames holds the error: a ring that would keep all of them.
             raise error.with_traceback(None) from None
-        if isinstance(event, h11.Request):
+        # An abstract base makes isinstance ask in Python; nothing derives from this.
+        if type(event) is h11.Request:
             self._check(event)
         return event
 
@@ -188,14 +189,15 @@ class Http1(H11Protocol):
         response = h11.Response(status_code=status, headers=told)
         return Head(response, LINES if known else b"")
 
-    async def send_whole(self, head: Head, body: bytes) -> None:
-        """Send an answer in one write: each is a call of the system."""
+    async def send_head(self, head: Head, whole: bytes | None = None) -> None:
+        """Send a head; a whole body with it: each write is a call of the system."""
         wire = cast("StrictWire", self.connection)
         try:
             pieces = wire.send_with_data_passthrough(head.response) or []
             # Behind the status line.
             pieces.insert(1, head.constant)
-            pieces += wire.send(h11.Data(data=body)), wire.send(h11.EndOfMessage())
+            if whole is not None:
+                pieces += wire.send(h11.Data(data=whole)), wire.send(h11.EndOfMessage())
         except h11.LocalProtocolError:
             if wire.their_state is not h11.ERROR:
                 raise
@@ -239,18 +241,26 @@ class RequestStream(HTTPStream):
                 if not more and len(body) <= ONE_WRITE:
                     await self._answer(head, bytes(body))
                     return
-            await super().app_send(cast("Any", start))
+            await self._begin(start, head)
         if kind == "http.response.start" and self.state is ASGIHTTPState.REQUEST:
             headers = message["headers"]
+            head = self.http.head(int(message["status"]), headers)
             if b"content-length" in dict(headers):
-                self._held = message, self.http.head(int(message["status"]), headers)
-                return
+                self._held = message, head
+            else:
+                await self._begin(message, head)
+            return
         await super().app_send(message)
+
+    async def _begin(self, start: Event, head: Head) -> None:
+        self.response = cast("Any", start)
+        await self.http.send_head(head)
+        self.state = ASGIHTTPState.RESPONSE
 
     async def _answer(self, head: Head, body: bytes) -> None:
         bare = suppress_body(self.scope["method"], head.response.status_code)
         self.state = ASGIHTTPState.CLOSED
-        await self.http.send_whole(head, b"" if bare else body)
+        await self.http.send_head(head, b"" if bare else body)
         await self.send(StreamClosed(self.stream_id))
 
     async def _send_error_response(self, status_code: int) -> None:

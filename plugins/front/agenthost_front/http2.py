@@ -215,7 +215,7 @@ class Http2:
         send: Callable[[Event | None], Awaitable[None]],
     ) -> None:
         try:
-            await serve(app, scope, inbox.get, send)
+            await serve(app, scope, inbox, send)
         finally:
             self._running -= 1
 
@@ -356,8 +356,8 @@ class _Inbox(Inbox):
         super().__init__(_NO_LIMIT)
         self._taken = taken
 
-    async def get(self) -> Event:
-        message = await super().get()
+    async def __call__(self) -> Event:
+        message = await super().__call__()
         if message["type"] == "http.request" and message["body"]:
             self._taken(len(message["body"]))
         return message

@@ -16,32 +16,52 @@ _log = logging.getLogger("agenthost.front.server")
 
 
 class Inbox:
-    """What one application has not received yet.
+    """What one application has not received yet; it is the ``receive`` of ASGI.
 
     Who brings more than ``limit`` messages waits, but never the one with the end:
     nobody else would tell an application that its client has gone.
+
+    Attributes:
+        ended: Whether the end has come, received or not.
+        on_end: Called when it comes.
     """
 
     def __init__(self, limit: int) -> None:
+        self.ended = False
+        self.on_end: Callable[[], object] | None = None
         self._limit = limit
         self._messages: deque[Event] = deque()
-        self._some = asyncio.Event()
-        self._room = asyncio.Event()
+        # Most requests wait for neither: they are made by who does.
+        self._some: asyncio.Event | None = None
+        self._room: asyncio.Event | None = None
+
+    @property
+    def some(self) -> bool:
+        """Whether a message is there that need not be waited for."""
+        return bool(self._messages)
 
     async def put(self, message: Event) -> None:
         """Add a message, and wait while there are too many."""
         self._messages.append(message)
-        self._some.set()
-        if len(self._messages) > self._limit and message["type"] not in _ENDS:
+        if self._some is not None:
+            self._some.set()
+        if message["type"] in _ENDS:
+            self.ended = True
+            if self.on_end is not None:
+                self.on_end()
+        elif len(self._messages) > self._limit:
+            self._room = self._room or asyncio.Event()
             self._room.clear()
             await self._room.wait()
 
-    async def get(self) -> Event:
+    async def __call__(self) -> Event:
         """The next message."""
         while not self._messages:
+            self._some = self._some or asyncio.Event()
             self._some.clear()
             await self._some.wait()
-        self._room.set()
+        if self._room is not None:
+            self._room.set()
         return self._messages.popleft()
 
 

@@ -104,7 +104,7 @@ class Layer:
                 body = await read(receive, limit, seconds)
                 if body is None:
                     return
-                exchange.body, receive = body, BufferedReceive(body, receive)
+                exchange.body = body
         except Exception as error:  # noqa: BLE001 - every refusal becomes an answer
             route = match[0].route if match is not None else None
             self._gate.refusals.note(exchange, error)
@@ -168,11 +168,7 @@ class Layer:
     async def _quart(
         self, exchange: Exchange, scope: Scope, receive: Receive, sender: SendWrapper
     ) -> None:
-        buffered = (
-            receive
-            if isinstance(receive, BufferedReceive)
-            else BufferedReceive(b"", receive)
-        )
+        buffered = BufferedReceive(exchange.body, receive)
         scope[EXCHANGE] = exchange
         task = asyncio.current_task()
         if task is not None:
@@ -221,7 +217,7 @@ class Layer:
     async def _refuse(
         self, exchange: Exchange, plain: Plain, receive: Receive, sender: SendWrapper
     ) -> None:
-        if not has_body(exchange) or isinstance(receive, BufferedReceive):
+        if not has_body(exchange):
             await send_plain(exchange, plain, sender)
             return
         await send_plain(exchange, plain, sender, more=True)

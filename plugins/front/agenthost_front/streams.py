@@ -8,6 +8,7 @@ from types import TracebackType
 
 from .admission import Admission
 from .asgi import Headers, Receive, Send
+from .inbox import Inbox
 
 STREAM_HEADERS: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -28,22 +29,26 @@ async def close_frames(frames: AsyncIterator[bytes]) -> None:
 class DisconnectWatcher:
     """Cancel the task that serves a client when the client leaves.
 
-    A context manager around the work. It begins to look after ``delay`` seconds, so
-    that quick answers do not pay for it. ``gone`` tells why the work was cancelled.
+    A context manager around the work. Who leaves earlier than ``delay`` seconds after
+    its beginning is noticed then: who only stops sending still gets a quick answer.
+    ``gone`` tells why the work was cancelled. Nobody leaves who is no connection.
     """
 
     def __init__(self, receive: Receive, delay: float) -> None:
         self.gone = False
-        self._receive = receive
+        self._inbox = receive if isinstance(receive, Inbox) else None
         self._delay = delay
+        self._began = 0.0
         self._served: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._watch: asyncio.Task[None] | None = None
 
     def __enter__(self) -> DisconnectWatcher:
-        loop = asyncio.get_running_loop()
-        self._served = asyncio.current_task()
-        self._timer = loop.call_later(self._delay, self._begin)
+        if self._inbox is not None:
+            self._served = asyncio.current_task()
+            self._began = asyncio.get_running_loop().time()
+            self._inbox.on_end = self._left
+            if self._inbox.ended:
+                self._left()
         return self
 
     def __exit__(
@@ -52,23 +57,23 @@ class DisconnectWatcher:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
+        if self._inbox is not None:
+            self._inbox.on_end = None
         if self._timer is not None:
             self._timer.cancel()
-        if self._watch is not None:
-            self._watch.cancel()
         served = self._served
         # A cancelled task holds its frame, and the frame holds us: no ring is left.
-        self._watch = self._served = None
+        self._inbox = self._served = None
         if self.gone and served is not None and kind is asyncio.CancelledError:
             return served.uncancel() == 0
         return False
 
-    def _begin(self) -> None:
-        self._watch = asyncio.get_running_loop().create_task(self._wait())
+    def _left(self) -> None:
+        loop = asyncio.get_running_loop()
+        # Never at once: the end of an answer is told as one, in the task it ends.
+        self._timer = loop.call_at(self._began + self._delay, self._cancel)
 
-    async def _wait(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
+    def _cancel(self) -> None:
         self.gone = True
         if self._served is not None:
             self._served.cancel()

@@ -131,7 +131,10 @@ class Attempts:
         if self._patience.rounds == 1:
             return True
         breakers, waited = self._breakers, self._round > 0
-        while (pause := breakers.ready_at(candidate.id) - self._clock.monotonic()) > 0:
+        while ready := breakers.ready_at(candidate.id):
+            pause = ready - self._clock.monotonic()
+            if pause <= 0:
+                break
             left = self._deadline - self._clock.monotonic()
             probed = breakers.probed(candidate.id)
             if not probed and pause > min(LONGEST_WAIT, left):

@@ -30,7 +30,7 @@ from agenthost_values.value_class import value_class
 from .estimate import Counts, Prompt, measure
 from .manifest import SPENDING
 from .meters import Limit, Meter, PoolRoom, Room
-from .price import price
+from .price import price, writes_cost_more
 from .settings import Budget
 from .waiting import until
 
@@ -444,10 +444,11 @@ def _of_money(rooms: Iterable[Room]) -> Room | None:
 
 def _dearest(model: ModelFacts, prompt: int, answer: int) -> int:
     """Price a call whose prompt is new, or written to a cache where that is dearer."""
-    fresh = Usage(prompt, answer)
-    return max(
-        price(model, fresh), price(model, replace(fresh, cache_write_tokens=prompt))
-    )
+    fresh = price(model, Usage(prompt, answer))
+    if not writes_cost_more(model):
+        return fresh
+    written = Usage(prompt, answer, cache_write_tokens=prompt)
+    return max(fresh, price(model, written))
 
 
 def _affordable(model: ModelFacts, prompt: int, free: int) -> int:

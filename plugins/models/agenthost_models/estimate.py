@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import math
 from collections import OrderedDict, deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import mul
 
 from agenthost import (
     ChatRequest,
     File,
     Image,
-    Part,
     Reasoning,
     Text,
     ToolOutput,
@@ -68,14 +68,13 @@ class Prompt:
 
 def measure(request: ChatRequest) -> Prompt:
     """Measure what a request makes its model read."""
-    images = sum(map(_images, _parts(request)))
-    pages = sum(map(_document, _parts(request)))
+    texts, images, pages = _read(request)
     frame = PER_MESSAGE * (1 + len(request.messages)) + PER_TOOL * len(request.tools)
     frame += BEFORE_TOOLS if request.tools else 0
     frame += BEFORE_FORM if request.response_format is not None else 0
-    data = "\n".join(_texts(request)).encode(errors="surrogatepass")
+    data = "\n".join(texts).encode(errors="surrogatepass")
     counts = _by_script(data)
-    likely = sum(map(float.__mul__, WEIGHTS, map(float, counts)))
+    likely = sum(map(mul, WEIGHTS, counts))
     # Signs weigh double: base64 and code are a script of their own.
     sizes = [counts[0], 2 * counts[1], 2 * counts[2], 3 * counts[3], 4 * counts[4]]
     return Prompt(
@@ -130,6 +129,9 @@ class Counts:
 
 def _by_script(data: bytes) -> tuple[int, ...]:
     """Count letters, other signs of ASCII, and letters of two, three and four bytes."""
+    if data.isascii():
+        signs = len(data.translate(None, WORDS))
+        return len(data) - signs, signs, 0, 0, 0
     left = data.translate(None, WORDS + INSIDE)
     words = len(data.translate(None, INSIDE)) - len(left)
     found = [len(left) - len(left.translate(None, leads)) for leads in (TWO, THREE)]
@@ -137,38 +139,31 @@ def _by_script(data: bytes) -> tuple[int, ...]:
     return words, len(left) - sum(found), *found
 
 
-def _parts(request: ChatRequest) -> Iterator[Part]:
-    for message in request.messages:
-        yield from message.parts
+def _read(request: ChatRequest) -> tuple[list[str], int, int]:
+    """Give the texts of a request, its pictures, and the letters of its documents.
 
-
-def _images(part: Part) -> int:
-    if isinstance(part, ToolOutput):
-        return len(part.media)
-    return int(isinstance(part, Image))
-
-
-def _document(part: Part) -> int:
-    """The letters of a document: more than its tokens, which are those of its pages."""
-    return len(part.data) if isinstance(part, File) else 0
-
-
-def _texts(request: ChatRequest) -> Iterator[str]:
-    yield request.system
-    yield _json(request.response_format)
+    Those are more than a document's tokens, which are those of its pages.
+    """
+    texts, images, pages = [request.system, _json(request.response_format)], 0, 0
     for tool in request.tools:
-        yield from (tool.name, tool.description, _json(tool.parameters))
-    for part in _parts(request):
+        texts += tool.name, tool.description, _json(tool.parameters)
+    # Every call measures all of a conversation: one way through it, not three.
+    for part in chain.from_iterable([each.parts for each in request.messages]):
         match part:
             case Text(text):
-                yield text
+                texts.append(text)
             case Reasoning(text, opaque):
-                yield text
-                yield _json(opaque)
+                texts += text, _json(opaque)
             case ToolUse(id_, name, arguments, opaque):
-                yield from (id_, name, _json(arguments), _json(opaque))
+                texts += id_, name, _json(arguments), _json(opaque)
             case ToolOutput(id_, name, text):
-                yield from (id_, name, text)
+                texts += id_, name, text
+                images += len(part.media)
+            case Image():
+                images += 1
+            case File(data=data):
+                pages += len(data)
+    return texts, images, pages
 
 
 def _json(value: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -50,13 +51,7 @@ class Means:
     def policy(self, facts: ProviderFacts, patience: float) -> EgressPolicy:
         """Say what a provider's requests may reach, and how long they may be silent."""
         configured = facts.local or facts.slug in self.host.settings(Providers).root
-        host = urlsplit(facts.base_url).hostname or ""
-        return EgressPolicy(
-            name=f"provider:{facts.slug}",
-            allowed_hosts=frozenset({host}) if configured and host else frozenset(),
-            timeout=patience,
-            total_timeout=LONGEST_CALL,
-        )
+        return _policy(facts.slug, facts.base_url, patience, configured=configured)
 
     def without_secrets(self, error: ProviderError) -> ProviderError:
         """Take every secret of the daemon out of what a vendor said."""
@@ -84,3 +79,17 @@ class Means:
             principal=context.owner if context else "",
             person=context.principal.person if context else "",
         )
+
+
+# Every call asks for one, and only what is said here makes it another.
+@lru_cache(maxsize=1_024)
+def _policy(
+    slug: str, base_url: str, patience: float, *, configured: bool
+) -> EgressPolicy:
+    host = urlsplit(base_url).hostname or ""
+    return EgressPolicy(
+        name=f"provider:{slug}",
+        allowed_hosts=frozenset({host}) if configured and host else frozenset(),
+        timeout=patience,
+        total_timeout=LONGEST_CALL,
+    )

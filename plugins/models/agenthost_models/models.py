@@ -30,14 +30,11 @@ from agenthost import (
     Payer,
     ProviderError,
     ProviderFault,
-    Reasoning,
     ReasoningChunk,
     Secret,
     Spent,
     Target,
-    Text,
     TextChunk,
-    ToolUse,
     Usage,
 )
 
@@ -50,13 +47,13 @@ from .handed import handed, names_files
 from .keys import Keys, lack
 from .means import Means
 from .preference import Latencies, Preference
-from .price import measured, size_of
+from .price import length_of, measured, size_of
 from .settings import Budget, FallbackProviders, Providers, Trying
 from .unseen import in_words
 from .uses import Gauge, Uses, slots
 
 if TYPE_CHECKING:
-    from agenthost import Agent, Message, Observers, Part, Quoted
+    from agenthost import Agent, Message, Observers, Quoted
 
 log = logging.getLogger(__name__)
 
@@ -214,33 +211,57 @@ class RoutedModels(Catalogue):
             ProviderError: What the first target failed with.
             QuotaExceeded: A budget has no room for the call.
         """
-        candidates = self._candidates(target, payer)
-        policy = self._preferred
-        if policy != "in_order" and payer is not None and not self._pinned(payer):
-            given = (candidates, request, payer)
-            candidates = await self._preference.order(policy, *given)
-        attempts = self._attempts(candidates, payer)
+        attempts = self._attempts(await self._ordered(target, request, payer), payer)
         failures: dict[bool, ProviderError] = {}
         while (candidate := await attempts.next()) is not None:
             call = await self._begin(candidate, request, payer)
             try:
-                async with aclosing(self._deltas(call)) as deltas:
+                async with aclosing(self._open(call)) as deltas:
                     async for delta in deltas:
+                        if isinstance(delta, Completion):
+                            answered = self._answered(call, delta)
+                            break
+                        call.hears(delta)
                         yield delta
-                return
+                    else:
+                        call.breaks_off()
             except ProviderError as failure:
+                self._broke_off(call, failure)
                 error = self._means.without_secrets(failure)
                 if error.fault in FINAL or (call.delivered and not _unsaid(payer)):
                     raise error from None
                 attempts.failed(candidate, error)
                 failures[candidate.target == target] = error
                 log.warning("model call failed (%s): %s", error.fault, error.message)
+            except BaseException as failure:
+                self._broke_off(call, failure)
+                raise
+            else:
+                # Who hears this asks for no more: nothing may be left to do after it.
+                yield answered
+                return
+        raise self._refusal(target, attempts, failures)
+
+    async def _ordered(
+        self, target: Target, request: ChatRequest, payer: Payer | None
+    ) -> list[Candidate]:
+        candidates = self._candidates(target, payer)
+        policy = self._preferred
+        if policy != "in_order" and payer is not None and not self._pinned(payer):
+            given = (candidates, request, payer)
+            return await self._preference.order(policy, *given)
+        return candidates
+
+    def _refusal(
+        self, target: Target, attempts: Attempts, failures: dict[bool, ProviderError]
+    ) -> ProviderError:
+        """Give what the first target failed with, else another."""
         for candidate, told in attempts.refused:
             error = self._means.without_secrets(told)
             failures.setdefault(candidate.target == target, error)
         if True not in failures:
             self.check(target)
-        raise failures.get(True) or failures[False]
+        return failures.get(True) or failures[False]
 
     async def ask(
         self, target: Target, request: ChatRequest, payer: Payer
@@ -329,35 +350,19 @@ class RoutedModels(Catalogue):
             self._latencies.began(candidate.target.names, call)
         return call
 
-    async def _deltas(self, call: _Call) -> AsyncGenerator[Delta | Answered, None]:
-        """Yield one attempt's deltas and settle what it has cost, however it ends."""
-        clock, known = self._host.clock, call.candidate.id
-        try:
-            async with aclosing(self._open(call)) as deltas:
-                async for delta in deltas:
-                    if isinstance(delta, Completion):
-                        self._breakers.succeeded(known)
-                        answered = self._answered(call, delta)
-                        break
-                    call.hears(delta)
-                    yield delta
-                else:
-                    call.breaks_off()
-        except ProviderError as error:
+    def _broke_off(self, call: _Call, error: BaseException) -> None:
+        """Settle what an attempt has cost that gave no answer."""
+        known, now = call.candidate.id, self._host.clock.monotonic()
+        if isinstance(error, ProviderError):
             call.unknown = error.fault is ProviderFault.TIMEOUT
             call.outcome = error.fault.value
-            self._breakers.failed(known, error, clock.monotonic())
+            self._breakers.failed(known, error, now)
             self._uses.failed(known, error.fault)
-            raise
-        except BaseException as error:
+        else:
             call.unknown = isinstance(error, asyncio.CancelledError | GeneratorExit)
             call.outcome = "cancelled" if call.unknown else "error"
-            self._breakers.abandoned(known, clock.monotonic())
-            raise
-        finally:
-            self._close(call)
-        # Who hears this asks for no more: nothing may be left to do after it.
-        yield answered
+            self._breakers.abandoned(known, now)
+        self._close(call)
 
     def _answered(self, call: _Call, completion: Completion) -> Answered:
         """Settle a whole answer.
@@ -366,8 +371,9 @@ class RoutedModels(Catalogue):
             ProviderError: It was blocked before it said anything.
         """
         message, target = completion.message, call.candidate.target
+        self._breakers.succeeded(call.candidate.id)
         self._budgets.learn(call.hold, target, completion.usage.input_tokens)
-        usage = measured(completion.usage, call.hold.request, _length(message))
+        usage = measured(completion.usage, call.hold.request, length_of(message))
         spent = self._spent(call, usage)
         self._settle(call, spent)
         silent = not message.text
@@ -483,17 +489,3 @@ def _unsaid(payer: Payer | None) -> bool:
 def silence(model: ModelFacts) -> float:
     """Seconds without a word after which a call is given up."""
     return SILENCE_OF_THINKERS if model.always_thinks else SILENCE
-
-
-def _length(message: Message) -> int:
-    """Count the bytes of an answer, its thoughts and tool calls included."""
-    return sum(map(_part_length, message.parts))
-
-
-def _part_length(part: Part) -> int:
-    match part:
-        case Text(text) | Reasoning(text):
-            return size_of(text)
-        case ToolUse(_, name, arguments):
-            return len(name) + size_of(str(arguments))
-    return 0

@@ -10,7 +10,12 @@ from functools import lru_cache
 from agenthost import (
     ChatRequest,
     LongContext,
+    Message,
     ModelFacts,
+    Part,
+    Reasoning,
+    Text,
+    ToolUse,
     Usage,
 )
 
@@ -32,15 +37,21 @@ def price(model: ModelFacts, usage: Usage) -> int:
     long = model.long_context
     if long is not None and usage.input_tokens > long.above_input_tokens:
         rates = long
-    known = usage.cached_tokens + usage.cache_write_tokens
-    fresh = max(usage.input_tokens - known, 0)
-    cost = (
-        fresh * _exact(rates.input_cost_per_1m)
-        + usage.cached_tokens * _rate(rates.cached_input_cost_per_1m, rates)
-        + usage.cache_write_tokens * _rate(rates.cache_write_cost_per_1m, rates)
-        + usage.output_tokens * _exact(rates.output_cost_per_1m)
-    )
-    return math.ceil(cost)
+    fresh, cost = usage.input_tokens, Decimal()
+    if known := usage.cached_tokens + usage.cache_write_tokens:
+        fresh = max(fresh - known, 0)
+        cost = usage.cached_tokens * _rate(
+            rates.cached_input_cost_per_1m, rates
+        ) + usage.cache_write_tokens * _rate(rates.cache_write_cost_per_1m, rates)
+    cost += fresh * _exact(rates.input_cost_per_1m)
+    return math.ceil(cost + usage.output_tokens * _exact(rates.output_cost_per_1m))
+
+
+def writes_cost_more(model: ModelFacts) -> bool:
+    """Tell whether what is written to a cache has a price of its own."""
+    long = model.long_context
+    written = model.cache_write_cost_per_1m, long and long.cache_write_cost_per_1m
+    return written != (None, None)
 
 
 def _rate(own: float | None, rates: ModelFacts | LongContext) -> Decimal:
@@ -56,6 +67,20 @@ def _exact(rate: float) -> Decimal:
 def size_of(text: str) -> int:
     """Count a text's bytes: letters of other scripts take more tokens, and bytes."""
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
+def length_of(message: Message) -> int:
+    """Count the bytes of an answer, its thoughts and tool calls included."""
+    return sum(map(_part_length, message.parts))
+
+
+def _part_length(part: Part) -> int:
+    match part:
+        case Text(text) | Reasoning(text):
+            return size_of(text)
+        case ToolUse(_, name, arguments):
+            return len(name) + size_of(str(arguments))
+    return 0
 
 
 def measured(usage: Usage, request: ChatRequest, heard: int) -> Usage:

@@ -23,6 +23,9 @@ TIMEOUT = "timeout"
 def word_of(activity: Activity) -> str:
     """``ok``, a word of this module, or a provider's fault."""
     error = activity.error
+    if error is None:
+        failed = isinstance(activity.result, ToolOutput) and activity.result.is_error
+        return ERROR if failed else OK
     if isinstance(error, Cancelled | CancelledError):
         return STOPPED
     if isinstance(error, Denied):
@@ -31,8 +34,7 @@ def word_of(activity: Activity) -> str:
         return TIMEOUT
     if isinstance(error, ProviderError):
         return error.fault.value
-    failed = isinstance(activity.result, ToolOutput) and activity.result.is_error
-    return ERROR if error is not None or failed else OK
+    return ERROR
 
 
 def first_chunk(activity: Activity) -> float | None:

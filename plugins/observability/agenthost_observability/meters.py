@@ -96,8 +96,10 @@ def _tool(host: Host, name: str) -> str:
 
 
 def _tokens(usage: Usage) -> Iterable[tuple[str, int]]:
-    yield "input", usage.input_tokens
-    yield "output", usage.output_tokens
-    yield "cached", usage.cached_tokens
-    yield "cache_write", usage.cache_write_tokens
-    yield "reasoning", usage.reasoning_tokens
+    return (
+        ("input", usage.input_tokens),
+        ("output", usage.output_tokens),
+        ("cached", usage.cached_tokens),
+        ("cache_write", usage.cache_write_tokens),
+        ("reasoning", usage.reasoning_tokens),
+    )

@@ -32,6 +32,7 @@ from .leaving import ended, leave
 from .media import fetched
 from .naming import model_id, named
 from .passthrough import model_named
+from .passthrough_chat import answered
 from .reading import Asked, Reader
 from .receipts import HEADER, TOLD, receipts_for
 from .shapes import ChatBody, ChatCompletion, ChatEvents
@@ -68,8 +69,6 @@ async def create_chat_completion(call: Call, body: ChatBody) -> Answer:
         raise InvalidInput("X-Receipt", "a stream has none; ask without stream")
     target = model_named(call, body.model)
     if target is not None:
-        from .passthrough_chat import answered
-
         return await answered(call, target, body)
     agent = named(call.host, body.model)
     remote = await fetched(call, body.messages)

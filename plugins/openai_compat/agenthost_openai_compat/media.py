@@ -184,6 +184,8 @@ async def fetched_all(
     """
     if len(wanted) > FETCHED:
         raise InvalidInput(field, f"at most {FETCHED} images are fetched; use less")
+    if not wanted:
+        return ()
     tasks = [asyncio.create_task(_fetch(call, *each)) for each in wanted]
     try:
         return await asyncio.gather(*tasks)

@@ -8,7 +8,7 @@ from pickle import dumps, loads
 from typing import Any
 
 import pytest
-from agenthost_values.value_class import late_dataclass
+from agenthost_values.value_class import late_dataclass, value_class
 
 
 @dataclass(frozen=True)
@@ -63,3 +63,23 @@ def test_nothing_of_it_changes(kind: Any, name: str) -> None:
 def test_what_is_missing_is_named(kind: Any) -> None:
     with pytest.raises(TypeError, match="words"):
         kind("ada")
+
+
+@value_class
+class Slotted:
+    """A base that has slots."""
+
+    subject: str
+
+
+def test_below_a_class_with_slots_it_has_slots() -> None:
+    @late_dataclass
+    class Below(Slotted):
+        words: str = ""
+
+    made = Below("ada", "hello")
+    assert (made.subject, made.words) == ("ada", "hello")
+    assert made == replace(Below("ada"), words="hello")
+    assert not hasattr(made, "__dict__")
+    with pytest.raises((FrozenInstanceError, TypeError)):
+        made.subject = "eve"  # type: ignore[misc]

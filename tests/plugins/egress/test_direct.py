@@ -67,6 +67,25 @@ async def test_a_body_that_breaks_is_closed() -> None:
     assert body.closed
 
 
+@pytest.mark.parametrize("content", [b"", b"words"])
+def test_a_request_is_the_one_that_httpx_builds(content: bytes) -> None:
+    plain = httpx.AsyncClient(headers={"user-agent": "x"})
+    # Taken as they are, in bytes too; httpx's types know of texts alone.
+    headers: dict[object, object] = {"User-AGENT": "mine", b"X-One": b"1", "Host": "h"}
+    given = {"headers": headers, "content": content, "extensions": {"a": 1}}
+    url = "http://host:81/a%20b?c=d#e"
+    ours = client().build_request("post", url, **given)
+    theirs = plain.build_request("post", url, **given)  # type: ignore[arg-type]
+    assert (ours.method, ours.url, ours.content) == ("POST", theirs.url, content)
+    assert ours.read() == content
+    said = {(name.lower(), value) for name, value in theirs.headers.raw}
+    # What waits for no body has no length.
+    said -= set() if content else {(b"content-length", b"0")}
+    assert {(name.lower(), value) for name, value in ours.headers.raw} == said
+    with pytest.raises(UnicodeEncodeError):
+        client().build_request("get", "http://host/", headers={"X": "\u20ac"})
+
+
 async def test_headers_of_a_call_take_the_place_of_the_clients() -> None:
     own = client()
     async with own.stream(

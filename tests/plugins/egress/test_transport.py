@@ -321,8 +321,10 @@ async def test_a_body_that_stops_is_a_read_timeout(egress: AiohttpEgress) -> Non
 
 
 @pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\n", b""])
+@pytest.mark.parametrize("patience", [5, 4])
+@pytest.mark.parametrize("hops", [0, 1])
 async def test_dripping_bytes_do_not_outlast_the_total(
-    egress: AiohttpEgress, head: bytes
+    egress: AiohttpEgress, head: bytes, patience: int, hops: int
 ) -> None:
     async def drip(heard: Heard, writer: asyncio.StreamWriter) -> None:
         writer.write(head or b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n")
@@ -331,10 +333,10 @@ async def test_dripping_bytes_do_not_outlast_the_total(
             await writer.drain()
             await asyncio.sleep(0.01)
 
-    policy = EgressPolicy("drip", timeout=5, total_timeout=0.3)
+    policy = EgressPolicy("drip", timeout=5, total_timeout=0.3, max_redirects=hops)
     async with Wire(drip) as wire:
         with pytest.raises(httpx.ReadTimeout):
-            await egress.client(policy).get(wire.url)
+            await egress.client(policy).get(wire.url, timeout=patience)
 
 
 async def test_a_request_may_be_more_patient_than_its_policy(

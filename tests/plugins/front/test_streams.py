@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 from agenthost_front.asgi import Event
-from agenthost_front.streams import COMMENT, Streams
+from agenthost_front.inbox import Inbox
+from agenthost_front.streams import COMMENT, DisconnectWatcher, Streams
 
 from .conftest import Running, Start, until
 from .test_answers import check_headers
@@ -41,6 +42,35 @@ async def test_a_client_that_leaves_closes_the_iterator(
         await anext(answer.aiter_raw())
     await until(lambda: open_front.seen.closed == 1)
     await until(lambda: not open_front.front.asgi.running)
+
+
+@pytest.mark.parametrize("early", [True, False])
+async def test_who_leaves_is_noticed_whenever_that_is(early: bool) -> None:
+    inbox = Inbox(10)
+    loop, left = asyncio.get_running_loop(), {"type": "http.disconnect"}
+    if early:
+        await inbox.put(left)
+    async with asyncio.timeout(30):
+        began = loop.time()
+        with DisconnectWatcher(inbox, 0.05) as watcher:
+            if not early:
+                await inbox.put(left)
+            # Who only stops sending has so long for an answer.
+            await asyncio.Event().wait()
+        assert watcher.gone
+        assert loop.time() - began >= 0.05 - 1e-3
+    task = asyncio.current_task()
+    assert task is not None
+    assert not task.cancelling()
+
+
+async def test_who_leaves_when_the_work_is_done_cancels_nothing() -> None:
+    inbox = Inbox(10)
+    with DisconnectWatcher(inbox, 0) as watcher:
+        await inbox.put({"type": "http.disconnect"})
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not watcher.gone
 
 
 async def test_a_hundred_clients_that_leave_leave_nothing(open_front: Running) -> None:

@@ -129,6 +129,25 @@ async def test_a_whole_answer_leaves_in_one_write(
     assert written[1].endswith(b"\r\n\r\n")
 
 
+async def test_a_stream_is_framed_as_its_client_can_read_it(
+    open_front: Running,
+) -> None:
+    path, said = "/v1/stream/three", b"data: 0\n\ndata: 1\n\ndata: 2\n\n"
+    newer = await ask(open_front, f"GET {path} HTTP/1.1", HOST, CLOSE)
+    older = await ask(open_front, f"GET {path} HTTP/1.0", HOST)
+    bare = await ask(open_front, f"HEAD {path} HTTP/1.1", HOST, CLOSE)
+    for answer in (newer, older, bare):
+        assert answer.status == 200
+        check_headers(answer.headers)
+        assert answer.headers.get_list("connection") == ["close"]
+        assert "content-length" not in answer.headers
+    assert newer.headers.get_list("transfer-encoding") == ["chunked"]
+    assert "transfer-encoding" not in older.headers
+    pieces = newer.body.split(b"\r\n")
+    assert b"".join(pieces[1::2]) == said
+    assert (older.body, bare.body) == (said, b"")
+
+
 async def test_http2_by_prior_knowledge_is_refused(open_front: Running) -> None:
     client = H2Connection(H2Configuration(client_side=True))
     client.initiate_connection()
