@@ -25,8 +25,8 @@ from agenthost.testing.daemons import Daemons, RunningAgent
 from benchmarks.upstream import Upstream
 
 ROOT = Path(agenthost.__file__).parents[2]
-# The request and the turn.
-TASKS = 2
+# The request, the turn, and the write of aiohttp.
+TASKS = 3
 COMMITS = 1
 AREAS = 17
 # Two of them, and two functions, are the question whether the client may ask so much;

@@ -70,7 +70,7 @@ def _session(
 ) -> aiohttp.ClientSession:
     import aiohttp
 
-    from .wire import REQUEST, Connector
+    from .wire import Connector
 
     connector = Connector(
         resolver=_resolver(check),
@@ -82,7 +82,6 @@ def _session(
     )
     return aiohttp.ClientSession(
         connector=connector,
-        request_class=REQUEST,
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=limits(policy.total_timeout, policy.timeout, policy.timeout),
         auto_decompress=False,
