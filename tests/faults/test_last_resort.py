@@ -113,6 +113,7 @@ def test_a_stopped_loop_ends_the_process_and_gives_the_home_back(
         assert serves(daemon)
 
 
+@pytest.mark.conformance
 def test_a_loop_that_spins_is_named_and_a_second_signal_ends_it(tmp_path: Path) -> None:
     wild = Wild(tmp_path, SPIN)
     with wild.daemon() as daemon:

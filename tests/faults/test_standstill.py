@@ -58,6 +58,7 @@ async def test_a_daemon_that_was_stopped_for_long_finishes_what_it_had_begun() -
     await stand_still(30.0)
 
 
+@pytest.mark.conformance
 async def test_a_clock_that_jumps_moves_no_message_and_stalls_nothing(
     disk: Disk,
 ) -> None:

@@ -87,6 +87,7 @@ def test_tests_are_found_by_their_marks(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.conformance
 def test_a_stale_page_fails_the_check_and_is_mended_by_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

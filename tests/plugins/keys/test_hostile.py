@@ -141,6 +141,7 @@ def test_the_id_is_read_only_from_what_can_be_a_key() -> None:
     assert len({make_token(key_id) for _ in range(1000)}) == 1000
 
 
+@pytest.mark.conformance
 async def test_a_thousand_wrong_keys_leave_a_few_lines_and_no_state(
     locked: RunningDaemon, make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -87,6 +87,7 @@ async def test_a_card_that_would_take_the_key_elsewhere_fails_its_plugin(
     assert reason == "card 'x': its path must be a plain one, as /api/stock"
 
 
+@pytest.mark.conformance
 @pytest.mark.browser
 def test_without_cards_nothing_is_offered(chat: Watched) -> None:
     button = chat.page.get_by_role("button", name="Cards")
@@ -124,6 +125,7 @@ def test_a_hostile_card_stays_inert(watched: Watched) -> None:
     page.get_by_role("region", name="Lost").wait_for()
 
 
+@pytest.mark.conformance
 @pytest.mark.browser
 def test_a_card_that_cannot_be_read_says_so(watched: Watched) -> None:
     watched.daemon.cards["stock"] = ({"error": "the shelf is closed"}, 503)

@@ -62,6 +62,7 @@ def test_a_turn_can_be_stopped_and_keeps_what_was_said(chat: Watched, way: str) 
     expect(chat.page.get_by_role("button", name="Send")).to_be_visible()
 
 
+@pytest.mark.conformance
 def test_a_failed_turn_says_why_and_leaves_the_field_usable(chat: Watched) -> None:
     chat.say("fail")
     expect(chat.page.get_by_role("alert")).to_contain_text(
@@ -71,6 +72,7 @@ def test_a_failed_turn_says_why_and_leaves_the_field_usable(chat: Watched) -> No
     expect(chat.page.get_by_text("You said: again")).to_be_visible()
 
 
+@pytest.mark.conformance
 def test_a_reload_keeps_the_history_and_the_agent(chat: Watched) -> None:
     other = chat.daemon.spawn('name = "other"')
     chat.open()
@@ -84,6 +86,7 @@ def test_a_reload_keeps_the_history_and_the_agent(chat: Watched) -> None:
     assert chat.page.url.endswith(f"#{other.id}")
 
 
+@pytest.mark.conformance
 def test_enter_sends_and_shift_enter_makes_a_line(chat: Watched) -> None:
     field = chat.field
     expect(field).to_be_focused()
@@ -96,6 +99,7 @@ def test_enter_sends_and_shift_enter_makes_a_line(chat: Watched) -> None:
     expect(field).to_have_value("")
 
 
+@pytest.mark.conformance
 def test_a_slash_offers_the_commands_and_new_empties_the_page(chat: Watched) -> None:
     chat.say("hello")
     expect(chat.page.get_by_text(USAGE)).to_be_visible()
@@ -112,6 +116,7 @@ def test_a_slash_offers_the_commands_and_new_empties_the_page(chat: Watched) -> 
     expect(chat.page.get_by_label("You")).to_have_count(0)
 
 
+@pytest.mark.conformance
 def test_code_can_be_copied(chat: Watched) -> None:
     chat.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     chat.say("markdown")
@@ -137,6 +142,7 @@ def test_hostile_output_is_text_and_stays_inert(chat: Watched) -> None:
     assert chat.page.evaluate("() => window.pwned") is None
 
 
+@pytest.mark.conformance
 def test_a_lost_line_is_announced_and_comes_back(chat: Watched) -> None:
     chat.say("endless")
     expect(chat.page.get_by_text("counting one two")).to_be_visible()
@@ -156,6 +162,7 @@ def test_a_lost_line_is_announced_and_comes_back(chat: Watched) -> None:
     chat.forgive("503", "WebSocket")
 
 
+@pytest.mark.conformance
 def test_pages_that_an_answer_rests_on_are_links_also_after_a_reload(
     chat: Watched,
 ) -> None:
