@@ -59,14 +59,13 @@ marks = Table(
 )
 
 NAMES = tuple(entries.c.keys())
+_NAMES_IN_SQLITE = tuple("as_hash" if name == "hash" else name for name in NAMES)
 _FIRST = insert(entries)
-_END = entries.alias("before")
 # Which row is the last is looked at in the statement itself: what this process
 # remembers may have been rolled back, or another node may have written meanwhile.
-# A limit that is a parameter is bound with every row.
-_ONE = literal_column("1", Integer)
-_newest = select(_END.c.hash).order_by(_END.c.id.desc()).limit(_ONE).scalar_subquery()
-_IS_LAST = _newest == bindparam("behind", type_=Text)
+# As a text: SQLAlchemy's would bind a limit and an offset with every row.
+_NEWEST = "(SELECT e.hash FROM audit_entries AS e ORDER BY e.id DESC LIMIT 1)"
+_IS_LAST = literal_column(_NEWEST, Text) == bindparam("behind", type_=Text)
 _FOLLOWS = (
     insert(entries)
     .from_select(
@@ -105,21 +104,20 @@ def end_of(connection: Connection, node: str) -> End:
 
 def put(connection: Connection, end: End, entries: Sequence[Entry]) -> bool:
     """Put entries behind the end of the chain; False when that is not the end."""
+    sqlite = connection.dialect.name == "sqlite"
+    names = _NAMES_IN_SQLITE if sqlite else NAMES
     rows: list[dict[str, Any]] = []
     behind = end[1]
     for entry in entries:
-        rows.append(dict(zip(NAMES, entry, strict=True), behind=behind))
+        rows.append(dict(zip(names, entry, strict=True), behind=behind))
         behind = entry[9]
     if end[0] == 0:
-        del rows[0]["behind"]
-        connection.execute(_FIRST, rows.pop(0))
+        connection.execute(_FIRST, dict(zip(NAMES, entries[0], strict=True)))
+        del rows[0]
     if not rows:
         return True
-    if connection.dialect.name != "sqlite":
-        return connection.execute(_FOLLOWS, rows).rowcount == len(rows)
-    for row in rows:
-        row["as_hash"] = row.pop("hash")
-    return connection.execute(_FOLLOWS_IN_SQLITE, rows).rowcount == len(rows)
+    following = _FOLLOWS_IN_SQLITE if sqlite else _FOLLOWS
+    return connection.execute(following, rows).rowcount == len(rows)
 
 
 def keep_heads(
