@@ -184,8 +184,9 @@ async def test_no_more_than_allowed_are_done_at_once_and_no_source_is_kept_waiti
 
     await wait_until(all_done, "all are done")
     order = [each.source_id for each in stage.dial.ends]
-    # Twenty of one source do not come before the first of another.
-    assert set(order[:10]) >= {f"s{number}" for number in range(1, 6)}
+    # Twenty of one source do not come before the first of another. They have one of the
+    # two places, and which of both is free first is up to the clock.
+    assert set(order[:16]) >= {f"s{number}" for number in range(1, 6)}
 
 
 async def test_32_sources_at_once_are_each_done_once(daemons: Daemons) -> None:
