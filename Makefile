@@ -6,6 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Assertions of the tests are rewritten: without bytecode by every worker, every time.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 SELECTED := not conformance and not faults and not security
+JUDGED := conformance
 FIRST_HALF := tests/plugins/[a-h]*
 QUICK = $(PYTEST) -p no:schemathesis -n $(WORKERS) --dist worksteal
 SOURCES := kernel libraries plugins tests benchmarks tools
@@ -90,7 +91,7 @@ security: $(VENV)/.installed-dev ## attacks by the thousand, and what protection
 # Half of the time is spent on waiting for servers and browsers. The files come in their
 # order, since the one of a single test takes the longest.
 conformance: judges programs ## outside suites, vendors' clients, all of the page
-	$(PYTEST) -m conformance -n $$(($(WORKERS) + 1)) --dist loadfile \
+	$(PYTEST) -m "$(JUDGED)" -n $$(($(WORKERS) + 1)) --dist loadfile \
 	  --no-loadscope-reorder
 
 # Root of a user namespace may raise its loopback, but is no root: the tests run as who
