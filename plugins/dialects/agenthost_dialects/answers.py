@@ -396,7 +396,7 @@ def count_of(usage: Mapping[str, Any], *path: str) -> int:
     """Read a token count at a path; 0 where there is none."""
     found: Any = usage
     for step in path:
-        found = found.get(step) if isinstance(found, dict) else None
+        found = found.get(step) if isinstance(found, (dict, Mapping)) else None
     if found is None:
         return 0
     if isinstance(found, float) and math.isfinite(found):

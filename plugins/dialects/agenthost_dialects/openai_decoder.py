@@ -269,7 +269,7 @@ def read_cost(usage: Mapping[str, Any], path: str) -> int | None:
         return None
     found: Any = usage
     for step in path.split("."):
-        found = found.get(step) if isinstance(found, dict) else None
+        found = found.get(step) if isinstance(found, (dict, Mapping)) else None
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None
     if not math.isfinite(found) or found < 0:

@@ -99,8 +99,8 @@ class ToldJournal:
         """Write steps, with what is recorded of them, and tell of them then."""
         if not any(map(self._events.wants, OF_STEPS)):
             return self._journal.keep(*steps)
-        events = [event for step in steps for event in self._events_of(step)]
         try:
+            events = [event for step in steps for event in self._events_of(step)]
             # One step has it for all: they are one commit.
             *others, last = steps
             last = self._recorded(last, events)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import count
 
-from agenthost import AgentHostError, Host, JobState
+from agenthost import AgentHostError, Host, JobState, Row
 
 KIND = "occasion"
 TRY_AGAIN = 5.0
@@ -39,6 +40,9 @@ class Pump:
         self._give_up = give_up
         self._changed = asyncio.Event()
         self._in_flight: dict[str, Source] = {}
+        # When each source of those that wait was begun last, as numbers that grow.
+        self._begun = count(1)
+        self._last: dict[Source, int] = {}
         self._answered: set[str] = set()
         self._task: asyncio.Task[None] | None = None
 
@@ -64,6 +68,7 @@ class Pump:
     def begun(self, occasion_id: str, source: Source) -> None:
         """Count an occasion whose job runs."""
         self._in_flight[occasion_id] = source
+        self._last[source] = next(self._begun)
 
     def ended(self, occasion_id: str) -> None:
         """Make room."""
@@ -97,12 +102,26 @@ class Pump:
             fresh = [row for row in rows if row["id"] not in self._in_flight]
             if not fresh:
                 return
-            busy = Counter(self._in_flight.values())
-            # Whose source has least under way comes first.
-            fresh.sort(key=lambda row: busy[row["source"], row["source_id"]])
-            for row in fresh[:room]:
-                self.begun(row["id"], (row["source"], row["source_id"]))
+            for row in self._next(fresh, room):
+                self.begun(row["id"], _source(row))
                 await self._submit(row["id"], row["id"])
+
+    def _next(self, fresh: Sequence[Row], room: int) -> list[Row]:
+        """Choose whose source has least before it, then whose has waited longest.
+
+        By age alone a quick source of many would have every place that is free while
+        a slow one is at work.
+        """
+        before, last = Counter(self._in_flight.values()), self._last
+        waiting = {*map(_source, fresh)} | before.keys()
+        self._last = last = {s: last[s] for s in waiting if s in last}
+        places = {}
+        for row in fresh:
+            source = _source(row)
+            places[row["id"]] = before[source], last.get(source, 0)
+            before[source] += 1
+        chosen = sorted(fresh, key=lambda row: places[row["id"]])
+        return chosen[:room]
 
     async def resume(self, occasion_id: str, source: Source) -> None:
         """See that what a dead process was at has a job that goes on with it."""
@@ -122,3 +141,7 @@ class Pump:
             reason = job.error or f"its job was {job.state}"
             await self._give_up(occasion_id, reason)
             self.ended(occasion_id)
+
+
+def _source(row: Row) -> Source:
+    return row["source"], row["source_id"]
